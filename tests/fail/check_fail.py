@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+"""check_fail.py COMMAND FILE.jf...: programs that must fail, and say why.
+
+The first lines of each file are comments `# args: ...` (how to call the command, default `run`) and one or more
+`# expect-error: text`. The command has to exit with 1, print nothing on stdout, one message on stderr that holds
+every text, and no stack trace or second message.
+"""
+import re
+import shlex
+import subprocess
+import sys
+
+
+def check(command, file):
+    """What is wrong with one program, or None."""
+    text = open(file, errors="replace").read()
+    args = re.search(r"^(?:#|//) args: (.*)$", text, re.M)
+    expected = re.findall(r"^(?:#|//) expect-error: (.*)$", text, re.M)
+    if not expected:
+        return "says no expect-error"
+    verb, *rest = shlex.split(args.group(1)) if args else ["run"]
+    done = subprocess.run([command, verb, file, *rest], capture_output=True, text=True, timeout=60)
+    if done.returncode != 1:
+        return f"exit code {done.returncode}, not 1; stderr: {done.stderr.strip()}"
+    missing = [e for e in expected if e not in done.stderr]
+    if missing:
+        return f"the message lacks {missing}: {done.stderr.strip()}"
+    if done.stdout.strip():
+        return f"printed to stdout: {done.stdout.strip()[:200]}"
+    return None
+
+
+def main():
+    command, files = sys.argv[1], sys.argv[2:]
+    wrong = 0
+    for file in files:
+        problem = check(command, file)
+        wrong += problem is not None
+        if problem:
+            print(f"{file}: {problem}")
+    print(f"{len(files)} programs that must fail, {wrong} wrong")
+    sys.exit(1 if wrong or not files else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""Checks every #include of the repository against the layer table (HACKING.md). Run by ctest as `layers`.
+
+A rule names what a folder may include of ours: a folder stands for its own files, not its subfolders; a file
+for itself. Headers of LLVM, oneDNN, nanobind and Abseil are bound to the places that may know them.
+"""
+import pathlib
+import re
+import sys
+
+BASE = ["ir", "ir/support", "codegen/target.h"]  # anything from codegen down may see these
+RULES = {  # longest match first: a file, else its folder, else a parent folder with "/**"
+    "ir/support": ["ir/support"],
+    "ir": ["ir", "ir/support"],
+    "ir/rewrite": ["ir/rewrite", "ir", "ir/support"],
+    "codegen": ["codegen", "ir", "ir/support"],
+    "codegen/fusion": BASE + ["codegen/fusion"],
+    "codegen/plan": BASE + ["codegen/plan", "codegen/fusion/group.h"],
+    "codegen/cuda": BASE + ["codegen/cuda", "codegen/plan"],
+    "codegen/cuda/prelude": [],
+    "jit": BASE + ["jit", "codegen/plan", "codegen/fusion", "ir/rewrite"],
+    # kernel_source.h is the seam that jit/backend.h hands over, so that the back end may name it.
+    "jit/cuda": BASE + ["jit/cuda", "jit/backend.h", "codegen/cuda", "codegen/fusion/group.h",
+                        "codegen/plan/kernel_source.h"],
+    "cpu_backend": BASE + ["cpu_backend", "jit/backend.h", "codegen/plan", "codegen/fusion/group.h"],
+    "api": ["*"],
+    "api/*.h": ["api"],
+    "python/**": ["api", "python"],
+    "examples/**": ["api"],
+    "tools/jitfuse_cli.cc": ["api", "tools/cli"],
+    "tools/cli": ["api", "tools/cli"],
+    "tools": ["*"],
+    "bench/**": ["*"],
+    "tests/**": ["*"],
+    "third_party/**": ["*"],
+}
+TOP = {"ir", "codegen", "jit", "cpu_backend", "api", "python", "tools", "bench", "tests", "examples"}
+OUTSIDE = [  # (pattern of an included name, paths that may include it, what to say)
+    (r"(llvm|llvm-c|clang)/", r"cpu_backend/orc_compile\.cc$", "LLVM belongs in cpu_backend/orc_compile.cc alone"),
+    (r"(oneapi/dnnl|dnnl|mkldnn)", r"cpu_backend/gemm_onednn\.cc$", "oneDNN belongs in cpu_backend/gemm_onednn.cc alone"),
+    (r"(nanobind/|Python\.h)", r"python/", "nanobind belongs in python/ alone"),
+    (r"(cuda\.h|cuda_runtime|nvrtc\.h|cublas|cuda_fp16|cuda_bf16)", r"(tests|bench)/",
+     "NVIDIA's headers are never needed: jit/cuda has its own declarations"),
+    (r"absl/", r"(?!api/[^/]*\.h$)(?!examples/)(?!tools/jitfuse_cli\.cc$)(?!tools/cli/)(?!python/)",
+     "Abseil stays inside: public headers and their users know std, DLPack and jitfuse only"),
+    (r"(gtest|gmock)/", r"tests/", "GoogleTest belongs in tests/"),
+    (r"benchmark/", r"bench/", "Google Benchmark belongs in bench/"),
+    (r"CLI/", r"tools/", "CLI11 belongs in tools/"),
+]
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+
+def rule_for(path):
+    """The allow list for a file, or None where no rule knows its folder."""
+    if path.as_posix() in RULES:
+        return RULES[path.as_posix()]
+    folder = path.parent.as_posix()
+    if f"{folder}/*{path.suffix}" in RULES:
+        return RULES[f"{folder}/*{path.suffix}"]
+    if folder in RULES:
+        return RULES[folder]
+    for parent in path.parents:
+        if f"{parent.as_posix()}/**" in RULES:
+            return RULES[f"{parent.as_posix()}/**"]
+    return None
+
+
+def resolve(root, path, name):
+    """Which of our files an include means, as a path from the root; None where it is not ours."""
+    if name.startswith("jitfuse/"):
+        return pathlib.PurePosixPath("api") / name[len("jitfuse/"):]
+    if "/" in name and name.split("/")[0] in TOP:
+        return pathlib.PurePosixPath(name)
+    if (root / path.parent / name).is_file():
+        return pathlib.PurePosixPath(path.parent.as_posix()) / name
+    return None
+
+
+def check_line(root, path, allowed, quote, name):
+    """What is wrong with one include, or None."""
+    target = resolve(root, path, name)
+    if target is not None:
+        if "*" in allowed or target.as_posix() in allowed or target.parent.as_posix() in allowed:
+            return None
+        return f"{path.parent.as_posix()} may not include {target} (it may: {', '.join(allowed) or 'nothing'})"
+    for pattern, where, message in OUTSIDE:
+        if re.match(pattern, name) and not re.match(where, path.as_posix()):
+            return f"includes {name}: {message}"
+    public = path.parent.as_posix() == "api" and path.suffix == ".h"
+    if public and name != "dlpack/dlpack.h" and not re.fullmatch(r"[a-z_0-9]+", name):
+        return f"a public header includes {name}: only std, dlpack/dlpack.h and jitfuse's own are allowed"
+    if path.parent.as_posix() == "codegen/cuda/prelude" and not name.endswith(".cuh"):
+        return f"the prelude is header-free, but includes {name}"
+    return None
+
+
+def main():
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent)
+    wrong, count = [], 0
+    for top in sorted(TOP):
+        for file in sorted((root / top).rglob("*")):
+            if file.suffix not in (".cc", ".h", ".inc", ".cuh", ".cpp", ".cu") or not file.is_file():
+                continue
+            path = file.relative_to(root)
+            allowed = rule_for(path)
+            if allowed is None:
+                wrong.append(f"{path}: no layer rule knows this folder: add one to tools/check_layers.py")
+                continue
+            count += 1
+            for number, line in enumerate(file.read_text(errors="replace").splitlines(), 1):
+                match = INCLUDE.match(line)
+                problem = match and check_line(root, path, allowed, *match.groups())
+                if problem:
+                    wrong.append(f"{path}:{number}: {problem}")
+    print("\n".join(wrong) if wrong else f"layers: {count} files, all includes point down")
+    if count == 0:
+        sys.exit(f"no source files under {root}")
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
