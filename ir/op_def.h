@@ -1,0 +1,147 @@
+// OpDef: one row of the open table of tensor ops (ir/ops.inc), and the types its columns are made of.
+//
+// A row says everything the layers ask about an op: shape and type inference, scalar body, expansion, index function, reduction,
+// gradient, domain, error bound, documentation. No code outside the table's expansion switches over Op; code asks for `kind` and
+// the columns. Adding a pointwise op is one row in ir/ops.inc; a new kind touches the files listed in HACKING.md.
+// Pointwise ops broadcast their operands NumPy-wise by themselves; Expand (ir/expand.h) makes that explicit with `broadcast` views.
+// Must not know: back ends, layouts, schedules.
+#ifndef JITFUSE_IR_OP_DEF_H_
+#define JITFUSE_IR_OP_DEF_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "ir/dtype.h"
+#include "ir/scalar_expr.h"
+#include "ir/shape.h"
+
+namespace jitfuse::internal {
+
+class Graph;
+struct Node;
+struct IndexMap;
+struct IndexSpace;
+
+enum class Op : uint16_t {
+#define JF_OP(Name, ...) k##Name,
+#include "ir/ops.inc"
+#undef JF_OP
+  kCount,
+};
+
+enum class OpKind : uint8_t {
+  kInput,      // a tensor the caller passes; attr-free
+  kScalar,     // a rank-0 run-time scalar passed by value from the host (learning rate, p ...)
+  kConstant,   // a rank-0 literal
+  kPointwise,  // body applied to broadcast operands
+  kView,       // index function: a result element is an operand's element
+  kIota,       // the element's own coordinate along attr `axis`
+  kReduce,     // reduce definition over attr `axes`
+  kMatMul,     // batched matrix product
+  kComposite,  // expand() gives an equivalent graph of the kinds above
+};
+
+struct TensorType {
+  DType dtype = DType::kF32;
+  Shape dims;
+  friend bool operator==(const TensorType& a, const TensorType& b) { return a.dtype == b.dtype && a.dims == b.dims; }
+};
+std::string TypeToString(const TensorType& type, absl::Span<const std::string> symbol_names = {});  // "f32[n,768]"
+
+// Attributes. Order in a node is the schema's order; every attribute of the schema is present (defaults filled in by infer).
+using AttrValue = std::variant<bool, int64_t, double, DType, std::vector<int64_t>, std::vector<Dim>>;
+enum class AttrKind : uint8_t { kBool, kInt, kFloat, kDType, kInts, kDims };  // = the variant's index
+struct AttrDef {
+  std::string_view name;
+  AttrKind kind;
+  std::optional<AttrValue> fallback;  // nullopt: required
+  std::string_view doc;
+};
+struct Attr {
+  std::string_view name;  // points into the schema
+  AttrValue value;
+  friend bool operator==(const Attr&, const Attr&) = default;
+};
+using Attrs = absl::InlinedVector<Attr, 2>;
+
+// What inference sees and may do. Unify records the guard a == b (checked when a call binds) and returns the dim to use.
+struct InferContext {
+  const struct OpDef& def;
+  absl::Span<const TensorType> in;
+  const Attrs& attrs;
+  absl::Span<const std::string> symbol_names;
+  std::function<absl::StatusOr<Dim>(const Dim& a, const Dim& b)> unify;
+
+  // "softmax(f32[n,768]): " for the front of messages.
+  std::string Where() const;
+  template <typename T>
+  const T& Get(std::string_view name) const;
+};
+using InferFn = absl::StatusOr<absl::InlinedVector<TensorType, 1>> (*)(const InferContext&);
+
+// One accumulation over the reduced elements. All texts are scalar bodies.
+//   lift:     args x (element), i (i64, its linear position in the reduced axes), r0, r1 (results of the earlier pass) -> accumulators
+//   combine:  args a0..ak, b0..bk -> accumulators; associative; a comes before b in position order
+//   finalize: args a0..ak, n (the number of reduced elements, in the accumulator type or i64) -> this pass's results
+// Accumulator type of slot j: acc[j] if given, else that of the op (f16/bf16/f32 -> f32, f64, ints as SumType or own, see `acc_rule`).
+struct ReducePass {
+  std::string_view init;      // bodies too: "{0}" or "{-inf, 0}"; identifiers: lowest, highest, inf
+  std::string_view lift;
+  std::string_view combine;
+  std::string_view finalize;
+};
+enum class AccRule : uint8_t { kSum /* SumType of the compute type */, kSame /* compute type */, kValueIndex /* value, i64 */, kBool };
+struct ReduceDef {
+  int num_acc;                // of one_pass
+  int num_results;            // >= 1
+  AccRule acc_rule;
+  ReducePass one_pass;
+  int num_passes;             // 0: only one_pass; else 2: two_pass[0] then two_pass[1], which sees its results as r0, r1; each pass
+  ReducePass two_pass[2];     // has one accumulator; the op's results are {pass 0's result, pass 1's result}
+  bool empty_ok;              // false: an empty reduction is an error when the graph is built (max, min, argmax)
+};
+
+using ExpandFn = absl::StatusOr<absl::InlinedVector<struct Value, 1>> (*)(Graph* graph, const Node& node);
+// Coordinates of operand 0's element for given coordinates of the result; nullopt if not expressible (then it is a boundary).
+using IndexFn = std::optional<IndexMap> (*)(const Graph& graph, const Node& node, const IndexMap& out, const IndexSpace& space);
+
+struct OpDef {
+  Op op;
+  std::string_view name;                       // as in graph text
+  OpKind kind;
+  absl::Span<const std::string_view> args;     // names of the operands, for docs, errors and bodies
+  absl::Span<const AttrDef> attrs;
+  DTypeSet domain;                             // of operand 0 (select: of the values)
+  InferFn infer;
+  std::string_view body;                       // kPointwise
+  const ReduceDef* reduce;                     // kReduce
+  ExpandFn expand;                             // kComposite
+  IndexFn index;                               // kView
+  std::string_view grad;                       // body text of operand gradients, "zero", or "" where none yet
+  double max_ulp_f32, max_ulp_f64;             // of the whole body against its exact meaning
+  std::string_view doc;                        // one sentence
+  std::string_view example;                    // one line of graph text
+};
+
+const OpDef& GetOp(Op op);
+const OpDef* FindOp(std::string_view name);  // null if there is none
+absl::Span<const OpDef* const> AllOps();
+
+template <typename T>
+const T& InferContext::Get(std::string_view name) const {
+  for (const Attr& a : attrs) {
+    if (a.name == name) return std::get<T>(a.value);
+  }
+  __builtin_unreachable();  // the schema guarantees presence
+}
+
+}  // namespace jitfuse::internal
+
+#endif  // JITFUSE_IR_OP_DEF_H_

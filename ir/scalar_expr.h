@@ -1,0 +1,139 @@
+// Scalar programs: what happens to one element, written with the closed set of primitives of scalar_ops.inc.
+//
+// A ScalarProgram is a straight line of instructions in SSA form (instruction i may read only instructions before i). Registers
+// have compute types: f16 and bf16 live in f32 registers; the one instruction that yields dtype f16/bf16 is Convert, whose result
+// is an f32 register rounded to that grid. Integer registers have their exact width and wrap. Bool registers hold 0 or 1.
+// Bodies in the tables are text in a small expression language ("x * select(x >= 0, 1 - h, h)", statements "h = ...;" before the
+// result, several results "{m, s}"); BuildScalarProgram parses (once per text, cached) and instantiates it for given types.
+// Literals and attributes are weak: they take the type of what they meet.
+// ExpandDecomps rewrites every primitive that has a `decomp` body into primitives without one (polynomials for exp, tanh ...;
+// guarded divisions for the integer ops): the CPU emitter, the declared evaluator and the plan interpreter all use it.
+// Must not know: tensors, graphs, back ends (the CUDA and LLVM columns are only text here).
+#ifndef JITFUSE_IR_SCALAR_EXPR_H_
+#define JITFUSE_IR_SCALAR_EXPR_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "ir/dtype.h"
+
+namespace jitfuse::internal {
+
+// kArg (imm = argument number) and kConst (imm = bits of a ScalarValue) come first, then the rows of the table.
+enum class ScalarOp : uint8_t {
+  kArg,
+  kConst,
+#define JF_SCALAR(Name, ...) k##Name,
+#include "ir/scalar_ops.inc"
+#undef JF_SCALAR
+  kCount,
+};
+
+// One register's content. The member in use follows from the dtype: bool b; u* u (zero-extended); i* i (sign-extended);
+// f16, bf16, f32: f32; f64: f64. The rest of the 8 bytes is zero, so that equal values have equal bits().
+union ScalarValue {
+  uint64_t u;
+  int64_t i;
+  bool b;
+  float f32;
+  double f64;
+  ScalarValue() : u(0) {}
+  static ScalarValue FromBits(uint64_t bits);
+  uint64_t bits() const { return u; }
+};
+// A number as a register of `dtype`: rounded / truncated to it by the cast rules of the semantics page.
+ScalarValue ScalarFromDouble(DType dtype, double v);
+ScalarValue ScalarFromInt(DType dtype, int64_t v);
+double ScalarToDouble(DType dtype, ScalarValue v);
+// Memory <-> register, for any stored dtype.
+ScalarValue LoadScalar(DType dtype, const void* address);
+void StoreScalar(DType dtype, ScalarValue v, void* address);
+// The cast rules (ir/support/float_bits.h, semantics.md "Casts"); `to` may be f16/bf16 (an f32 register on that grid).
+ScalarValue ConvertScalar(DType from, DType to, ScalarValue v);
+
+struct ScalarInst {
+  ScalarOp op = ScalarOp::kConst;
+  DType dtype = DType::kF32;  // of the result register
+  int16_t in[3] = {-1, -1, -1};
+  uint64_t imm = 0;
+  friend bool operator==(const ScalarInst&, const ScalarInst&) = default;
+};
+
+struct ScalarProgram {
+  int num_args = 0;
+  std::vector<ScalarInst> insts;
+  std::vector<int16_t> results;
+};
+
+// How operand and result types hang together.
+enum class ScalarTypeRule : uint8_t {
+  kSame,       // all operands and the result have one type
+  kCompare,    // two operands of one type -> bool
+  kPredicate,  // one operand -> bool
+  kSelect,     // bool, T, T -> T
+  kConvert,    // any -> any
+  kBitcast,    // f32 <-> i32, f64 <-> i64: same width, bits kept
+};
+
+// Columns of templates are indexed by the class of the operand type (of operand 1 for select).
+enum class ScalarClass : uint8_t { kF32, kF64, kSigned, kUnsigned, kBool };
+inline constexpr int kNumScalarClasses = 5;
+ScalarClass ClassOf(DType compute_type);
+
+// A row of scalar_ops.inc. Templates: $0 $1 $2 operands, $t result type, $s operand type (as the back end spells them; the LLVM
+// emitter passes vector types), $r a unique stem for temporaries. An empty template means: use `decomp`.
+struct ScalarOpDef {
+  ScalarOp op;
+  std::string_view name;  // as in bodies and dumps: "add"
+  int arity;
+  ScalarTypeRule rule;
+  DTypeSet domain;                                 // operand types (compute types)
+  std::string_view cuda[kNumScalarClasses];        // a C++ expression
+  std::string_view llvm[kNumScalarClasses];        // one instruction: what follows "%r = "
+  std::string_view decomp_f32;                     // body text; args a, b, c. Also used for integers and bool
+  std::string_view decomp_f64;                     // body text for f64; empty: as decomp_f32
+  std::string_view grad;                           // body text of the gradients {da, db, dc} from g, a, b, c, y; "" if none
+  bool commutative;
+  int cost;                                        // issue slots, roughly; add is 1, exp 8
+  double max_ulp_f32, max_ulp_f64;                 // against the exact result, in units of the result's ulp; 0.5: correctly rounded
+  long double (*wide)(const long double* in);      // float meaning at the evaluator's precision; null for integer-only rows
+  ScalarValue (*eval)(DType operand, DType result, const ScalarValue* in);  // exact meaning in the declared type; for rows with a
+                                                                           // float decomp the decomposed program decides instead
+  std::string_view doc;
+};
+
+const ScalarOpDef& GetScalarOp(ScalarOp op);
+std::optional<ScalarOp> FindScalarOp(std::string_view name);
+
+using AttrLookup = std::function<std::optional<double>(std::string_view name)>;
+
+// Parses `body` and instantiates it. `arg_names[i]` names argument i, whose register type is arg_types[i]; other identifiers are
+// attributes, asked from `attr`. Errors (unknown name, type mismatch) are bugs of a table row and name the text and the column.
+absl::StatusOr<ScalarProgram> BuildScalarProgram(std::string_view body, absl::Span<const std::string_view> arg_names,
+                                                 absl::Span<const DType> arg_types, const AttrLookup& attr = nullptr);
+
+// As above, spliced into an existing list: args are registers of `program`; returns the result registers.
+// (Used to apply a body to values that a program already holds.)
+std::vector<int16_t> InlineProgram(const ScalarProgram& callee, absl::Span<const int16_t> args, ScalarProgram* program);
+
+ScalarProgram ExpandDecomps(const ScalarProgram& program);
+// True if `op` on operands of `operand` type has a decomposition (then emitters with no template use ExpandDecomps).
+bool HasDecomp(ScalarOp op, DType operand);
+
+// One instruction, in its declared type, correctly defined for every input (no traps, no undefined behaviour). in[k] are the
+// operand registers, in_types their types. For ops with a float decomp this evaluates the decomposition.
+ScalarValue EvalScalarInst(const ScalarInst& inst, const DType* in_types, const ScalarValue* in);
+// A whole program (results.size() values are written to out).
+void EvalScalarProgram(const ScalarProgram& program, const ScalarValue* args, ScalarValue* out);
+
+std::string ScalarProgramToString(const ScalarProgram& program);
+
+}  // namespace jitfuse::internal
+
+#endif  // JITFUSE_IR_SCALAR_EXPR_H_

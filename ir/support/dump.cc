@@ -1,0 +1,94 @@
+#include "ir/support/dump.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <mutex>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "ir/support/flags.h"
+#include "ir/support/status.h"
+
+namespace jitfuse::internal {
+namespace {
+
+struct LogState {
+  std::mutex mu;
+  LogSink sink;
+  std::atomic<int> level{-1};
+};
+
+LogState& State() {
+  static LogState* state = new LogState;
+  return *state;
+}
+
+std::string SafeStem(std::string_view stem) {
+  std::string out;
+  for (char c : stem.substr(0, 80)) out.push_back(std::isalnum(static_cast<unsigned char>(c)) ? c : '_');
+  return out;
+}
+
+}  // namespace
+
+bool DumpEnabled(std::string_view point) {
+  std::string wanted = EnvString("DUMP");
+  if (wanted.empty()) return false;
+  for (absl::string_view part : absl::StrSplit(wanted, ',')) {
+    if (part == "all" || ToStd(part) == point) return true;
+  }
+  return false;
+}
+
+std::string WriteDump(std::string_view stem, std::string_view extension, std::string_view text) {
+  static std::atomic<int> serial{0};
+  std::string dir = EnvString("DUMP_DIR");
+  if (dir.empty()) {
+    const char* tmp = std::getenv("TMPDIR");
+    dir = tmp != nullptr && *tmp != '\0' ? tmp : "/tmp";
+  }
+  std::string path = absl::StrCat(dir, "/jitfuse_", getpid(), "_", serial.fetch_add(1), "_", SafeStem(stem), ".",
+                                  ToAbsl(extension));
+  std::ofstream file(path);
+  file << text;
+  return file.good() ? path : "";
+}
+
+void Dump(std::string_view point, std::string_view stem, std::string_view text) {
+  if (!DumpEnabled(point)) return;
+  if (!EnvString("DUMP_DIR").empty()) {
+    WriteDump(stem, point, text);
+    return;
+  }
+  std::string out = absl::StrCat("// ---- ", ToAbsl(point), " ", ToAbsl(stem), "\n", ToAbsl(text), "\n");
+  std::fwrite(out.data(), 1, out.size(), stderr);
+}
+
+void SetLogSink(LogSink sink) {
+  std::lock_guard<std::mutex> lock(State().mu);
+  State().sink = std::move(sink);
+}
+
+void SetLogLevel(int level) { State().level.store(level); }
+
+bool LogEnabled(int level) {
+  int set = State().level.load(std::memory_order_relaxed);
+  if (set < 0) set = static_cast<int>(EnvInt("LOG", 0));
+  return level <= set;
+}
+
+void Log(int level, std::string_view message) {
+  if (!LogEnabled(level)) return;
+  std::lock_guard<std::mutex> lock(State().mu);
+  if (State().sink) {
+    State().sink(level, message);
+    return;
+  }
+  std::fprintf(stderr, "jitfuse[%d]: %.*s\n", level, static_cast<int>(message.size()), message.data());
+}
+
+}  // namespace jitfuse::internal
