@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# run VERB: what can be done with the unpacked bundle, on any x86-64 Linux with glibc as old as `./dev bundle` printed.
+#   test [null|cpu|nvrtc|gpu|fail]   all that this machine can run, or one label
+#   bench [NAME ARG...]              all benchmarks, or one with its arguments
+#   demo [ARG...]                    handwritten digits
+#   sanitize [GTEST_FILTER]          compute-sanitizer, memcheck and racecheck, on the GPU tests
+set -uo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+export JITFUSE_TEST_DATA=$root/share/jitfuse PATH=$root/bin:$PATH
+cores=$(nproc)
+
+have_gpu() { command -v nvidia-smi >/dev/null && nvidia-smi -L 2>/dev/null | grep -q GPU; }
+
+run_label() {  # one test program, in as many shards as the machine carries; prints what failed
+  local label=$1 shards=1 shard failed=0 log
+  log=$(mktemp -d)
+  if [ "$label" = fail ]; then
+    python3 "$JITFUSE_TEST_DATA/tests/fail/check_fail.py" "$root/bin/jitfuse" "$JITFUSE_TEST_DATA"/tests/fail/*.jf
+    return
+  fi
+  [ "$label" = gpu ] || shards=$(((cores + 1) / 2))
+  [ "$label" = gpu ] || export OMP_NUM_THREADS=2
+  local pids=()
+  for ((shard = 0; shard < shards; shard++)); do
+    GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$shard "$root/bin/jf_tests_$label" --gtest_brief=1 >"$log/$shard" 2>&1 &
+    pids+=($!)
+  done
+  for shard in "${!pids[@]}"; do
+    wait "${pids[shard]}" || { cat "$log/$shard"; failed=1; }
+  done
+  echo "$label: $(cat "$log"/* | awk '/^\[  PASSED  \]/ {n += $4} END {print n + 0}') tests passed$([ $failed = 0 ] || echo ', SOME FAILED')"
+  rm -rf "$log"
+  return $failed
+}
+
+verb=${1:-help}
+[ $# = 0 ] || shift
+case $verb in
+  test)
+    labels=("$@") bad=()
+    if [ $# = 0 ]; then
+      labels=(null cpu nvrtc)
+      if have_gpu; then labels+=(gpu); else echo "no NVIDIA GPU here: the label gpu is left out"; fi
+      if command -v python3 >/dev/null && [ -x "$root/bin/jitfuse" ]; then labels+=(fail); fi
+    fi
+    for label in "${labels[@]}"; do run_label "$label" || bad+=("$label"); done
+    echo "${#labels[@]} labels run, ${#bad[@]} failed${bad:+: ${bad[*]}}"
+    [ ${#bad[@]} = 0 ] ;;
+  bench)
+    if [ $# -gt 0 ]; then name=$1; shift; exec "$root/bin/bench_$name" "$@"; fi
+    status=0
+    for binary in "$root"/bin/bench_*; do echo "== $(basename "$binary")"; "$binary" || status=1; done
+    exit $status ;;
+  demo) exec "$root/bin/demo" "$@" ;;
+  sanitize)
+    sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sanitizer 2>/dev/null | tail -1)
+    [ -n "$sanitizer" ] || { echo "run: compute-sanitizer was not found (PATH, /usr/local/cuda*/bin)" >&2; exit 1; }
+    for tool in memcheck racecheck; do
+      echo "== $tool"
+      "$sanitizer" --tool $tool --error-exitcode 9 "$root/bin/jf_tests_gpu" --gtest_brief=1 --gtest_filter="${1:-*}" || exit 1
+    done ;;
+  *) sed -n '2,7s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; [ "$verb" = help ] || exit 2 ;;
+esac
