@@ -50,6 +50,7 @@ struct Inst {
     kConst,   // bits: ScalarValue bits of `dtype`
     kScalar,  // host scalar number `scalar` of the plan
     kIndex,   // the value of axis `axis`, dtype i64
+    kSize,    // sizes[size] of the plan, dtype i64, never elem (e.g. the number of reduced elements); a kernel argument unless constant
     kOp,      // op on in[]; kConvert's source type is that of in[0]
     kResult,  // result: accumulator `which` of reduce `reduce` of stage `stage`
   };
@@ -61,6 +62,7 @@ struct Inst {
   int access = -1;
   int axis = -1;
   int scalar = -1;
+  int size = -1;
   int stage = -1, reduce = -1, which = -1;
   uint64_t bits = 0;
 };
@@ -113,6 +115,7 @@ struct KernelPlan {
   Shape parallel;                 // extents
   Shape inner;                    // extents; empty for Flat
   std::vector<AccessMap> accesses;  // of the loads
+  std::vector<SizeExpr> sizes;    // what kSize instructions read; symbolic ones only
   std::vector<Inst> insts;
   std::vector<Stage> stages;
   int offset_bits = 32;           // 64 as soon as the largest offset or linear index needs it
