@@ -6,7 +6,7 @@
 // Bodies in the tables are text in a small expression language ("x * select(x >= 0, 1 - h, h)", statements "h = ...;" before the
 // result, several results "{m, s}"); BuildScalarProgram parses (once per text, cached) and instantiates it for given types.
 // Literals and attributes are weak: they take the type of what they meet.
-// ExpandDecomps rewrites every primitive that has a `decomp` body into primitives without one (polynomials for exp, tanh ...;
+// ExpandDecomps rewrites every primitive that has no LLVM template but a `decomp` body (polynomials for exp, tanh ...;
 // guarded divisions for the integer ops): the CPU emitter, the declared evaluator and the plan interpreter all use it.
 // Must not know: tensors, graphs, back ends (the CUDA and LLVM columns are only text here).
 #ifndef JITFUSE_IR_SCALAR_EXPR_H_
@@ -71,6 +71,11 @@ struct ScalarProgram {
   std::vector<int16_t> results;
 };
 
+// Register types: what the `domain` column is made of.
+inline constexpr DTypeSet kComputeFloats = Bit(DType::kF32) | Bit(DType::kF64);
+inline constexpr DTypeSet kComputeNumeric = kInts | kComputeFloats;
+inline constexpr DTypeSet kComputeAny = kComputeNumeric | kBools;
+
 // How operand and result types hang together.
 enum class ScalarTypeRule : uint8_t {
   kSame,       // all operands and the result have one type
@@ -86,8 +91,14 @@ enum class ScalarClass : uint8_t { kF32, kF64, kSigned, kUnsigned, kBool };
 inline constexpr int kNumScalarClasses = 5;
 ScalarClass ClassOf(DType compute_type);
 
-// A row of scalar_ops.inc. Templates: $0 $1 $2 operands, $t result type, $s operand type (as the back end spells them; the LLVM
-// emitter passes vector types), $r a unique stem for temporaries. An empty template means: use `decomp`.
+// A row of scalar_ops.inc. Templates: $0 $1 $2 operands (names or literals; may be used several times), $t result type, $s operand
+// type (of operand 1 for select), as the back end spells them; the LLVM emitter passes vector types. Further,
+//   CUDA: $u  the unsigned type in which integers wrap: unsigned int up to 32 bits, else unsigned long long
+//         $w  the width of $s in bits: 8, 16, 32 or 64 (so "$wu" becomes "32u")
+//   LLVM: $m  the suffix of an intrinsic overloaded on $s: "v16f32", "f32", "v4i64"
+//         $b  the bool type of the same width: "<16 x i1>" or "i1"
+// The CUDA value is to be assigned to a variable of type $t. CUDA templates cover the whole domain (Convert apart, whose pairs the
+// emitters own); an empty LLVM template means: use the decomp (HasDecomp, ExpandDecomps).
 struct ScalarOpDef {
   ScalarOp op;
   std::string_view name;  // as in bodies and dumps: "add"
@@ -96,15 +107,18 @@ struct ScalarOpDef {
   DTypeSet domain;                                 // operand types (compute types)
   std::string_view cuda[kNumScalarClasses];        // a C++ expression
   std::string_view llvm[kNumScalarClasses];        // one instruction: what follows "%r = "
-  std::string_view decomp_f32;                     // body text; args a, b, c. Also used for integers and bool
+  std::string_view decomp_f32;                     // body text; args a, b, c
   std::string_view decomp_f64;                     // body text for f64; empty: as decomp_f32
+  std::string_view decomp_int;                     // body text for integers and bool
   std::string_view grad;                           // body text of the gradients {da, db, dc} from g, a, b, c, y; "" if none
   bool commutative;
   int cost;                                        // issue slots, roughly; add is 1, exp 8
-  double max_ulp_f32, max_ulp_f64;                 // against the exact result, in units of the result's ulp; 0.5: correctly rounded
-  long double (*wide)(const long double* in);      // float meaning at the evaluator's precision; null for integer-only rows
-  ScalarValue (*eval)(DType operand, DType result, const ScalarValue* in);  // exact meaning in the declared type; for rows with a
-                                                                           // float decomp the decomposed program decides instead
+  double max_ulp_f32, max_ulp_f64;                 // on any back end, against the exact result, in ulps of it; 0.5: correctly
+                                                   // rounded; 0: exact
+  long double (*wide)(const long double* in);      // float meaning at the evaluator's precision (0 or 1 for bool results);
+                                                   // null for integer-only rows
+  ScalarValue (*eval)(DType operand, DType result, const ScalarValue* in);  // meaning in the declared type; null: the decomp
+                                                                           // is the meaning (and Convert: ConvertScalar)
   std::string_view doc;
 };
 
@@ -115,16 +129,28 @@ using AttrLookup = std::function<std::optional<double>(std::string_view name)>;
 
 // Parses `body` and instantiates it. `arg_names[i]` names argument i, whose register type is arg_types[i]; other identifiers are
 // attributes, asked from `attr`. Errors (unknown name, type mismatch) are bugs of a table row and name the text and the column.
+// result_types[i] (if given) is the dtype of result i: a weak result takes it (else the type of argument 0, else f32), any other must
+// have that compute type. The language:
+//   body   = { name "=" expr ";" } ( expr | "{" expr { "," expr } "}" )
+//   expr   = operators as in C with C's precedence: || && | ^ & == != < <= > >= + - * / unary - ! ~, and c ? a : b; calls; literals
+//   calls  = name(args) of a row of the table; cast_f32(x) ... cast_<dtype>(x); cast(x): to result_types[0], also f16/bf16;
+//            bitcast_int(x), bitcast_float(x)
+//   weak   = 1, 0.5, 0x1.8p+1, true, false, inf, nan, pi, e, width (bits of the type it takes), lowest, highest (-inf, inf for floats)
+// Operations on weak values alone are done in long double, then rounded to the type they meet. "/" is for floats only.
 absl::StatusOr<ScalarProgram> BuildScalarProgram(std::string_view body, absl::Span<const std::string_view> arg_names,
-                                                 absl::Span<const DType> arg_types, const AttrLookup& attr = nullptr);
+                                                 absl::Span<const DType> arg_types, const AttrLookup& attr = nullptr,
+                                                 absl::Span<const DType> result_types = {});
 
 // As above, spliced into an existing list: args are registers of `program`; returns the result registers.
 // (Used to apply a body to values that a program already holds.)
 std::vector<int16_t> InlineProgram(const ScalarProgram& callee, absl::Span<const int16_t> args, ScalarProgram* program);
 
-ScalarProgram ExpandDecomps(const ScalarProgram& program);
-// True if `op` on operands of `operand` type has a decomposition (then emitters with no template use ExpandDecomps).
+// expand_fma: fma too, for CPUs that have no such instruction (x86-64-v2), where llvm.fma would call a library.
+ScalarProgram ExpandDecomps(const ScalarProgram& program, bool expand_fma = false);
+// True if `op` on operands of `operand` type has no LLVM template but a decomposition, so that ExpandDecomps rewrites it.
 bool HasDecomp(ScalarOp op, DType operand);
+// The type by which templates and decomps of instruction i are chosen: that of operand 0, of operand 1 for select.
+DType OperandType(const ScalarProgram& program, int i);
 
 // One instruction, in its declared type, correctly defined for every input (no traps, no undefined behaviour). in[k] are the
 // operand registers, in_types their types. For ops with a float decomp this evaluates the decomposition.
