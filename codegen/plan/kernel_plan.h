@@ -7,7 +7,7 @@
 // A stage does, for each parallel point:   1. before its loop: row_insts_before   2. for each inner point: elem_insts in order, feed its reduces,
 // elem stores   3. after its loop: row_insts_after (may read the stage's reduce results), row stores.
 // ApplySchedule fills elem_insts per stage: a value used in a later stage is either kept (schedule.keep: computed once, held per row) or listed again in
-// the later stage (recomputed from its loads). Flat plans have one stage whose elem_insts hold everything.
+// the later stage (recomputed from its loads). Flat plans have one stage whose elem_insts hold everything; there every instruction and store is `elem`.
 // Sizes: every SizeExpr may hold graph symbols and stride symbols; emitters turn the non-constant ones into kernel arguments.
 // Must not know: CUDA, LLVM, buffers' addresses.
 #ifndef JITFUSE_CODEGEN_PLAN_KERNEL_PLAN_H_
@@ -114,6 +114,7 @@ struct KernelPlan {
   std::vector<Value> scalar_values;
   Shape parallel;                 // extents
   Shape inner;                    // extents; empty for Flat
+  int64_t inner_bound = 0;        // no call has more inner points than this; 0: no bound is known
   std::vector<AccessMap> accesses;  // of the loads
   std::vector<SizeExpr> sizes;    // what kSize instructions read; symbolic ones only
   std::vector<Inst> insts;
