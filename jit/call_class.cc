@@ -1,0 +1,359 @@
+#include "jit/call_class.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "ir/expand.h"
+#include "ir/support/status.h"
+
+namespace jitfuse::internal {
+namespace {
+
+constexpr int64_t kMaxFactor = 16;  // elements: the widest vector of the narrowest type
+
+int64_t PowerOfTwoFactor(int64_t v) {
+  if (v == 0) return kMaxFactor;
+  return std::min<int64_t>(kMaxFactor, int64_t{1} << std::countr_zero(static_cast<uint64_t>(v < 0 ? -v : v)));
+}
+
+void Mark(const SizeExpr& size, std::vector<bool>* marks) {
+  std::vector<SymbolId> used;
+  size.CollectSymbols(&used);
+  for (SymbolId s : used) {
+    if (static_cast<size_t>(s) < marks->size()) (*marks)[static_cast<size_t>(s)] = true;
+  }
+}
+
+void MarkReduced(const Graph& graph, const Node& node, GraphShapeFacts* facts) {
+  const Shape& dims = graph.type(node.in[0]).dims;
+  const auto& axes = node.Get<std::vector<int64_t>>("axes");
+  for (size_t d = 0; d < dims.size(); ++d) {
+    bool reduced = axes.empty() || std::find(axes.begin(), axes.end(), static_cast<int64_t>(d)) != axes.end();
+    if (!reduced) continue;
+    Mark(dims[d], &facts->symbol_reduced);
+    Mark(dims[d], &facts->symbol_inner);
+  }
+}
+
+std::string DimsToString(absl::Span<const int64_t> dims) { return absl::StrCat("[", absl::StrJoin(dims, ","), "]"); }
+
+std::string InputWhere(const Graph& graph, int position) {
+  NodeId id = graph.inputs()[static_cast<size_t>(position)];
+  return absl::StrCat("input ", position, " '", graph.input_name(position), "' (", graph.TypeString({id, 0}), ")");
+}
+
+absl::Status CheckInputs(const Graph& graph, absl::Span<const TensorView> inputs) {
+  if (inputs.size() != graph.inputs().size()) {
+    return InvalidArgument("graph ", graph.name(), ": expected ", graph.inputs().size(), " inputs, got ", inputs.size());
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Node& node = graph.node(graph.inputs()[i]);
+    std::string where = InputWhere(graph, static_cast<int>(i));
+    if (inputs[i].dtype != node.types[0].dtype) {
+      return InvalidArgument(where, ": expected dtype ", ToAbsl(DTypeName(node.types[0].dtype)), ", got ",
+                             ToAbsl(DTypeName(inputs[i].dtype)));
+    }
+    if (node.kind() == OpKind::kScalar && !inputs[i].dims.empty()) {
+      return InvalidArgument(where, ": expected a host scalar of rank 0, got shape ", DimsToString(inputs[i].dims));
+    }
+    if (!inputs[i].strides.empty() && inputs[i].strides.size() != inputs[i].dims.size()) {
+      return InvalidArgument(where, ": ", inputs[i].dims.size(), " dims but ", inputs[i].strides.size(), " strides");
+    }
+  }
+  return absl::OkStatus();
+}
+
+bool IsContiguous(const TensorView& view) {
+  if (view.strides.empty()) return true;
+  int64_t expected = 1;
+  for (size_t d = view.dims.size(); d-- > 0;) {
+    if (view.dims[d] == 0) return true;
+    if (view.dims[d] != 1 && view.strides[d] != expected) return false;
+    expected *= view.dims[d];
+  }
+  return true;
+}
+
+// Lowest and highest element offset a view reaches; {0, -1} if it is empty.
+std::pair<int64_t, int64_t> OffsetRange(const TensorView& view) {
+  std::vector<int64_t> dense = ContiguousStrides(view.dims);
+  int64_t lo = 0, hi = 0;
+  for (size_t d = 0; d < view.dims.size(); ++d) {
+    if (view.dims[d] == 0) return {0, -1};
+    int64_t reach = (view.dims[d] - 1) * (view.strides.empty() ? dense[d] : view.strides[d]);
+    (reach < 0 ? lo : hi) += reach;
+  }
+  return {lo, hi};
+}
+
+int AlignOf(const TensorView& view) {
+  auto address = reinterpret_cast<uintptr_t>(view.ptr);
+  return address == 0 ? 16 : static_cast<int>(std::min<uintptr_t>(16, address & (~address + 1)));
+}
+
+struct ByteRange {
+  int64_t lo, hi;  // [lo, hi)
+};
+
+ByteRange BytesOf(const TensorView& view) {
+  auto [lo, hi] = OffsetRange(view);
+  auto base = static_cast<int64_t>(reinterpret_cast<uintptr_t>(view.ptr));
+  int64_t size = ItemSize(view.dtype);
+  return hi < lo ? ByteRange{base, base} : ByteRange{base + lo * size, base + (hi + 1) * size};
+}
+
+// Two views whose ranges overlap may still interleave without touching: same outer stride, disjoint columns (halves of a wider matrix).
+bool Interleave(const TensorView& a, const TensorView& b) {
+  if (a.strides.empty() || b.strides.empty() || a.dims.size() < 2 || b.dims.size() < 2) return false;
+  int64_t pitch = a.strides[0] * ItemSize(a.dtype);
+  if (pitch <= 0 || pitch != b.strides[0] * ItemSize(b.dtype)) return false;
+  TensorView row_a{a.ptr, a.dtype, a.dims.subspan(1), a.strides.subspan(1)};
+  TensorView row_b{b.ptr, b.dtype, b.dims.subspan(1), b.strides.subspan(1)};
+  ByteRange ra = BytesOf(row_a);
+  ByteRange rb = BytesOf(row_b);
+  int64_t len_a = ra.hi - ra.lo, len_b = rb.hi - rb.lo;
+  int64_t delta = ((rb.lo - ra.lo) % pitch + pitch) % pitch;
+  return delta >= len_a && delta + len_b <= pitch;
+}
+
+bool Overlap(const TensorView& a, const TensorView& b) {
+  if (a.ptr == nullptr || b.ptr == nullptr) return false;
+  ByteRange x = BytesOf(a);
+  ByteRange y = BytesOf(b);
+  return x.lo < y.hi && y.lo < x.hi && !Interleave(a, b);
+}
+
+bool SameElements(const TensorView& a, const TensorView& b) {
+  if (a.ptr != b.ptr || ItemSize(a.dtype) != ItemSize(b.dtype) || a.dims != b.dims) return false;
+  if (IsContiguous(a) && IsContiguous(b)) return true;
+  std::vector<int64_t> da = ContiguousStrides(a.dims), db = ContiguousStrides(b.dims);
+  for (size_t d = 0; d < a.dims.size(); ++d) {
+    int64_t sa = a.strides.empty() ? da[d] : a.strides[d], sb = b.strides.empty() ? db[d] : b.strides[d];
+    if (a.dims[d] > 1 && sa != sb) return false;
+  }
+  return true;
+}
+
+// Builds one CallClass; the members are the steps of ClassifyCall.
+class Classifier {
+ public:
+  Classifier(const Graph& graph, const GraphShapeFacts& facts) : graph_(graph), facts_(facts) {}
+
+  absl::StatusOr<CallClass> Run(absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs) {
+    JF_RETURN_IF_ERROR(CheckInputs(graph_, inputs));
+    JF_RETURN_IF_ERROR(BindSymbols(inputs));
+    ReplaceSymbols();
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      NodeId id = graph_.inputs()[i];
+      bool scalar = graph_.node(id).kind() == OpKind::kScalar;
+      cls_.inputs.push_back(scalar ? Layout{} : Classify(graph_.type({id, 0}), inputs[i]));
+    }
+    JF_RETURN_IF_ERROR(Outputs(inputs, outputs));
+    OffsetBits();
+    for (int alias : cls_.output_aliases) key_.Int(alias);
+    cls_.key = key_.Int(cls_.offset_bits).Finish();
+    return std::move(cls_);
+  }
+
+ private:
+  absl::Status BindSymbols(absl::Span<const TensorView> inputs) {
+    std::vector<std::vector<int64_t>> dims;
+    for (int position : facts_.tensor_inputs) {
+      absl::Span<const int64_t> d = inputs[static_cast<size_t>(position)].dims;
+      dims.emplace_back(d.begin(), d.end());
+    }
+    JF_ASSIGN_OR_RETURN(values_, graph_.BindSymbols(dims));
+    return absl::OkStatus();
+  }
+
+  void ReplaceSymbols() {
+    for (size_t s = 0; s < values_.size(); ++s) {
+      int64_t v = values_[s];
+      int64_t bound = 0, factor = 1;
+      bool constant = v == 0 || v == 1;
+      if (!constant && facts_.symbol_inner[s]) factor = PowerOfTwoFactor(v);
+      if (!constant && facts_.symbol_reduced[s]) {
+        bound = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(v))) / factor;
+      }
+      key_.Int(constant ? v : -1).Int(factor).Int(bound);
+      cls_.replace.push_back(constant ? SizeExpr(v) : SizeExpr::Symbol(static_cast<SymbolId>(s)) * factor);
+      cls_.symbols.push_back(constant ? v : v / factor);
+      cls_.bound.push_back(bound);
+    }
+  }
+
+  SizeExpr Replace(const SizeExpr& size) const {
+    return size.Substitute([&](SymbolId s) { return cls_.replace[static_cast<size_t>(s)]; });
+  }
+
+  SizeExpr ClassifyStride(int64_t stride) {
+    if (stride == 0 || stride == 1) {
+      key_.Int(stride);
+      return SizeExpr(stride);
+    }
+    int64_t factor = PowerOfTwoFactor(stride);
+    key_.Int(2).Int(factor);
+    cls_.symbols.push_back(stride / factor);
+    cls_.bound.push_back(0);
+    return SizeExpr::Symbol(static_cast<SymbolId>(cls_.symbols.size() - 1)) * factor;
+  }
+
+  Layout Classify(const TensorType& type, const TensorView& view) {
+    Layout layout;
+    layout.align = AlignOf(view);
+    cls_.least_align = std::min(cls_.least_align, layout.align);
+    bool contiguous = IsContiguous(view);
+    key_.Int(layout.align).Int(contiguous);
+    Shape dims;
+    for (const Dim& d : type.dims) dims.push_back(Replace(d));
+    if (contiguous) {
+      layout.strides = ContiguousStrides(dims);
+    } else {
+      for (size_t d = 0; d < dims.size(); ++d) layout.strides.push_back(dims[d].Is(1) ? 0 : ClassifyStride(view.strides[d]));
+    }
+    auto [lo, hi] = OffsetRange(view);
+    largest_offset_ = std::max({largest_offset_, -lo, hi});
+    return layout;
+  }
+
+  absl::Status Outputs(absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs) {
+    if (!outputs.empty() && outputs.size() != graph_.outputs().size()) {
+      return InvalidArgument("graph ", graph_.name(), ": expected ", graph_.outputs().size(), " outputs, got ", outputs.size());
+    }
+    for (size_t o = 0; o < graph_.outputs().size(); ++o) {
+      const TensorType& type = graph_.type(graph_.outputs()[o]);
+      std::vector<int64_t> dims = EvalDims(type.dims, values_);
+      TensorView view = outputs.empty() ? TensorView{nullptr, type.dtype, dims, {}} : outputs[o];
+      std::string where = absl::StrCat("output ", o, " (", TypeToString(type, graph_.symbols().names), ")");
+      if (view.dtype != type.dtype) {
+        return InvalidArgument(where, ": expected dtype ", ToAbsl(DTypeName(type.dtype)), ", got ", ToAbsl(DTypeName(view.dtype)));
+      }
+      if (view.dims != absl::MakeConstSpan(dims)) {
+        return InvalidArgument(where, ": expected a buffer of shape ", DimsToString(dims), ", got ", DimsToString(view.dims));
+      }
+      JF_RETURN_IF_ERROR(CheckWritable(view, where));
+      cls_.outputs.push_back(Classify(type, view));
+      JF_ASSIGN_OR_RETURN(int alias, FindAlias(inputs, outputs, o, view, where));
+      cls_.output_aliases.push_back(alias);
+    }
+    return absl::OkStatus();
+  }
+
+  static absl::Status CheckWritable(const TensorView& view, const std::string& where) {
+    for (size_t d = 0; d < view.strides.size(); ++d) {
+      if (view.dims[d] > 1 && view.strides[d] == 0) {
+        return InvalidArgument(where, ": the buffer has stride 0 along dim ", d, " of extent ", view.dims[d],
+                               ", so several results would share one element");
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<int> FindAlias(absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs, size_t o,
+                                const TensorView& view, const std::string& where) const {
+    for (size_t other = 0; other < o && !outputs.empty(); ++other) {
+      if (Overlap(view, outputs[other])) return InvalidArgument(where, ": its buffer overlaps that of output ", other);
+    }
+    int alias = -1;
+    for (int position : facts_.tensor_inputs) {
+      const TensorView& input = inputs[static_cast<size_t>(position)];
+      if (!Overlap(view, input)) continue;
+      if (!SameElements(view, input)) {
+        return InvalidArgument(where, ": its buffer partly overlaps ", InputWhere(graph_, position),
+                               "; it must be the same elements in the same order, or apart");
+      }
+      if (alias < 0) alias = position;
+    }
+    return alias;
+  }
+
+  void OffsetBits() {
+    constexpr int64_t kMax32 = std::numeric_limits<int32_t>::max();
+    for (const SizeExpr& e : facts_.extents) largest_offset_ = std::max(largest_offset_, e.Eval(values_) - 1);
+    // A grid's last block may run past the end by a block's worth of elements before its guard stops it.
+    cls_.offset_bits = largest_offset_ > kMax32 - (int64_t{1} << 20) ? 64 : 32;
+  }
+
+  const Graph& graph_;
+  const GraphShapeFacts& facts_;
+  std::vector<int64_t> values_;  // of the graph's own symbols
+  int64_t largest_offset_ = 0;
+  Hasher key_;
+  CallClass cls_;
+};
+
+}  // namespace
+
+GraphShapeFacts ComputeShapeFacts(const Graph& graph) {
+  GraphShapeFacts facts;
+  facts.symbol_inner.resize(graph.symbols().names.size());
+  facts.symbol_reduced.resize(graph.symbols().names.size());
+  for (size_t i = 0; i < graph.inputs().size(); ++i) {
+    if (graph.node(graph.inputs()[i]).kind() == OpKind::kInput) facts.tensor_inputs.push_back(static_cast<int>(i));
+  }
+  absl::StatusOr<Graph> expanded = Expand(graph);
+  const Graph& g = expanded.ok() ? *expanded : graph;
+  for (NodeId id = 0; id < g.size(); ++id) {
+    const Node& node = g.node(id);
+    for (const TensorType& type : node.types) {
+      if (type.dims.size() >= 2) Mark(type.dims.back(), &facts.symbol_inner);
+      SizeExpr n = NumElements(type.dims);
+      if (facts.extents.empty() || !(facts.extents.back() == n)) facts.extents.push_back(n);
+    }
+    if (node.kind() == OpKind::kReduce) MarkReduced(g, node, &facts);
+  }
+  return facts;
+}
+
+absl::StatusOr<CallClass> ClassifyCall(const Graph& graph, const GraphShapeFacts& facts, absl::Span<const TensorView> inputs,
+                                       absl::Span<const TensorView> outputs) {
+  return Classifier(graph, facts).Run(inputs, outputs);
+}
+
+absl::StatusOr<Graph> SpecializeGraph(const Graph& graph, const CallClass& cls) {
+  auto replace = [&](const SizeExpr& size) {
+    return size.Substitute([&](SymbolId s) { return cls.replace[static_cast<size_t>(s)]; });
+  };
+  auto replace_all = [&](absl::Span<const Dim> dims) {
+    Shape out;
+    for (const Dim& d : dims) out.push_back(replace(d));
+    return out;
+  };
+  Graph out;
+  out.set_name(graph.name());
+  out.symbols() = graph.symbols();
+  std::vector<NodeId> to(static_cast<size_t>(graph.size()), -1);
+  int next_input = 0;
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    const Node& node = graph.node(id);
+    absl::StatusOr<Value> made;
+    if (node.kind() == OpKind::kInput) {
+      made = out.AddInput(graph.input_name(next_input++), {node.types[0].dtype, replace_all(node.types[0].dims)});
+    } else if (node.kind() == OpKind::kScalar) {
+      made = out.AddScalar(graph.input_name(next_input++), node.types[0].dtype);
+    } else if (node.kind() == OpKind::kConstant) {
+      DType dtype = node.types[0].dtype;
+      ScalarValue v = graph.ConstantValue(id);
+      made = IsFloat(dtype) ? out.AddConstant(dtype, ScalarToDouble(dtype, v)) : out.AddConstantInt(dtype, v.i);
+    } else {
+      std::vector<Value> in;
+      for (Value v : node.in) in.push_back({to[static_cast<size_t>(v.node)], v.result});
+      Attrs attrs = node.attrs;
+      for (Attr& a : attrs) {
+        if (auto* dims = std::get_if<std::vector<Dim>>(&a.value)) {
+          for (Dim& d : *dims) d = replace(d);
+        }
+      }
+      made = out.Add(node.op, in, attrs);
+    }
+    if (!made.ok()) return made.status();
+    to[static_cast<size_t>(id)] = made->node;
+  }
+  for (Value v : graph.outputs()) JF_RETURN_IF_ERROR(out.AddOutput({to[static_cast<size_t>(v.node)], v.result}));
+  return out;
+}
+
+}  // namespace jitfuse::internal

@@ -1,0 +1,67 @@
+#include "jit/executable.h"
+
+#include <algorithm>
+
+#include "ir/support/status.h"
+
+namespace jitfuse::internal {
+namespace {
+
+constexpr int64_t kArenaAlign = 256;
+
+int64_t RoundUp(int64_t v, int64_t to) { return (v + to - 1) / to * to; }
+
+BoundStep BindKernel(const KernelSource& source, absl::Span<const int64_t> symbols) {
+  BoundStep out;
+  out.sizes.reserve(source.size_args.size());
+  for (const SizeExpr& e : source.size_args) out.sizes.push_back(e.Eval(symbols));
+  out.grid = source.grid.Eval(symbols);
+  out.rows = source.rows.Eval(symbols);
+  out.cols = source.cols.Eval(symbols);
+  out.bytes_per_row = source.bytes_per_row.Eval(symbols);
+  return out;
+}
+
+absl::StatusOr<BoundStep> BindGemm(const Backend& backend, const GemmCall& call, absl::Span<const int64_t> symbols, int align) {
+  BoundStep out;
+  GemmProblem problem = Concrete(call, symbols);
+  problem.align = align;
+  if (problem.batch == 0 || problem.m == 0 || problem.n == 0) return out;
+  JF_ASSIGN_OR_RETURN(out.gemm, backend.PrepareGemm(problem));
+  return out;
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const BoundCall>> Bind(std::shared_ptr<const Executable> executable,
+                                                      absl::Span<const int64_t> symbols, int align) {
+  const Executable& exe = *executable;
+  auto bound = std::make_shared<BoundCall>();
+  size_t workspace = 0;
+  for (const Step& step : exe.steps) {
+    auto i = static_cast<size_t>(step.index);
+    switch (step.kind) {
+      case Step::Kind::kKernel:
+        bound->steps.push_back(BindKernel(exe.kernels[i].source, symbols));
+        break;
+      case Step::Kind::kGemm: {
+        JF_ASSIGN_OR_RETURN(BoundStep gemm, BindGemm(*exe.backend, exe.gemms[i].call, symbols, align));
+        if (gemm.gemm != nullptr) workspace = std::max(workspace, gemm.gemm->workspace_bytes());
+        bound->steps.push_back(std::move(gemm));
+        break;
+      }
+      case Step::Kind::kCopy:
+        bound->steps.emplace_back().copy_bytes = exe.copies[i].bytes.Eval(symbols);
+        break;
+    }
+  }
+  for (const SizeExpr& offset : exe.memory.offsets) bound->slot_offsets.push_back(offset.Eval(symbols));
+  bound->gemm_workspace_offset = RoundUp(exe.memory.total_bytes.Eval(symbols), kArenaAlign);
+  bound->arena_bytes = workspace == 0 ? exe.memory.total_bytes.Eval(symbols)
+                                      : bound->gemm_workspace_offset + static_cast<int64_t>(workspace);
+  for (const TensorType& type : exe.outputs) bound->output_dims.push_back(EvalDims(type.dims, symbols));
+  bound->executable = std::move(executable);
+  return std::shared_ptr<const BoundCall>(std::move(bound));
+}
+
+}  // namespace jitfuse::internal

@@ -1,0 +1,93 @@
+// Executable: compiled steps of one graph for one class of calls; BoundCall: the same with this call's numbers filled in.
+//
+// In: made by jit/compile.cc. Out: immutable, shared by threads. Everything that depends on a size is a SizeExpr over the class's symbols (graph symbols, then stride
+// symbols); Bind evaluates them all, so that a new batch size compiles and plans nothing. A BoundCall holds numbers only, no pointers, and may be reused
+// for every call with the same dims, strides and alignment.
+// Buffers are named, not pointed to: input i, output i, or a slot of the arena (one allocation a call).
+// Must not know: how kernels were made, the API's types.
+#ifndef JITFUSE_JIT_EXECUTABLE_H_
+#define JITFUSE_JIT_EXECUTABLE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "codegen/fusion/group.h"
+#include "codegen/fusion/memory_plan.h"
+#include "codegen/plan/kernel_source.h"
+#include "ir/graph.h"
+#include "jit/backend.h"
+
+namespace jitfuse::internal {
+
+struct BufferRef {
+  enum class Kind : uint8_t { kInput, kOutput, kArena };
+  Kind kind = Kind::kArena;
+  int index = 0;  // input or output number; arena slot
+};
+
+struct KernelStep {
+  std::shared_ptr<const Kernel> kernel;
+  KernelSource source;                 // size_args, grid, rows, cols; text is kept for explain()
+  std::vector<BufferRef> buffers;      // by plan param
+  std::vector<int> scalars;            // by plan scalar: signature position of the kScalar input
+  double compile_ms = 0;
+  bool cache_hit = false;
+};
+struct GemmStep {
+  GemmCall call;
+  BufferRef a, b, d;
+};
+struct CopyStep {
+  BufferRef from, to;
+  SizeExpr bytes;
+};
+
+struct Step {
+  enum class Kind : uint8_t { kKernel, kGemm, kCopy };
+  Kind kind = Kind::kKernel;
+  int index = 0;   // into the vector of its kind
+  int group = -1;  // into fusion.groups
+};
+
+struct Executable {
+  const Backend* backend = nullptr;
+  Graph graph;                         // expanded, optimised, specialised to the class
+  FusionPlan fusion;
+  std::vector<KernelPlan> plans;       // one per kernel step, for explain()
+  std::vector<Step> steps;
+  std::vector<KernelStep> kernels;
+  std::vector<GemmStep> gemms;
+  std::vector<CopyStep> copies;
+  MemoryPlan memory;                   // slots of the arena
+  std::vector<TensorType> outputs;
+  double plan_ms = 0;                  // everything before the compiler
+};
+
+// What one step needs, evaluated. Kernel: sizes, grid, rows, cols, bytes_per_row. Gemm: the prepared algorithm. Copy: bytes.
+struct BoundStep {
+  std::vector<int64_t> sizes;
+  int64_t grid = 0, rows = 0, cols = 0, bytes_per_row = 0;
+  std::shared_ptr<const PreparedGemm> gemm;
+  int64_t copy_bytes = 0;
+};
+
+struct BoundCall {
+  std::shared_ptr<const Executable> executable;
+  std::vector<BoundStep> steps;
+  std::vector<int64_t> slot_offsets;   // arena slot -> byte offset
+  int64_t arena_bytes = 0;             // with the GEMM workspace at its end
+  int64_t gemm_workspace_offset = 0;
+  std::vector<std::vector<int64_t>> output_dims;
+};
+
+// `symbols`: values of the class's symbols (see jit/call_class.h). `align`: the least alignment of any input or output pointer, for GEMMs.
+absl::StatusOr<std::shared_ptr<const BoundCall>> Bind(std::shared_ptr<const Executable> executable,
+                                                      absl::Span<const int64_t> symbols, int align);
+
+}  // namespace jitfuse::internal
+
+#endif  // JITFUSE_JIT_EXECUTABLE_H_

@@ -1,0 +1,92 @@
+#include "jit/executor.h"
+
+#include "absl/container/inlined_vector.h"
+#include "ir/support/status.h"
+
+namespace jitfuse::internal {
+namespace {
+
+class Runner {
+ public:
+  Runner(const BoundCall& call, const CallBuffers& buffers) : call_(call), exe_(*call.executable), buffers_(buffers) {}
+
+  absl::Status Run() {
+    for (size_t i = 0; i < exe_.steps.size(); ++i) {
+      JF_RETURN_IF_ERROR(RunStep(exe_.steps[i], call_.steps[i]));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  void* Pointer(BufferRef ref) const {
+    auto i = static_cast<size_t>(ref.index);
+    switch (ref.kind) {
+      case BufferRef::Kind::kInput: return buffers_.inputs[i];
+      case BufferRef::Kind::kOutput: return buffers_.outputs[i];
+      case BufferRef::Kind::kArena: break;
+    }
+    return static_cast<char*>(buffers_.arena) + call_.slot_offsets[i];
+  }
+
+  absl::Status RunStep(const Step& step, const BoundStep& bound) {
+    auto i = static_cast<size_t>(step.index);
+    switch (step.kind) {
+      case Step::Kind::kKernel: return RunKernel(exe_.kernels[i], bound);
+      case Step::Kind::kGemm: return RunGemm(exe_.gemms[i], bound);
+      case Step::Kind::kCopy: break;
+    }
+    if (bound.copy_bytes == 0) return absl::OkStatus();
+    const CopyStep& copy = exe_.copies[i];
+    return exe_.backend->CopyOnDevice(Pointer(copy.to), Pointer(copy.from), static_cast<size_t>(bound.copy_bytes), buffers_.stream);
+  }
+
+  absl::Status RunKernel(const KernelStep& step, const BoundStep& bound) {
+    pointers_.clear();
+    scalars_.clear();
+    for (BufferRef ref : step.buffers) pointers_.push_back(Pointer(ref));
+    for (int position : step.scalars) scalars_.push_back(buffers_.scalars[static_cast<size_t>(position)]);
+    LaunchArgs args;
+    args.buffers = pointers_;
+    args.scalars = scalars_;
+    args.sizes = bound.sizes;
+    args.grid = bound.grid;
+    args.rows = bound.rows;
+    args.cols = bound.cols;
+    args.bytes_per_row = bound.bytes_per_row;
+    args.stream = buffers_.stream;
+    return exe_.backend->Launch(*step.kernel, args);
+  }
+
+  absl::Status RunGemm(const GemmStep& step, const BoundStep& bound) {
+    if (bound.gemm == nullptr) return absl::OkStatus();  // an extent of 0
+    void* workspace = bound.gemm->workspace_bytes() == 0
+                          ? nullptr
+                          : static_cast<char*>(buffers_.arena) + call_.gemm_workspace_offset;
+    return exe_.backend->RunGemm(*bound.gemm, Pointer(step.a), Pointer(step.b), Pointer(step.d), workspace, buffers_.stream);
+  }
+
+  const BoundCall& call_;
+  const Executable& exe_;
+  const CallBuffers& buffers_;
+  absl::InlinedVector<void*, 16> pointers_;
+  absl::InlinedVector<uint64_t, 4> scalars_;
+};
+
+}  // namespace
+
+absl::Status Execute(const BoundCall& call, const CallBuffers& buffers) { return Runner(call, buffers).Run(); }
+
+absl::Status ExecuteWithAllocator(const BoundCall& call, CallBuffers buffers, Allocator* allocator) {
+  if (call.arena_bytes == 0) return Execute(call, buffers);
+  auto bytes = static_cast<size_t>(call.arena_bytes);
+  buffers.arena = allocator->Allocate(bytes, buffers.stream);
+  if (buffers.arena == nullptr) {
+    return absl::ResourceExhaustedError(absl::StrCat("graph ", call.executable->graph.name(), ": the allocator had no ", bytes,
+                                                     " bytes for intermediate results"));
+  }
+  absl::Status status = Execute(call, buffers);
+  allocator->Free(buffers.arena, bytes, buffers.stream);
+  return status;
+}
+
+}  // namespace jitfuse::internal
