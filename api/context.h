@@ -1,0 +1,27 @@
+// Process-wide things: the log, the library's version, which devices there are.
+#ifndef JITFUSE_API_CONTEXT_H_
+#define JITFUSE_API_CONTEXT_H_
+
+#include <functional>
+#include <string>
+
+#include "options.h"
+#include "status.h"
+
+namespace jitfuse {
+inline namespace v1 {
+
+const char* Version();  // "0.1.0"
+
+// level: 1 what is compiled, 2 what is fused, 3 everything. An empty sink means stderr. Overrides JITFUSE_LOG.
+void SetLog(int level, std::function<void(int level, const std::string& message)> sink = {});
+
+// Ok if a function can be compiled for and run on `kind`; else what was searched and how to get it.
+Status DeviceStatus(DeviceKind kind);
+// The kind that DeviceKind::kAuto stands for here.
+DeviceKind DefaultDevice();
+
+}  // namespace v1
+}  // namespace jitfuse
+
+#endif  // JITFUSE_API_CONTEXT_H_
