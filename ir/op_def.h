@@ -58,11 +58,22 @@ std::string TypeToString(const TensorType& type, absl::Span<const std::string> s
 // Attributes. Order in a node is the schema's order; every attribute of the schema is present (defaults filled in by infer).
 using AttrValue = std::variant<bool, int64_t, double, DType, std::vector<int64_t>, std::vector<Dim>>;
 enum class AttrKind : uint8_t { kBool, kInt, kFloat, kDType, kInts, kDims };  // = the variant's index
+// How an attribute is brought into the one form that nodes hold.
+enum class AttrNorm : uint8_t {
+  kNone,
+  kAxis,      // -rank..rank-1 -> 0..rank-1; of operand 0, or of attribute `shape` where there is no operand
+  kAxes,      // as kAxis, sorted, no duplicates; empty or not given: every axis. So nodes hold the full list
+  kSomeAxes,  // as kAxes, but empty means none
+  kNewAxes,   // as kSomeAxes, of the result, whose rank is that of operand 0 plus their number
+  kPerm,      // a permutation of operand 0's axes; empty or not given: reversed
+  kReshape,   // at most one dim -1, replaced by the size that fits
+};
 struct AttrDef {
   std::string_view name;
   AttrKind kind;
   std::optional<AttrValue> fallback;  // nullopt: required
   std::string_view doc;
+  AttrNorm norm = AttrNorm::kNone;
 };
 struct Attr {
   std::string_view name;  // points into the schema
@@ -108,6 +119,7 @@ struct ReduceDef {
   bool empty_ok;              // false: an empty reduction is an error when the graph is built (max, min, argmax)
 };
 
+// An equivalent of `node`, whose operands are values of `graph`: one value per result, same types.
 using ExpandFn = absl::StatusOr<absl::InlinedVector<struct Value, 1>> (*)(Graph* graph, const Node& node);
 // Coordinates of operand 0's element for given coordinates of the result; nullopt if not expressible (then it is a boundary).
 using IndexFn = std::optional<IndexMap> (*)(const Graph& graph, const Node& node, const IndexMap& out, const IndexSpace& space);
@@ -116,7 +128,7 @@ struct OpDef {
   Op op;
   std::string_view name;                       // as in graph text
   OpKind kind;
-  absl::Span<const std::string_view> args;     // names of the operands, for docs, errors and bodies
+  absl::Span<const std::string_view> args;     // names of the operands, for docs, errors and bodies; "bias?" may be left out
   absl::Span<const AttrDef> attrs;
   DTypeSet domain;                             // of operand 0 (select: of the values)
   InferFn infer;
@@ -124,10 +136,15 @@ struct OpDef {
   const ReduceDef* reduce;                     // kReduce
   ExpandFn expand;                             // kComposite
   IndexFn index;                               // kView
-  std::string_view grad;                       // body text of operand gradients, "zero", or "" where none yet
+  std::string_view grad;                       // body text of operand gradients (g: of the result, out: the result), "zero" where
+                                               // flat almost everywhere, "" where none yet
   double max_ulp_f32, max_ulp_f64;             // of the whole body against its exact meaning
   std::string_view doc;                        // one sentence
-  std::string_view example;                    // one line of graph text
+  std::string_view example;                    // a call as in graph text
+
+  int min_arity() const;  // operands that must be given
+  int max_arity() const { return static_cast<int>(args.size()); }
+  const AttrDef* FindAttr(std::string_view attr_name) const;  // null if the op has none of that name
 };
 
 const OpDef& GetOp(Op op);

@@ -1,0 +1,30 @@
+// Expand: composites rewritten in primitive kinds, and implicit broadcasts made explicit.
+//
+// In: any valid graph. Out: an equivalent graph with the same name, inputs, symbols, guards and outputs, in which no node is a
+// composite and every pointwise operand has exactly its node's shape (`broadcast` views stand where it had not, rank-0 constants
+// included). Matmul's batch dims stay implicit. Composites of f16 and bf16 compute in f32: a cast at the start, one at the end;
+// nothing between rounds. The user's own casts stay. Dead nodes are dropped. Time and memory are linear, nothing recurses.
+// Must not know: rewriting rules, groups. The functions Expand* below are the `expand` column of ir/ops.inc.
+#ifndef JITFUSE_IR_EXPAND_H_
+#define JITFUSE_IR_EXPAND_H_
+
+#include "absl/status/statusor.h"
+#include "ir/graph.h"
+
+namespace jitfuse::internal {
+
+absl::StatusOr<Graph> Expand(const Graph& graph);
+
+using Expansion = absl::StatusOr<absl::InlinedVector<Value, 1>>;
+Expansion ExpandToReshape(Graph* graph, const Node& node);
+Expansion ExpandVar(Graph* graph, const Node& node);
+Expansion ExpandLogsumexp(Graph* graph, const Node& node);
+Expansion ExpandSoftmax(Graph* graph, const Node& node);
+Expansion ExpandLogSoftmax(Graph* graph, const Node& node);
+Expansion ExpandLayerNorm(Graph* graph, const Node& node);
+Expansion ExpandRmsNorm(Graph* graph, const Node& node);
+Expansion ExpandLinear(Graph* graph, const Node& node);
+
+}  // namespace jitfuse::internal
+
+#endif  // JITFUSE_IR_EXPAND_H_

@@ -1,0 +1,28 @@
+#include "ir/op_def.h"
+
+#include <algorithm>
+
+#include "ir/infer.h"
+#include "ir/support/status.h"
+
+namespace jitfuse::internal {
+
+std::string TypeToString(const TensorType& type, absl::Span<const std::string> symbol_names) {
+  std::string out(DTypeName(type.dtype));
+  if (!type.dims.empty()) out += ShapeToString(type.dims, symbol_names);
+  return out;
+}
+
+std::string InferContext::Where() const { return absl::StrCat(CallToString(def, in, symbol_names), ": "); }
+
+int OpDef::min_arity() const {
+  auto optional = [](std::string_view name) { return name.back() == '?'; };
+  return static_cast<int>(std::find_if(args.begin(), args.end(), optional) - args.begin());
+}
+
+const AttrDef* OpDef::FindAttr(std::string_view attr_name) const {
+  auto it = std::find_if(attrs.begin(), attrs.end(), [&](const AttrDef& a) { return a.name == attr_name; });
+  return it == attrs.end() ? nullptr : &*it;
+}
+
+}  // namespace jitfuse::internal
