@@ -68,6 +68,7 @@ class Graph {
   absl::StatusOr<Value> AddScalar(std::string_view name, DType dtype);  // a host scalar parameter, rank 0
   Value AddConstant(DType dtype, double v);                              // rank 0
   Value AddConstantInt(DType dtype, int64_t v);                          // rank 0, exact for 64-bit integers
+  Value AddConstantBits(DType dtype, ScalarValue v);                     // rank 0; v in register form, brought onto the dtype's grid
   // Any other op. Attributes may be given in any order and partly; missing ones take their defaults. Result 0 is returned.
   absl::StatusOr<Value> Add(Op op, absl::Span<const Value> in, Attrs attrs = {});
   absl::Status AddOutput(Value v);
@@ -86,6 +87,11 @@ class Graph {
   SymbolTable& symbols() { return symbols_; }
   SizeExpr SymbolNamed(std::string_view name) { return SizeExpr::Symbol(symbols_.FindOrAdd(name)); }
 
+  // For passes that rebuild: name, symbols and guards of the graph that is read, before anything is added. Guards stay even if
+  // the node that made them goes.
+  void InheritFrom(const Graph& from);
+
+  Dim Canonical(const Dim& d) const;                   // symbols that guards equate with something replaced by one of the class
   bool SameDim(const Dim& a, const Dim& b) const;      // equal in normal form, also through the guards
   bool SameShape(absl::Span<const Dim> a, absl::Span<const Dim> b) const;
   // Bit pattern of a kConstant node, in its register form.
@@ -101,7 +107,13 @@ class Graph {
 
  private:
   absl::StatusOr<Dim> Unify(const Dim& a, const Dim& b, const std::string& where);
-  Value Intern(Node node, bool cons);
+  void Equate(const Dim& a, const Dim& b);
+  void DropGuards(size_t keep);
+  absl::StatusOr<Value> AddSource(Op op, std::string_view name, const TensorType& type);
+  absl::Status CheckOperands(const OpDef& def, absl::Span<const Value> in) const;
+  absl::Status CheckSymbolsBound(const OpDef& def, absl::Span<const TensorType> types, const Attrs& attrs) const;
+  void RequireNonEmpty(const Node& node);
+  Value Intern(Node node);
 
   std::string name_ = "f";
   std::vector<Node> nodes_;
@@ -109,11 +121,15 @@ class Graph {
   std::vector<std::string> input_names_;
   std::vector<Value> outputs_;
   std::vector<Guard> guards_;
+  std::vector<Guard> nonempty_;           // `a` may not be 0 when a call binds: max over a symbolic size
+  std::vector<Dim> representative_;       // by symbol, what guards make of it; shorter than the symbols where there is none
+  std::vector<std::pair<Dim, Dim>> same_;  // guards between sums and products, in canonical form
+  std::vector<bool> bound_;               // by symbol: some input's dim is exactly this symbol
   SymbolTable symbols_;
   absl::flat_hash_map<Hash128, std::vector<NodeId>> consed_;  // full comparison decides, the hash only finds candidates
 };
 
-// Uses of each node's results, as (consumer node, operand number); outputs are not counted.
+// The nodes that read each node, ascending, each once; outputs are not counted.
 std::vector<std::vector<NodeId>> ComputeUsers(const Graph& graph);
 
 }  // namespace jitfuse::internal

@@ -8,9 +8,7 @@
 namespace jitfuse::internal {
 
 std::string TypeToString(const TensorType& type, absl::Span<const std::string> symbol_names) {
-  std::string out(DTypeName(type.dtype));
-  if (!type.dims.empty()) out += ShapeToString(type.dims, symbol_names);
-  return out;
+  return std::string(DTypeName(type.dtype)) + ShapeToString(type.dims, symbol_names);
 }
 
 std::string InferContext::Where() const { return absl::StrCat(CallToString(def, in, symbol_names), ": "); }

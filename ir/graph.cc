@@ -1,0 +1,409 @@
+#include "ir/graph.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "absl/strings/str_join.h"
+#include "ir/infer.h"
+#include "ir/scalar_expr.h"
+#include "ir/support/check.h"
+#include "ir/support/status.h"
+
+namespace jitfuse::internal {
+namespace {
+
+bool IsIdentifier(std::string_view s) {
+  auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  auto legal = [&](char c) { return letter(c) || (c >= '0' && c <= '9'); };
+  return !s.empty() && letter(s[0]) && std::all_of(s.begin(), s.end(), legal);
+}
+
+void HashDim(const Dim& d, Hasher* h) {
+  if (d.IsConstant()) {
+    h->Int(0).Int(d.constant());
+  } else {
+    h->Int(1).String(d.ToString());  // without names: by the symbols' positions
+  }
+}
+
+void HashType(const TensorType& type, Hasher* h) {
+  h->Int(static_cast<int64_t>(type.dtype)).Int(static_cast<int64_t>(type.dims.size()));
+  for (const Dim& d : type.dims) HashDim(d, h);
+}
+
+struct HashAttrValue {
+  Hasher* h;
+  void operator()(bool v) const { h->Int(v); }
+  void operator()(int64_t v) const { h->Int(v); }
+  void operator()(double v) const { h->Int(std::bit_cast<int64_t>(v)); }
+  void operator()(DType v) const { h->Int(static_cast<int64_t>(v)); }
+  void operator()(const std::vector<int64_t>& v) const {
+    h->Int(static_cast<int64_t>(v.size()));
+    for (int64_t i : v) h->Int(i);
+  }
+  void operator()(const std::vector<Dim>& v) const {
+    h->Int(static_cast<int64_t>(v.size()));
+    for (const Dim& d : v) HashDim(d, h);
+  }
+};
+
+Hash128 HashNode(const Node& node, bool with_types) {
+  Hasher h;
+  h.String(node.def().name).Int(static_cast<int64_t>(node.in.size()));
+  for (const Value& v : node.in) h.Int(v.node).Int(v.result);
+  for (const Attr& a : node.attrs) std::visit(HashAttrValue{&h}, a.value);
+  // Types follow from the rest, but for constants and inputs.
+  if (with_types || node.in.empty()) {
+    for (const TensorType& t : node.types) HashType(t, &h);
+  }
+  return h.Finish();
+}
+
+// As ==, but floats by their bits, so that 0 and -0 stay apart and NaN equals itself.
+bool SameAttr(const Attr& a, const Attr& b) {
+  const double* x = std::get_if<double>(&a.value);
+  const double* y = std::get_if<double>(&b.value);
+  if (x != nullptr && y != nullptr) return std::bit_cast<uint64_t>(*x) == std::bit_cast<uint64_t>(*y);
+  return a.value == b.value;
+}
+
+bool SameNode(const Node& a, const Node& b) {
+  return a.op == b.op && a.in == b.in && std::equal(a.attrs.begin(), a.attrs.end(), b.attrs.begin(), b.attrs.end(), SameAttr) &&
+         std::equal(a.types.begin(), a.types.end(), b.types.begin(), b.types.end());
+}
+
+bool Mentions(const Dim& d, SymbolId s) {
+  std::vector<SymbolId> symbols;
+  d.CollectSymbols(&symbols);
+  return std::find(symbols.begin(), symbols.end(), s) != symbols.end();
+}
+
+}  // namespace
+
+absl::StatusOr<Value> Graph::AddSource(Op op, std::string_view name, const TensorType& type) {
+  std::string full = name.empty() ? absl::StrCat("arg", inputs_.size()) : std::string(name);
+  if (!IsIdentifier(full)) {
+    return InvalidArgument("input name '", full, "': expected a letter or _, then letters, digits and _");
+  }
+  if (std::find(input_names_.begin(), input_names_.end(), full) != input_names_.end()) {
+    return InvalidArgument("input name '", full, "' is taken: expected a name of its own for each input");
+  }
+  if (absl::Status s = CheckType(type, symbols_.names); !s.ok()) return Annotate(s, absl::StrCat("input ", full));
+  for (const Dim& d : type.dims) {
+    if (auto symbol = d.AsSymbol()) {
+      if (bound_.size() <= static_cast<size_t>(*symbol)) bound_.resize(static_cast<size_t>(*symbol) + 1);
+      bound_[static_cast<size_t>(*symbol)] = true;
+    }
+  }
+  Node node{op, {type}, {}, {}};
+  auto id = static_cast<NodeId>(nodes_.size());
+  nodes_.push_back(std::move(node));
+  inputs_.push_back(id);
+  input_names_.push_back(std::move(full));
+  return Value{id, 0};
+}
+
+absl::StatusOr<Value> Graph::AddInput(std::string_view name, const TensorType& type) { return AddSource(Op::kInput, name, type); }
+
+absl::StatusOr<Value> Graph::AddScalar(std::string_view name, DType dtype) { return AddSource(Op::kScalar, name, {dtype, {}}); }
+
+Value Graph::AddConstant(DType dtype, double v) { return AddConstantBits(dtype, ScalarFromDouble(dtype, v)); }
+
+Value Graph::AddConstantInt(DType dtype, int64_t v) { return AddConstantBits(dtype, ScalarFromInt(dtype, v)); }
+
+Value Graph::AddConstantBits(DType dtype, ScalarValue v) {
+  v = ConvertScalar(ComputeType(dtype), dtype, v);
+  Node node{Op::kConstant, {TensorType{dtype, {}}}, {}, {}};
+  node.attrs.push_back({GetOp(Op::kConstant).attrs[0].name, std::bit_cast<int64_t>(v.bits())});
+  return Intern(std::move(node));
+}
+
+ScalarValue Graph::ConstantValue(NodeId id) const {
+  JF_CHECK(node(id).op == Op::kConstant);
+  return ScalarValue::FromBits(std::bit_cast<uint64_t>(node(id).Get<int64_t>("bits")));
+}
+
+absl::Status Graph::CheckOperands(const OpDef& def, absl::Span<const Value> in) const {
+  std::string_view maker = def.kind == OpKind::kInput    ? "AddInput"
+                           : def.kind == OpKind::kScalar ? "AddScalar"
+                           : def.kind == OpKind::kConstant ? "AddConstant"
+                                                           : "";
+  if (!maker.empty()) return InvalidArgument(ToAbsl(def.name), ": expected to be made by ", ToAbsl(maker));
+  for (size_t i = 0; i < in.size(); ++i) {
+    bool exists = in[i].node >= 0 && in[i].node < size() && in[i].result >= 0 &&
+                  in[i].result < static_cast<int32_t>(node(in[i]).types.size());
+    if (!exists) {
+      return InvalidArgument(ToAbsl(def.name), ": operand ", i, " is value ", in[i].node, ".", in[i].result,
+                             ", which this graph does not have; expected a value of the same graph");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Graph::CheckSymbolsBound(const OpDef& def, absl::Span<const TensorType> types, const Attrs& attrs) const {
+  for (const Attr& a : attrs) {
+    const auto* dims = std::get_if<std::vector<Dim>>(&a.value);
+    if (dims == nullptr) continue;
+    std::vector<SymbolId> symbols;
+    for (const Dim& d : *dims) d.CollectSymbols(&symbols);
+    for (SymbolId s : symbols) {
+      auto i = static_cast<size_t>(s);
+      if (i < bound_.size() && bound_[i]) continue;
+      std::string name = i < symbols_.names.size() ? symbols_.names[i] : absl::StrCat("s", i);
+      return InvalidArgument(CallToString(def, types, symbols_.names), ": symbol ", name, " in ", ToAbsl(a.name), "=",
+                             ShapeToString(*dims, symbols_.names), " is no input's size; expected an input with a dim that is exactly ",
+                             name);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Value> Graph::Add(Op op, absl::Span<const Value> in, Attrs attrs) {
+  if (op >= Op::kCount) return InvalidArgument("op number ", static_cast<int>(op), ": expected one of the table");
+  const OpDef& def = GetOp(op);
+  JF_RETURN_IF_ERROR(CheckOperands(def, in));
+  std::vector<TensorType> operand_types;
+  operand_types.reserve(in.size());
+  for (const Value& v : in) operand_types.push_back(type(v));
+  JF_RETURN_IF_ERROR(CheckArity(def, operand_types, symbols_.names));
+  JF_ASSIGN_OR_RETURN(attrs, NormalizeAttrs(def, operand_types, attrs, symbols_.names));
+  JF_RETURN_IF_ERROR(CheckSymbolsBound(def, operand_types, attrs));
+  std::string where;
+  InferContext context{def, operand_types, attrs, symbols_.names, [&](const Dim& a, const Dim& b) {
+                         if (where.empty()) where = CallToString(def, operand_types, symbols_.names);
+                         return Unify(a, b, where);
+                       }};
+  size_t guards_before = guards_.size();
+  absl::StatusOr<ResultTypes> types = InferTypes(context);
+  if (!types.ok()) {
+    DropGuards(guards_before);
+    return types.status();
+  }
+  Node node{op, *std::move(types), {in.begin(), in.end()}, std::move(attrs)};
+  RequireNonEmpty(node);
+  return Intern(std::move(node));
+}
+
+Value Graph::Intern(Node node) {
+  std::vector<NodeId>& candidates = consed_[HashNode(node, false)];
+  for (NodeId id : candidates) {
+    if (SameNode(nodes_[static_cast<size_t>(id)], node)) return {id, 0};
+  }
+  auto id = static_cast<NodeId>(nodes_.size());
+  candidates.push_back(id);
+  nodes_.push_back(std::move(node));
+  return {id, 0};
+}
+
+absl::Status Graph::AddOutput(Value v) {
+  if (v.node < 0 || v.node >= size() || v.result < 0 || v.result >= static_cast<int32_t>(node(v).types.size())) {
+    return InvalidArgument("output ", outputs_.size(), " is value ", v.node, ".", v.result,
+                           ", which this graph does not have; expected a value of the same graph");
+  }
+  outputs_.push_back(v);
+  return absl::OkStatus();
+}
+
+void Graph::InheritFrom(const Graph& from) {
+  name_ = from.name_;
+  symbols_ = from.symbols_;
+  guards_ = from.guards_;
+  nonempty_ = from.nonempty_;
+  representative_ = from.representative_;
+  same_ = from.same_;
+}
+
+// An empty max has no value. Where the size is symbolic it shows only when a call binds.
+void Graph::RequireNonEmpty(const Node& node) {
+  if (node.kind() != OpKind::kReduce || node.def().reduce->empty_ok) return;
+  const TensorType& x = type(node.in[0]);
+  Dim count(1);
+  for (int64_t axis : node.Get<std::vector<int64_t>>("axes")) count = count * x.dims[static_cast<size_t>(axis)];
+  if (count.IsConstant()) return;
+  auto same = [&](const Guard& g) { return g.a == count; };
+  if (std::any_of(nonempty_.begin(), nonempty_.end(), same)) return;
+  nonempty_.push_back({count, 0, CallToString(node.def(), {x}, symbols_.names)});
+}
+
+Dim Graph::Canonical(const Dim& d) const {
+  if (d.IsConstant() || representative_.empty()) return d;
+  return d.Substitute([&](SymbolId s) {
+    return static_cast<size_t>(s) < representative_.size() ? representative_[static_cast<size_t>(s)] : SizeExpr::Symbol(s);
+  });
+}
+
+// Makes a and b, which are canonical and differ, one class.
+void Graph::Equate(const Dim& a, const Dim& b) {
+  std::optional<SymbolId> x = a.AsSymbol();
+  std::optional<SymbolId> y = b.AsSymbol();
+  if (x && y && *x < *y) x.reset();  // the later symbol gives way to the earlier
+  const Dim* to = &b;
+  if (!x || Mentions(b, *x)) {
+    if (!y || Mentions(a, *y)) {
+      same_.emplace_back(a, b);
+      return;
+    }
+    x = y;
+    to = &a;
+  }
+  Dim target = *to;
+  while (representative_.size() <= static_cast<size_t>(*x)) {
+    representative_.push_back(SizeExpr::Symbol(static_cast<SymbolId>(representative_.size())));
+  }
+  auto replace = [&](const Dim& d) {
+    return d.Substitute([&](SymbolId s) { return s == *x ? target : SizeExpr::Symbol(s); });
+  };
+  for (Dim& d : representative_) d = replace(d);
+  for (auto& [p, q] : same_) {
+    p = replace(p);
+    q = replace(q);
+  }
+}
+
+// Undoes what a failed Add has unified.
+void Graph::DropGuards(size_t keep) {
+  if (guards_.size() == keep) return;
+  guards_.resize(keep);
+  representative_.clear();
+  same_.clear();
+  for (const Guard& g : guards_) {
+    if (!SameDim(g.a, g.b)) Equate(Canonical(g.a), Canonical(g.b));
+  }
+}
+
+absl::StatusOr<Dim> Graph::Unify(const Dim& a, const Dim& b, const std::string& where) {
+  const Dim& better = b.IsConstant() || (b.AsSymbol() && a.AsSymbol() && *b.AsSymbol() < *a.AsSymbol()) ? b : a;
+  if (SameDim(a, b)) return better;
+  Dim x = Canonical(a);
+  Dim y = Canonical(b);
+  if (x.IsConstant() && y.IsConstant()) {
+    std::string known;
+    for (const Guard& g : guards_) {
+      absl::StrAppend(&known, known.empty() ? " (" : ", ", g.a.ToString(symbols_.names), " = ", g.b.ToString(symbols_.names), " by ",
+                      g.where);
+    }
+    return InvalidArgument(where, ": sizes ", a.ToString(symbols_.names), " and ", b.ToString(symbols_.names),
+                           " cannot be equal", known, known.empty() ? "" : ")");
+  }
+  guards_.push_back({a, b, where});
+  Equate(x, y);
+  return better;
+}
+
+bool Graph::SameDim(const Dim& a, const Dim& b) const {
+  if (a == b) return true;
+  if (guards_.empty() || (a.IsConstant() && b.IsConstant())) return false;
+  Dim x = Canonical(a);
+  Dim y = Canonical(b);
+  if (x == y) return true;
+  // Classes among `same_` are followed breadth first; there is hardly ever an entry.
+  std::vector<Dim> reached{x};
+  std::vector<bool> used(same_.size(), false);
+  for (size_t i = 0; i < reached.size(); ++i) {
+    for (size_t k = 0; k < same_.size(); ++k) {
+      if (used[k] || !(same_[k].first == reached[i] || same_[k].second == reached[i])) continue;
+      used[k] = true;
+      reached.push_back(same_[k].first == reached[i] ? same_[k].second : same_[k].first);
+      if (reached.back() == y) return true;
+    }
+  }
+  return false;
+}
+
+bool Graph::SameShape(absl::Span<const Dim> a, absl::Span<const Dim> b) const {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](const Dim& x, const Dim& y) { return SameDim(x, y); });
+}
+
+namespace {
+
+std::string Given(const std::string& name, const std::vector<int64_t>& dims) {
+  return absl::StrCat("input ", name, " of shape [", absl::StrJoin(dims, ","), "]");
+}
+
+// Takes symbol values from the dims of one input that are exactly a symbol.
+absl::Status TakeSymbols(const std::string& name, const TensorType& type, const std::vector<int64_t>& dims,
+                         const std::vector<std::string>& names, std::vector<int64_t>* values,
+                         std::vector<std::string>* origin) {
+  std::string expected = TypeToString(type, names);
+  if (dims.size() != type.dims.size()) {
+    return InvalidArgument(Given(name, dims), " has rank ", dims.size(), ", expected rank ", type.dims.size(), " as in ", expected);
+  }
+  if (!CheckedNumElements(dims)) return InvalidArgument(Given(name, dims), " has more elements than fit in 64 bits");
+  for (size_t k = 0; k < dims.size(); ++k) {
+    if (dims[k] < 0) return InvalidArgument(Given(name, dims), ": dim ", k, " is negative, expected ", expected);
+    auto symbol = type.dims[k].AsSymbol();
+    if (!symbol) continue;
+    auto s = static_cast<size_t>(*symbol);
+    if ((*values)[s] < 0) {
+      (*values)[s] = dims[k];
+      (*origin)[s] = absl::StrCat(name, "'s dim ", k);
+    } else if ((*values)[s] != dims[k]) {
+      return InvalidArgument(Given(name, dims), ": dim ", k, " is ", dims[k], ", expected ", (*values)[s], " = ", names[s],
+                             " as in ", expected, " (", names[s], " comes from ", (*origin)[s], ")");
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<int64_t>> Graph::BindSymbols(absl::Span<const std::vector<int64_t>> input_dims) const {
+  if (input_dims.size() != inputs_.size()) {
+    return InvalidArgument(name_, " takes ", inputs_.size(), " input", inputs_.size() == 1 ? "" : "s", ", got ", input_dims.size());
+  }
+  std::vector<int64_t> values(symbols_.names.size(), -1);
+  std::vector<std::string> origin(symbols_.names.size());
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    JF_RETURN_IF_ERROR(TakeSymbols(input_names_[i], node(inputs_[i]).types[0], input_dims[i], symbols_.names, &values, &origin));
+  }
+  for (int64_t& v : values) v = std::max<int64_t>(v, 0);  // a symbol that nothing uses
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const TensorType& type = node(inputs_[i]).types[0];
+    for (size_t k = 0; k < type.dims.size(); ++k) {
+      int64_t expected = type.dims[k].Eval(values);
+      if (input_dims[i][k] == expected) continue;
+      std::string why = type.dims[k].IsConstant() ? "" : absl::StrCat(" = ", type.dims[k].ToString(symbols_.names));
+      return InvalidArgument(Given(input_names_[i], input_dims[i]), ": dim ", k, " is ", input_dims[i][k], ", expected ", expected, why,
+                             " as in ", TypeToString(type, symbols_.names));
+    }
+  }
+  for (const Guard& g : guards_) {
+    int64_t a = g.a.Eval(values);
+    int64_t b = g.b.Eval(values);
+    if (a == b) continue;
+    return InvalidArgument(name_, ": ", g.a.ToString(symbols_.names), " is ", a, " and ", g.b.ToString(symbols_.names), " is ", b,
+                           ", expected equal sizes, which ", g.where, " needs");
+  }
+  for (const Guard& g : nonempty_) {
+    if (g.a.Eval(values) != 0) continue;
+    return InvalidArgument(name_, ": ", g.a.ToString(symbols_.names), " is 0, expected at least 1: ", g.where,
+                           " has no value over nothing");
+  }
+  return values;
+}
+
+Hash128 Graph::Fingerprint() const {
+  Hasher h;
+  for (const Node& n : nodes_) h.Hash(HashNode(n, true));
+  h.Int(static_cast<int64_t>(outputs_.size()));
+  for (const Value& v : outputs_) h.Int(v.node).Int(v.result);
+  for (const Guard& g : guards_) {
+    HashDim(g.a, &h);
+    HashDim(g.b, &h);
+  }
+  return h.Finish();
+}
+
+std::vector<std::vector<NodeId>> ComputeUsers(const Graph& graph) {
+  std::vector<std::vector<NodeId>> users(static_cast<size_t>(graph.size()));
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    for (const Value& v : graph.node(id).in) {
+      std::vector<NodeId>& of = users[static_cast<size_t>(v.node)];
+      if (of.empty() || of.back() != id) of.push_back(id);
+    }
+  }
+  return users;
+}
+
+}  // namespace jitfuse::internal
