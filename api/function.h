@@ -48,7 +48,6 @@ class Function {
   std::string ToText() const;    // the graph
 
   struct Stats {
-    long long exact_hits = 0;    // filled per thread where kept; see CallStats in docs
     long long class_hits = 0;
     long long compiles = 0;      // classes compiled
     long long kernels = 0;       // kernels in the process-wide cache

@@ -60,6 +60,7 @@ absl::StatusOr<std::shared_ptr<const BoundCall>> Bind(std::shared_ptr<const Exec
   bound->arena_bytes = workspace == 0 ? exe.memory.total_bytes.Eval(symbols)
                                       : bound->gemm_workspace_offset + static_cast<int64_t>(workspace);
   for (const TensorType& type : exe.outputs) bound->output_dims.push_back(EvalDims(type.dims, symbols));
+  bound->symbols.assign(symbols.begin(), symbols.end());
   bound->executable = std::move(executable);
   return std::shared_ptr<const BoundCall>(std::move(bound));
 }

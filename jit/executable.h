@@ -82,6 +82,7 @@ struct BoundCall {
   int64_t arena_bytes = 0;             // with the GEMM workspace at its end
   int64_t gemm_workspace_offset = 0;
   std::vector<std::vector<int64_t>> output_dims;
+  std::vector<int64_t> symbols;        // of the class, for explain()
 };
 
 // `symbols`: values of the class's symbols (see jit/call_class.h). `align`: the least alignment of any input or output pointer, for GEMMs.

@@ -1,0 +1,116 @@
+#include "api/array.h"
+
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "api/convert.h"
+#include "api/runtime.h"
+#include "ir/scalar_expr.h"
+#include "ir/support/status.h"
+
+namespace jitfuse {
+inline namespace v1 {
+
+using internal::InvalidArgument;
+
+const char* DTypeName(DType dtype) { return internal::DTypeName(internal::FromPublic(dtype)).data(); }
+int ItemSize(DType dtype) { return internal::ItemSize(internal::FromPublic(dtype)); }
+
+Array Array::View(void* data, DType dtype, std::vector<std::int64_t> dims, std::vector<std::int64_t> strides, Device device) {
+  return ArrayAccess::Make(data, dtype, std::move(dims), std::move(strides), device, nullptr);
+}
+
+Array Array::View(const void* data, DType dtype, std::vector<std::int64_t> dims, std::vector<std::int64_t> strides, Device device) {
+  return View(const_cast<void*>(data), dtype, std::move(dims), std::move(strides), device);
+}
+
+StatusOr<Array> Array::Empty(DType dtype, std::vector<std::int64_t> dims, Device device, void* stream) {
+  for (std::int64_t d : dims) {
+    if (d < 0) return Status(StatusCode::kInvalidArgument, absl::StrCat("Array::Empty: a dim is ", d, "; expected 0 or more"));
+  }
+  auto elements = internal::CheckedNumElements(dims);
+  std::int64_t bytes = 0;
+  if (!elements || __builtin_mul_overflow(*elements, std::int64_t{ItemSize(dtype)}, &bytes)) {
+    return Status(StatusCode::kInvalidArgument, "Array::Empty: the size overflows 64 bits");
+  }
+  if (bytes == 0) return ArrayAccess::Make(nullptr, dtype, std::move(dims), {}, device, nullptr);
+  JF_API_ASSIGN_OR_RETURN(const internal::Backend* backend, internal::GetBackend(device.kind));
+  auto size = static_cast<std::size_t>(bytes);
+  void* data = backend->allocator()->Allocate(size, stream);
+  if (data == nullptr) return Status(StatusCode::kResourceExhausted, absl::StrCat("Array::Empty: no memory for ", bytes, " bytes"));
+  std::shared_ptr<void> owner(data, [backend, size, stream](void* p) { backend->allocator()->Free(p, size, stream); });
+  return ArrayAccess::Make(data, dtype, std::move(dims), {}, device, std::move(owner));
+}
+
+StatusOr<Array> Array::FromValues(DType dtype, std::vector<std::int64_t> dims, const std::vector<double>& values) {
+  StatusOr<Array> out = Empty(dtype, std::move(dims));
+  if (!out.ok()) return out;
+  if (out->num_elements() != static_cast<std::int64_t>(values.size())) {
+    return Status(StatusCode::kInvalidArgument,
+                  absl::StrCat("Array::FromValues: expected ", out->num_elements(), " values for these dims, got ", values.size()));
+  }
+  internal::DType d = internal::FromPublic(dtype);
+  auto* to = static_cast<char*>(out->data());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    internal::StoreScalar(d, internal::ScalarFromDouble(d, values[i]), to + i * static_cast<std::size_t>(ItemSize(dtype)));
+  }
+  return out;
+}
+
+Array Array::Scalar(DType dtype, double value) {
+  internal::HostTensor t{internal::FromPublic(dtype), {}, std::vector<std::uint8_t>(8)};
+  internal::StoreScalar(t.dtype, internal::ScalarFromDouble(t.dtype, value), t.bytes.data());
+  return internal::FromHostTensor(std::move(t));
+}
+
+Array Array::ScalarInt(DType dtype, std::int64_t value) {
+  internal::HostTensor t{internal::FromPublic(dtype), {}, std::vector<std::uint8_t>(8)};
+  internal::StoreScalar(t.dtype, internal::ScalarFromInt(t.dtype, value), t.bytes.data());
+  return internal::FromHostTensor(std::move(t));
+}
+
+std::int64_t Array::num_elements() const { return internal::CheckedNumElements(dims_).value_or(0); }
+
+bool Array::IsContiguous() const {
+  if (strides_.empty()) return true;
+  std::vector<std::int64_t> dense = internal::ContiguousStrides(absl::MakeConstSpan(dims_));
+  for (std::size_t d = 0; d < dims_.size(); ++d) {
+    if (dims_[d] == 0) return true;
+    if (dims_[d] != 1 && strides_[d] != dense[d]) return false;
+  }
+  return true;
+}
+
+StatusOr<Array> Array::CopyTo(Device device, void* stream) const {
+  StatusOr<Array> out = Empty(dtype_, dims_, device, stream);
+  if (!out.ok() || num_elements() == 0) return out;
+  auto bytes = static_cast<std::size_t>(num_elements()) * static_cast<std::size_t>(ItemSize(dtype_));
+  if (device_.kind == DeviceKind::kCpu) {
+    JF_API_ASSIGN_OR_RETURN(internal::HostTensor host, internal::ToHostTensor(*this));
+    JF_API_ASSIGN_OR_RETURN(const internal::Backend* backend, internal::GetBackend(device.kind));
+    JF_API_RETURN_IF_ERROR(backend->CopyFromHost(out->data(), host.bytes.data(), bytes, stream));
+    return out;
+  }
+  JF_API_ASSIGN_OR_RETURN(const internal::Backend* backend, internal::GetBackend(device_.kind));
+  if (!IsContiguous()) {
+    return Status(StatusCode::kUnimplemented, "Array::CopyTo: copies from a GPU need a contiguous array; run a function that copies it first");
+  }
+  JF_API_RETURN_IF_ERROR(device.kind == DeviceKind::kCpu ? backend->CopyToHost(out->data(), data_, bytes, stream)
+                                                         : backend->CopyOnDevice(out->data(), data_, bytes, stream));
+  return out;
+}
+
+StatusOr<std::vector<double>> Array::ToVector(void* stream) const {
+  StatusOr<Array> host = device_.kind == DeviceKind::kCpu ? StatusOr<Array>(*this) : CopyTo(Device{}, stream);
+  if (!host.ok()) return host.status();
+  JF_API_ASSIGN_OR_RETURN(internal::HostTensor t, internal::ToHostTensor(*host));
+  std::vector<double> out;
+  auto size = static_cast<std::size_t>(ItemSize(dtype_));
+  for (std::size_t at = 0; at < t.bytes.size(); at += size) {
+    out.push_back(internal::ScalarToDouble(t.dtype, internal::LoadScalar(t.dtype, t.bytes.data() + at)));
+  }
+  return out;
+}
+
+}  // namespace v1
+}  // namespace jitfuse

@@ -1,0 +1,49 @@
+// The graph under construction behind Builder and Tensor. Not installed.
+#ifndef JITFUSE_API_BUILDER_STATE_H_
+#define JITFUSE_API_BUILDER_STATE_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "api/convert.h"
+#include "api/tensor.h"
+#include "ir/graph.h"
+
+namespace jitfuse {
+inline namespace v1 {
+namespace detail {
+
+struct BuilderState {
+  internal::Graph graph;
+  Status status;  // the first error
+
+  static std::shared_ptr<BuilderState> Of(const Tensor& t) { return t.state_; }
+  static internal::Value ValueOf(const Tensor& t) { return {t.node_, t.result_}; }
+  static Tensor Wrap(std::shared_ptr<BuilderState> state, internal::Value value) {
+    Tensor t;
+    t.state_ = std::move(state);
+    t.node_ = value.node;
+    t.result_ = value.result;
+    return t;
+  }
+  // Keeps the first error; the Tensor returned is invalid but knows its Builder, so that the error is found.
+  static Tensor Fail(std::shared_ptr<BuilderState> state, const absl::Status& error) {
+    if (state != nullptr && state->status.ok()) state->status = internal::ToPublic(error);
+    return Wrap(std::move(state), {});
+  }
+  static Tensor WrapOr(std::shared_ptr<BuilderState> state, const absl::StatusOr<internal::Value>& value) {
+    return value.ok() ? Wrap(std::move(state), *value) : Fail(std::move(state), value.status());
+  }
+  // A copy of the graph with these outputs.
+  absl::StatusOr<internal::Graph> WithOutputs(const std::vector<Tensor>& outputs) const;
+};
+
+}  // namespace detail
+}  // namespace v1
+
+namespace internal {
+absl::StatusOr<Dim> DimFromSpec(const DimSpec& spec, Graph* graph);
+}  // namespace internal
+}  // namespace jitfuse
+
+#endif  // JITFUSE_API_BUILDER_STATE_H_

@@ -1,0 +1,177 @@
+#include "api/explain.h"
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "ir/support/status.h"
+
+namespace jitfuse::internal {
+namespace {
+
+using nlohmann::json;
+
+std::string_view KindName(GroupKind kind) {
+  switch (kind) {
+    case GroupKind::kLoop: return "loop";
+    case GroupKind::kGemm: return "gemm";
+    case GroupKind::kCopy: return "copy";
+    case GroupKind::kView: return "view";
+  }
+  return "?";
+}
+
+// Bytes if every op of the group were a kernel of its own: operands read, results written, views free.
+SizeExpr UnfusedBytes(const Graph& graph, const Group& group) {
+  auto bytes = [&](Value v) { return NumElements(graph.type(v).dims) * ItemSize(graph.type(v).dtype); };
+  auto source = [&](Value v) {  // views are free: an operand seen through them costs what the source holds
+    while (graph.node(v).kind() == OpKind::kView) v = graph.node(v).in[0];
+    return v;
+  };
+  SizeExpr total(0);
+  for (NodeId id : group.nodes) {
+    const Node& node = graph.node(id);
+    if (node.kind() == OpKind::kView || node.kind() == OpKind::kConstant || node.kind() == OpKind::kIota) continue;
+    for (Value v : node.in) {
+      if (Value s = source(v); graph.node(s).kind() != OpKind::kConstant) total = total + bytes(s);
+    }
+    for (size_t r = 0; r < node.types.size(); ++r) total = total + bytes({id, static_cast<int32_t>(r)});
+  }
+  return total;
+}
+
+class Explainer {
+ public:
+  explicit Explainer(const BoundCall& call) : call_(call), exe_(*call.executable) {}
+
+  json Build() const {
+    json out;
+    out["version"] = kExplainVersion;
+    out["graph"] = exe_.graph.name();
+    out["backend"] = std::string(exe_.backend->name());
+    out["target"] = TargetToString(exe_.backend->target());
+    out["plan_ms"] = exe_.plan_ms;
+    out["arena_bytes"] = call_.arena_bytes;
+    out["groups"] = json::array();
+    for (size_t g = 0; g < exe_.fusion.groups.size(); ++g) out["groups"].push_back(GroupJson(static_cast<int>(g)));
+    out["boundaries"] = json::array();
+    for (const Boundary& b : exe_.fusion.boundaries) out["boundaries"].push_back(BoundaryJson(b));
+    out["notes"] = json::array();
+    for (const Note& n : exe_.fusion.notes) out["notes"].push_back(NoteJson(n));
+    return out;
+  }
+
+ private:
+  std::string Name(Value v) const {
+    for (size_t i = 0; i < exe_.graph.inputs().size(); ++i) {
+      if (exe_.graph.inputs()[i] == v.node) return absl::StrCat("%", exe_.graph.input_name(static_cast<int>(i)));
+    }
+    return absl::StrCat("%", v.node, v.result > 0 ? absl::StrCat(".", v.result) : "", " ", ToAbsl(exe_.graph.node(v).def().name));
+  }
+
+  json GroupJson(int g) const {
+    const Group& group = exe_.fusion.groups[static_cast<size_t>(g)];
+    json out;
+    out["index"] = g;
+    out["kind"] = std::string(KindName(group.kind));
+    std::vector<std::string> ops;
+    for (NodeId id : group.nodes) ops.emplace_back(exe_.graph.node(id).def().name);
+    out["ops"] = ops;
+    out["domain"] = ShapeToString(group.domain, exe_.graph.symbols().names);
+    out["reduce_axes"] = group.reduce_axes;
+    out["bytes"] = GroupBytes(exe_.graph, group).Eval(call_.symbols);
+    out["bytes_unfused"] = UnfusedBytes(exe_.graph, group).Eval(call_.symbols);
+    out["kernels"] = json::array();
+    for (size_t s = 0; s < exe_.steps.size(); ++s) {
+      if (exe_.steps[s].group == g) out["kernels"].push_back(StepJson(s));
+    }
+    return out;
+  }
+
+  json StepJson(size_t s) const {
+    const Step& step = exe_.steps[s];
+    const BoundStep& bound = call_.steps[s];
+    json out;
+    if (step.kind == Step::Kind::kKernel) {
+      const KernelStep& kernel = exe_.kernels[static_cast<size_t>(step.index)];
+      out["kernel"] = kernel.source.entry;
+      out["compile_ms"] = kernel.compile_ms;
+      out["from_cache"] = kernel.cache_hit;
+      if (kernel.source.lang == SourceLang::kCuda) out["launch"] = {{"grid", bound.grid}, {"threads", kernel.source.threads}};
+    } else if (step.kind == Step::Kind::kGemm) {
+      out["library"] = bound.gemm == nullptr ? "none: the result is empty" : bound.gemm->Describe();
+    } else {
+      out["copy_bytes"] = bound.copy_bytes;
+    }
+    return out;
+  }
+
+  json BoundaryJson(const Boundary& b) const {
+    json out;
+    out["value"] = Name(b.value);
+    out["type"] = exe_.graph.TypeString(b.value);
+    out["from"] = b.from;
+    out["to"] = b.to;
+    out["reason"] = std::string(ReasonName(b.reason));
+    out["meaning"] = std::string(ReasonDoc(b.reason));
+    out["detail"] = b.detail;
+    return out;
+  }
+
+  json NoteJson(const Note& n) const {
+    return {{"group", n.group}, {"reason", std::string(ReasonName(n.reason))}, {"meaning", std::string(ReasonDoc(n.reason))}, {"detail", n.detail}};
+  }
+
+  const BoundCall& call_;
+  const Executable& exe_;
+};
+
+std::string Bytes(int64_t bytes) {
+  if (bytes < 10 * 1024) return absl::StrCat(bytes, " B");
+  if (bytes < 10 * 1024 * 1024) return absl::StrFormat("%.1f KiB", static_cast<double>(bytes) / 1024);
+  return absl::StrFormat("%.1f MiB", static_cast<double>(bytes) / (1024 * 1024));
+}
+
+std::string KernelLine(const json& k) {
+  if (k.contains("library")) return absl::StrCat("    library call: ", k["library"].get<std::string>(), "\n");
+  if (k.contains("copy_bytes")) return absl::StrCat("    copy of ", Bytes(k["copy_bytes"].get<int64_t>()), "\n");
+  std::string how = k["from_cache"].get<bool>() ? "from the cache" : absl::StrFormat("compiled in %.1f ms", k["compile_ms"].get<double>());
+  return absl::StrCat("    kernel ", k["kernel"].get<std::string>(), ", ", how, "\n");
+}
+
+std::string GroupName(int g) { return g < 0 ? "outside" : absl::StrCat("group ", g); }
+
+std::string WithDetail(const json& j) {
+  std::string detail = j["detail"].get<std::string>();
+  return absl::StrCat(j["reason"].get<std::string>(), ": ", j["meaning"].get<std::string>(), detail.empty() ? "" : " (", detail,
+                      detail.empty() ? "" : ")");
+}
+
+}  // namespace
+
+std::string ExplainJson(const BoundCall& call) { return Explainer(call).Build().dump(2); }
+
+std::string ExplainText(const BoundCall& call) {
+  json e = Explainer(call).Build();
+  std::string out = absl::StrCat("graph ", e["graph"].get<std::string>(), " on ", e["target"].get<std::string>(), ": ", e["groups"].size(),
+                                 " groups, ", Bytes(e["arena_bytes"].get<int64_t>()), " of scratch memory, planned in ",
+                                 absl::StrFormat("%.2f ms\n", e["plan_ms"].get<double>()));
+  for (const json& g : e["groups"]) {
+    absl::StrAppend(&out, "  group ", g["index"].get<int>(), " (", g["kind"].get<std::string>(), ") over ", g["domain"].get<std::string>(), ": ",
+                    absl::StrJoin(g["ops"].get<std::vector<std::string>>(), ", "), "\n");
+    absl::StrAppend(&out, "    moves ", Bytes(g["bytes"].get<int64_t>()), "; one kernel per op would move ",
+                    Bytes(g["bytes_unfused"].get<int64_t>()), "\n");
+    for (const json& k : g["kernels"]) out += KernelLine(k);
+    for (const json& n : e["notes"]) {
+      if (n["group"] == g["index"]) absl::StrAppend(&out, "    note ", WithDetail(n), "\n");
+    }
+  }
+  for (const json& b : e["boundaries"]) {
+    absl::StrAppend(&out, "  boundary ", b["value"].get<std::string>(), " : ", b["type"].get<std::string>(), ", ",
+                    GroupName(b["from"].get<int>()), " -> ", GroupName(b["to"].get<int>()), "\n    ", WithDetail(b), "\n");
+  }
+  return out;
+}
+
+}  // namespace jitfuse::internal
