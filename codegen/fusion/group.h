@@ -16,6 +16,7 @@
 
 #include "codegen/target.h"
 #include "ir/graph.h"
+#include "ir/index_map.h"
 #include "ir/options.h"
 #include "ir/shape.h"
 
@@ -59,10 +60,13 @@ struct Group {
   GroupKind kind = GroupKind::kLoop;
   std::vector<NodeId> nodes;        // ascending, hence topological; constants, iotas and views used only here are included
   std::vector<Value> inputs;        // values made outside (graph inputs, scalars, other groups' outputs) that `nodes` read, each once
-  std::vector<Value> outputs;       // values of `nodes` read outside or returned
-  Shape domain;                     // kLoop: the shape all elementwise work iterates over (before reduction)
-  std::vector<int> reduce_axes;     // kLoop: axes of `domain` that are reduced; empty: pointwise
-  std::optional<GemmCall> gemm;     // kGemm; inputs are {A, B}, after views
+  std::vector<Value> outputs;       // values of `nodes` read outside or returned; a copied graph input or scalar is both an input and an output
+  Shape domain;                     // kLoop, kCopy: the shape all elementwise work iterates over (before reduction)
+  std::vector<int> reduce_axes;     // kLoop: axes of `domain` that are reduced, ascending; empty: pointwise
+  // kLoop, kCopy: where outputs[i] is stored from: its coordinates by the axes of `domain` (row values: by the axes that are not reduced). Always one to
+  // one. Starting from these, a pull meets each reduction at one map; its operand's reduced coordinates are the reduce axes in order (extents of 1 aside).
+  std::vector<IndexMap> output_maps;
+  std::optional<GemmCall> gemm;     // kGemm; inputs are {A, B}, the buffers beneath the views, both listed even if equal
 };
 
 struct Boundary {                   // value `value` crosses from group `from` (-1: a graph input) to group `to` (-1: a graph output)
