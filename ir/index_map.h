@@ -4,6 +4,7 @@
 // A plain axis is the term with div 1 and no mod. Views compose: each view's `index` column maps the coordinates of its result to those of its
 // operand. DivMod simplifies with the axes' extents (a symbolic extent is fine) and fails (nullopt) only when it would have to nest.
 // Invariant: every coordinate is within the tensor's extent for all axis values within their extents.
+// Symbols are taken to be >= 1: where one is 0 there is no element to index. Factors are >= 0.
 // Must not know: buffers, strides, schedules (AccessMap in codegen/plan adds those).
 #ifndef JITFUSE_IR_INDEX_MAP_H_
 #define JITFUSE_IR_INDEX_MAP_H_
@@ -65,6 +66,9 @@ std::optional<SizeExpr> UpperBound(const IndexExpr& e, const IndexSpace& space);
 // Every axis a replaced by to[a].
 std::optional<IndexMap> Compose(const IndexMap& map, const IndexMap& to, const IndexSpace& space);
 std::string IndexMapToString(const IndexMap& map);
+// The coordinates for concrete axis values; symbols[i] is the value of symbol i.
+int64_t EvalIndexExpr(const IndexExpr& e, absl::Span<const int64_t> axes, absl::Span<const int64_t> symbols);
+std::vector<int64_t> EvalIndexMap(const IndexMap& map, absl::Span<const int64_t> axes, absl::Span<const int64_t> symbols);
 
 }  // namespace jitfuse::internal
 

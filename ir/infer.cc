@@ -120,6 +120,11 @@ absl::Status NormalizeReshape(const NormContext& c, std::string_view attr, std::
   auto open = std::find_if(dims->begin(), dims->end(), [](const Dim& d) { return d.Is(-1); });
   if (open == dims->end() || c.in.empty()) return absl::OkStatus();
   std::string given = absl::StrCat(ToAbsl(attr), "=", ShapeToString(*dims, c.names));
+  std::vector<int64_t> constants;
+  for (const Dim& d : *dims) {
+    if (d.IsConstant() && d.constant() >= 0) constants.push_back(d.constant());
+  }
+  if (!CheckedNumElements(constants)) return InvalidArgument(c.Where(), given, " has more elements than fit in 64 bits");
   Dim others(1);
   for (auto it = dims->begin(); it != dims->end(); ++it) {
     if (it == open) continue;
@@ -339,15 +344,14 @@ absl::StatusOr<ResultTypes> InferIota(const InferContext& c) {
 absl::StatusOr<ResultTypes> InferBroadcast(const InferContext& c) {
   const Shape& from = c.in[0].dims;
   const auto& to = c.Get<std::vector<Dim>>("shape");
-  std::string shape = ShapeToString(to, c.symbol_names);
   if (to.size() < from.size()) {
-    return InvalidArgument(c.Where(), "shape=", shape, " has rank ", to.size(), ", expected at least ", from.size());
+    return InvalidArgument(c.Where(), "shape=", ShapeToString(to, c.symbol_names), " has rank ", to.size(), ", expected at least ", from.size());
   }
   size_t lead = to.size() - from.size();
   for (size_t i = 0; i < from.size(); ++i) {
-    if (from[i].Is(1)) continue;
+    if (from[i].Is(1) || from[i] == to[lead + i]) continue;
     JF_RETURN_IF_ERROR(MustEqual(c, from[i], to[lead + i],
-                                 absl::StrCat("does not broadcast to shape=", shape, ": expected 1 or the same size in dim ", lead + i))
+                                 absl::StrCat("does not broadcast to shape=", ShapeToString(to, c.symbol_names), ": expected 1 or the same size in dim ", lead + i))
                            .status());
   }
   return ResultTypes{{c.in[0].dtype, Shape(to.begin(), to.end())}};

@@ -237,6 +237,15 @@ int64_t SizeExpr::KnownDivisor() const {
   return g;
 }
 
+bool SizeExpr::IsKnownNonNegative() const {
+  if (IsConstant()) return constant_ >= 0;
+  // Around 1: with s = 1 + t and t >= 0, coefficients that are all >= 0 settle it.
+  SizeExpr shifted = Substitute([](SymbolId s) { return Symbol(s) + 1; });
+  if (shifted.IsConstant()) return shifted.constant_ >= 0;
+  const std::vector<Term>& terms = shifted.poly_->terms;
+  return std::all_of(terms.begin(), terms.end(), [](const Term& t) { return t.coef >= 0; });
+}
+
 namespace {
 std::string_view AtomName(SizeExpr::AtomKind kind) {
   switch (kind) {

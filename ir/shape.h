@@ -48,6 +48,9 @@ class SizeExpr {
   // The largest constant known to divide every value (0 for the constant 0).
   int64_t KnownDivisor() const;
 
+  // Whether the normal form shows that this is >= 0 whenever every symbol is >= 1.
+  bool IsKnownNonNegative() const;
+
   // "n*768+4"; a symbol without a name prints as s<id>. Names may be empty.
   std::string ToString(absl::Span<const std::string> names = {}) const;
   // As a C expression over identifiers given by name(symbol), with the helper functions jf_ceildiv, jf_floordiv,
