@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "ir/support/status.h"
 #include "jit/compile.h"
 
 namespace jitfuse::internal {

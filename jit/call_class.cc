@@ -153,7 +153,10 @@ class Classifier {
     }
     JF_RETURN_IF_ERROR(Outputs(inputs, outputs));
     OffsetBits();
-    for (int alias : cls_.output_aliases) key_.Int(alias);
+    for (const std::vector<int>& aliases : cls_.output_aliases) {
+      key_.Int(static_cast<int64_t>(aliases.size()));
+      for (int alias : aliases) key_.Int(alias);
+    }
     cls_.key = key_.Int(cls_.offset_bits).Finish();
     return std::move(cls_);
   }
@@ -236,8 +239,8 @@ class Classifier {
       }
       JF_RETURN_IF_ERROR(CheckWritable(view, where));
       cls_.outputs.push_back(Classify(type, view));
-      JF_ASSIGN_OR_RETURN(int alias, FindAlias(inputs, outputs, o, view, where));
-      cls_.output_aliases.push_back(alias);
+      JF_ASSIGN_OR_RETURN(std::vector<int> aliases, FindAliases(inputs, outputs, o, view, where));
+      cls_.output_aliases.push_back(std::move(aliases));
     }
     return absl::OkStatus();
   }
@@ -252,12 +255,12 @@ class Classifier {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<int> FindAlias(absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs, size_t o,
+  absl::StatusOr<std::vector<int>> FindAliases(absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs, size_t o,
                                 const TensorView& view, const std::string& where) const {
     for (size_t other = 0; other < o && !outputs.empty(); ++other) {
       if (Overlap(view, outputs[other])) return InvalidArgument(where, ": its buffer overlaps that of output ", other);
     }
-    int alias = -1;
+    std::vector<int> aliases;
     for (int position : facts_.tensor_inputs) {
       const TensorView& input = inputs[static_cast<size_t>(position)];
       if (!Overlap(view, input)) continue;
@@ -265,9 +268,9 @@ class Classifier {
         return InvalidArgument(where, ": its buffer partly overlaps ", InputWhere(graph_, position),
                                "; it must be the same elements in the same order, or apart");
       }
-      if (alias < 0) alias = position;
+      aliases.push_back(position);
     }
-    return alias;
+    return aliases;
   }
 
   void OffsetBits() {

@@ -48,7 +48,7 @@ struct CallClass {
   std::vector<int64_t> bound;         // by symbol: an upper bound of its value; 0: none
   std::vector<Layout> inputs;         // by signature position (empty strides for scalars)
   std::vector<Layout> outputs;        // by output number; strides over the specialised dims
-  std::vector<int> output_aliases;    // by output: signature position of the input whose buffer it is, or -1
+  std::vector<std::vector<int>> output_aliases;  // by output: signature positions of the inputs whose buffer it is
   int offset_bits = 32;
   int least_align = 16;
 };

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ir/support/dump.h"
+#include "ir/support/status.h"
 
 namespace jitfuse::internal {
 

@@ -1,0 +1,198 @@
+#include "jit/buffers.h"
+
+#include <algorithm>
+
+#include "ir/support/check.h"
+#include "ir/support/status.h"
+
+namespace jitfuse::internal {
+namespace {
+
+constexpr int kUntouched = -1;
+
+SizeExpr BytesOf(const TensorType& type) { return NumElements(type.dims) * ItemSize(type.dtype); }
+
+}  // namespace
+
+BufferMap::BufferMap(const Graph& graph, const CallClass& cls, FusionPlan* fusion) : graph_(graph), cls_(cls) {
+  for (size_t i = 0; i < graph.inputs().size(); ++i) {
+    refs_[{graph.inputs()[i], 0}] = {BufferRef::Kind::kInput, static_cast<int>(i)};
+  }
+  FinishOutputs(fusion);
+  CollectLayouts();
+  for (const Group& group : fusion->groups) {
+    if (group.kind == GroupKind::kView) {
+      refs_[group.outputs[0]] = refs_.at(group.inputs[0]);
+      continue;
+    }
+    for (Value v : group.outputs) {
+      if (refs_.contains(v)) continue;  // an input or a finished value, copied to an output of its own
+      auto it = output_of_.find(v);
+      refs_[v] = it != output_of_.end() ? BufferRef{BufferRef::Kind::kOutput, it->second}
+                                        : BufferRef{BufferRef::Kind::kArena, NewSlot(BytesOf(graph.type(v)))};
+    }
+  }
+}
+
+bool BufferMap::IsDense(int output) const {
+  const Shape& strides = cls_.outputs[static_cast<size_t>(output)].strides;
+  const Shape& dims = graph_.type(graph_.outputs()[static_cast<size_t>(output)]).dims;
+  Shape dense = ContiguousStrides(dims);
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (!dims[d].Is(1) && !(strides[d] == dense[d])) return false;
+  }
+  return true;
+}
+
+void BufferMap::FinishOutputs(FusionPlan* fusion) {
+  absl::flat_hash_map<Value, int> maker;  // value -> group
+  absl::flat_hash_map<Value, std::vector<int>> copies;  // value -> Copy groups that only move it
+  for (size_t g = 0; g < fusion->groups.size(); ++g) {
+    const Group& group = fusion->groups[g];
+    bool moves = group.kind == GroupKind::kCopy && group.outputs == group.inputs;
+    for (Value v : group.outputs) {
+      if (moves) {
+        copies[v].push_back(static_cast<int>(g));
+      } else {
+        maker[v] = static_cast<int>(g);
+      }
+    }
+  }
+  for (size_t o = 0; o < graph_.outputs().size(); ++o) {
+    Value v = graph_.outputs()[o];
+    auto made = maker.find(v);
+    bool by_library = made != maker.end() && fusion->groups[static_cast<size_t>(made->second)].kind == GroupKind::kGemm;
+    bool by_view = made != maker.end() && fusion->groups[static_cast<size_t>(made->second)].kind == GroupKind::kView;
+    bool direct = made != maker.end() && !by_view && !output_of_.contains(v) && (!by_library || IsDense(static_cast<int>(o)));
+    if (direct) {
+      output_of_[v] = static_cast<int>(o);
+      continue;
+    }
+    if (auto it = copies.find(v); it != copies.end() && !it->second.empty()) {
+      copy_to_output_[it->second.back()] = static_cast<int>(o);
+      it->second.pop_back();
+      continue;
+    }
+    Group copy;
+    copy.kind = GroupKind::kCopy;
+    copy.inputs = copy.outputs = {v};
+    copy.domain = graph_.type(v).dims;
+    int g = static_cast<int>(fusion->groups.size());
+    copy_to_output_[g] = static_cast<int>(o);
+    fusion->groups.push_back(std::move(copy));
+    fusion->boundaries.push_back({v, made != maker.end() ? made->second : -1, g, Reason::kOutputCopy, ""});
+  }
+}
+
+void BufferMap::CollectLayouts() {
+  for (size_t i = 0; i < graph_.inputs().size(); ++i) {
+    if (graph_.node(graph_.inputs()[i]).kind() == OpKind::kInput) layouts_.reads[{graph_.inputs()[i], 0}] = cls_.inputs[i];
+  }
+  for (const auto& [value, output] : output_of_) {
+    layouts_.reads[value] = layouts_.writes[value] = cls_.outputs[static_cast<size_t>(output)];
+  }
+}
+
+const EdgeLayouts& BufferMap::LayoutsOf(int g) {
+  auto it = copy_to_output_.find(g);
+  if (it == copy_to_output_.end()) return layouts_;
+  copy_layouts_ = layouts_;
+  copy_layouts_.writes[graph_.outputs()[static_cast<size_t>(it->second)]] = cls_.outputs[static_cast<size_t>(it->second)];
+  return copy_layouts_;
+}
+
+int BufferMap::NewSlot(const SizeExpr& bytes) {
+  slots_.push_back({bytes, kUntouched, kUntouched});
+  return static_cast<int>(slots_.size() - 1);
+}
+
+void BufferMap::Touch(BufferRef ref, int step) {
+  if (ref.kind != BufferRef::Kind::kArena) return;
+  LiveBuffer& slot = slots_[static_cast<size_t>(ref.index)];
+  slot.first = slot.first == kUntouched ? step : std::min(slot.first, step);
+  slot.last = std::max(slot.last, step);
+}
+
+BufferRef BufferMap::ReadRef(Value v, int step) {
+  BufferRef ref = refs_.at(v);
+  Touch(ref, step);
+  return ref;
+}
+
+BufferRef BufferMap::WriteRef(Value v, int g, int step) {
+  if (auto it = copy_to_output_.find(g); it != copy_to_output_.end() && graph_.outputs()[static_cast<size_t>(it->second)] == v) {
+    return {BufferRef::Kind::kOutput, it->second};
+  }
+  return ReadRef(v, step);
+}
+
+BufferRef BufferMap::ScratchRef(const SizeExpr& bytes, int step) {
+  BufferRef ref{BufferRef::Kind::kArena, NewSlot(bytes)};
+  Touch(ref, step);
+  return ref;
+}
+
+namespace {
+
+bool Refers(BufferRef ref, BufferRef::Kind kind, int index) { return ref.kind == kind && ref.index == index; }
+
+// Whether the kernel may write output `o` over input `i`: each load of the input is of the very element the thread then stores.
+bool KernelInPlace(const KernelPlan& plan, const KernelStep& step, int i, int o) {
+  for (const Stage& stage : plan.stages) {
+    for (const Store& store : stage.stores) {
+      auto param = static_cast<size_t>(store.access.param);
+      if (!Refers(step.buffers[param], BufferRef::Kind::kOutput, o)) continue;
+      for (const AccessMap& load : plan.accesses) {
+        if (!Refers(step.buffers[static_cast<size_t>(load.param)], BufferRef::Kind::kInput, i)) continue;
+        if (!(load.linear == store.access.linear) || !(load.terms == store.access.terms)) return false;
+        if (plan.IsRow() && !store.elem) return false;
+      }
+    }
+  }
+  return true;
+}
+
+struct Touches {
+  bool reads = false, writes = false;
+};
+
+Touches StepTouches(const Executable& exe, const Step& step, int i, int o) {
+  std::vector<BufferRef> refs;
+  auto at = static_cast<size_t>(step.index);
+  if (step.kind == Step::Kind::kKernel) refs = exe.kernels[at].buffers;
+  if (step.kind == Step::Kind::kGemm) refs = {exe.gemms[at].a, exe.gemms[at].b, exe.gemms[at].d};
+  if (step.kind == Step::Kind::kCopy) refs = {exe.copies[at].from, exe.copies[at].to};
+  Touches out;
+  for (BufferRef ref : refs) {
+    out.reads |= Refers(ref, BufferRef::Kind::kInput, i);
+    out.writes |= Refers(ref, BufferRef::Kind::kOutput, o);
+  }
+  return out;
+}
+
+absl::Status CheckAlias(const Executable& exe, int i, int o) {
+  bool written = false;
+  for (const Step& step : exe.steps) {
+    Touches t = StepTouches(exe, step, i, o);
+    bool in_place = step.kind == Step::Kind::kKernel && KernelInPlace(exe.plans[static_cast<size_t>(step.index)],
+                                                                      exe.kernels[static_cast<size_t>(step.index)], i, o);
+    if (t.reads && (written || (t.writes && !in_place))) {
+      return InvalidArgument("graph ", exe.graph.name(), ": output ", o, " (", exe.graph.TypeString(exe.graph.outputs()[static_cast<size_t>(o)]),
+                             ") is given the buffer of input ", i, " '", exe.graph.input_name(i),
+                             "', which is still read after the output is written, or at other elements; give it a buffer of its own");
+    }
+    written |= t.writes;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckAliases(const CallClass& cls, const Executable& exe) {
+  for (size_t o = 0; o < cls.output_aliases.size(); ++o) {
+    for (int input : cls.output_aliases[o]) JF_RETURN_IF_ERROR(CheckAlias(exe, input, static_cast<int>(o)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace jitfuse::internal

@@ -1,0 +1,56 @@
+// Buffer assignment: which buffer each value of a planned graph lives in, and the arena that holds the intermediate ones.
+//
+// In: a graph, its groups in execution order, the class's layouts. Out: a BufferRef per value read and written, scratch slots, a MemoryPlan. Graph inputs live in the
+// caller's inputs, graph outputs in the caller's outputs, View groups share their operand's buffer, the rest gets a slot of the arena for as long as
+// a step touches it.
+// FinishOutputs first appends Copy groups where an output cannot be written directly: a value returned twice, and a matrix product whose output buffer is not dense.
+// CheckAliases refuses an output that shares its buffer with an input unless no step can see the difference.
+#ifndef JITFUSE_JIT_BUFFERS_H_
+#define JITFUSE_JIT_BUFFERS_H_
+
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "codegen/fusion/group.h"
+#include "codegen/plan/build_plan.h"
+#include "codegen/plan/kernel_plan.h"
+#include "jit/call_class.h"
+#include "jit/executable.h"
+
+namespace jitfuse::internal {
+
+class BufferMap {
+ public:
+  // Appends the Copy groups that outputs need to `fusion`, then gives every value its buffer.
+  BufferMap(const Graph& graph, const CallClass& cls, FusionPlan* fusion);
+
+  // What group `g` reads and writes, for BuildPlan.
+  const EdgeLayouts& LayoutsOf(int g);  // valid until the next call
+  BufferRef ReadRef(Value v, int step);    // notes that `step` touches it
+  BufferRef WriteRef(Value v, int g, int step);
+  BufferRef ScratchRef(const SizeExpr& bytes, int step);
+  MemoryPlan PlanArena() const { return PlanMemory(slots_); }
+  const std::vector<LiveBuffer>& slots() const { return slots_; }
+
+ private:
+  void FinishOutputs(FusionPlan* fusion);
+  void CollectLayouts();
+  void Touch(BufferRef ref, int step);
+  int NewSlot(const SizeExpr& bytes);
+  bool IsDense(int output) const;
+
+  const Graph& graph_;
+  const CallClass& cls_;
+  absl::flat_hash_map<Value, BufferRef> refs_;           // where a value is read
+  absl::flat_hash_map<int, int> copy_to_output_;         // group -> output number that this Copy group writes
+  absl::flat_hash_map<Value, int> output_of_;            // value -> output number that it is written to directly
+  EdgeLayouts layouts_, copy_layouts_;
+  std::vector<LiveBuffer> slots_;
+};
+
+absl::Status CheckAliases(const CallClass& cls, const Executable& exe);
+
+}  // namespace jitfuse::internal
+
+#endif  // JITFUSE_JIT_BUFFERS_H_

@@ -1,0 +1,217 @@
+// The page: a graph and a class of calls become an Executable, one line per pass, a dump after each.
+#include "jit/compile.h"
+
+#include <chrono>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/fusion/partition.h"
+#include "codegen/plan/build_plan.h"
+#include "codegen/plan/plan_text.h"
+#include "codegen/plan/verify_plan.h"
+#include "ir/expand.h"
+#include "ir/rewrite/optimize.h"
+#include "ir/support/dump.h"
+#include "ir/support/flags.h"
+#include "ir/support/status.h"
+#include "ir/text.h"
+#include "jit/buffers.h"
+
+namespace jitfuse::internal {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double MsSince(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
+
+bool Verifying() { return EnvInt("VERIFY", 0) != 0; }
+
+void DumpGraph(std::string_view point, const Graph& graph) {
+  if (DumpEnabled(point)) Dump(point, graph.name(), GraphToString(graph));
+}
+
+std::optional<Reason> GemmRefusal(const Backend& backend, DType dtype) {
+  Reason reason = Reason::kGemmNoLibrary;
+  if (backend.GemmSupport(dtype, &reason).ok()) return std::nullopt;
+  return reason;
+}
+
+std::vector<Value> AliasedInputs(const Graph& graph, const CallClass& cls) {
+  std::vector<Value> out;
+  for (const std::vector<int>& aliases : cls.output_aliases) {
+    for (int input : aliases) out.push_back({graph.inputs()[static_cast<size_t>(input)], 0});
+  }
+  return out;
+}
+
+// A planned graph with the buffers that plans were built against.
+struct Planned {
+  PlannedGraph graph;
+  std::unique_ptr<BufferMap> buffers;
+};
+
+absl::Status BuildPlans(const CallClass& cls, const Target& target, BufferMap* buffers, PlannedGraph* out) {
+  PlanOptions options;
+  options.offset_bits = cls.offset_bits;
+  options.symbol_bounds = cls.bound;
+  options.may_alias = AliasedInputs(out->graph, cls);
+  for (size_t g = 0; g < out->fusion.groups.size(); ++g) {
+    const Group& group = out->fusion.groups[g];
+    if (group.kind != GroupKind::kLoop && group.kind != GroupKind::kCopy) continue;
+    options.index = static_cast<int>(g);
+    JF_ASSIGN_OR_RETURN(std::vector<KernelPlan> plans,
+                        BuildPlan(out->graph, group, buffers->LayoutsOf(static_cast<int>(g)), target, options));
+    for (KernelPlan& plan : plans) {
+      if (Verifying()) JF_RETURN_IF_ERROR(VerifyPlan(plan));
+      if (DumpEnabled("plan")) Dump("plan", plan.name, PlanToString(plan));
+      for (Note note : plan.notes) {
+        note.group = static_cast<int>(g);
+        out->fusion.notes.push_back(note);
+      }
+      out->plans.push_back(std::move(plan));
+      out->plan_groups.push_back(static_cast<int>(g));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Planned> Plan(const Graph& graph, const CallClass& cls, Options options, const Backend& backend) {
+  if (options.max_fusions < 0) options.max_fusions = EnvInt("MAX_FUSIONS", -1);
+  auto refusal = [&](DType dtype) { return GemmRefusal(backend, dtype); };
+  Planned out;
+  JF_ASSIGN_OR_RETURN(Graph prepared, PrepareGraph(graph, cls, options));
+  JF_ASSIGN_OR_RETURN(LoweredGraph lowered, LowerMatMul(prepared, options, refusal));
+  out.graph.graph = lowered.graph;
+  const Graph& g = out.graph.graph;
+  JF_ASSIGN_OR_RETURN(out.graph.fusion, Partition(g, backend.target(), options, refusal, cls.inputs));
+  AddLoweringNotes(lowered, &out.graph.fusion);
+  if (Verifying()) JF_RETURN_IF_ERROR(VerifyFusionPlan(g, out.graph.fusion));
+  if (options.numerics == Numerics::kFast) out.graph.fusion.notes.push_back({-1, Reason::kNumericsFastSame, ""});
+  return out;
+}
+
+// The buffers refer to the graph inside `planned`, which must not move afterwards.
+absl::Status FinishPlan(const CallClass& cls, const Backend& backend, Planned* planned) {
+  planned->buffers = std::make_unique<BufferMap>(planned->graph.graph, cls, &planned->graph.fusion);
+  JF_RETURN_IF_ERROR(BuildPlans(cls, backend.target(), planned->buffers.get(), &planned->graph));
+  if (DumpEnabled("groups")) Dump("groups", planned->graph.graph.name(), FusionPlanToString(planned->graph.graph, planned->graph.fusion));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<KernelSource>> EmitAll(const std::vector<KernelPlan>& plans, const Backend& backend) {
+  std::vector<KernelSource> sources;
+  for (const KernelPlan& plan : plans) {
+    JF_ASSIGN_OR_RETURN(KernelSource source, backend.Emit(plan));
+    if (source.lang == SourceLang::kCuda) Dump("cuda", source.entry, source.text);
+    if (source.lang == SourceLang::kLlvm) Dump("llvm", source.entry, source.text);
+    sources.push_back(std::move(source));
+  }
+  return sources;
+}
+
+int SignaturePosition(const Graph& graph, Value v) {
+  for (size_t i = 0; i < graph.inputs().size(); ++i) {
+    if (graph.inputs()[i] == v.node) return static_cast<int>(i);
+  }
+  JF_CHECK(false);
+}
+
+// Steps in group order; buffers are named as they are first touched.
+class StepBuilder {
+ public:
+  StepBuilder(Executable* exe, BufferMap* buffers, const std::vector<int>& plan_groups)
+      : exe_(exe), buffers_(buffers), plan_groups_(plan_groups) {}
+
+  void Build(std::vector<KernelSource> sources, std::vector<CachedKernel> kernels) {
+    size_t next = 0;
+    for (int g = 0; g < static_cast<int>(exe_->fusion.groups.size()); ++g) {
+      if (exe_->fusion.groups[static_cast<size_t>(g)].kind == GroupKind::kGemm) AddGemm(g);
+      for (; next < sources.size() && plan_groups_[next] == g; ++next) AddKernel(next, std::move(sources[next]), kernels[next]);
+    }
+  }
+
+ private:
+  int Now() const { return static_cast<int>(exe_->steps.size()); }
+
+  void AddKernel(size_t p, KernelSource source, const CachedKernel& kernel) {
+    const KernelPlan& plan = exe_->plans[p];
+    int g = plan_groups_[p];
+    KernelStep step;
+    step.kernel = kernel.kernel;
+    step.source = std::move(source);
+    step.compile_ms = kernel.compile_ms;
+    step.cache_hit = kernel.hit;
+    for (const Param& param : plan.params) {
+      step.buffers.push_back(param.role == ParamRole::kInput    ? buffers_->ReadRef(param.value, Now())
+                             : param.role == ParamRole::kOutput ? buffers_->WriteRef(param.value, g, Now())
+                                                                : buffers_->ScratchRef(param.scratch_bytes, Now()));
+    }
+    for (Value v : plan.scalar_values) step.scalars.push_back(SignaturePosition(exe_->graph, v));
+    exe_->steps.push_back({Step::Kind::kKernel, static_cast<int>(exe_->kernels.size()), g});
+    exe_->kernels.push_back(std::move(step));
+  }
+
+  void AddGemm(int g) {
+    const Group& group = exe_->fusion.groups[static_cast<size_t>(g)];
+    GemmStep step;
+    step.call = *group.gemm;
+    step.a = buffers_->ReadRef(group.inputs[0], Now());
+    step.b = buffers_->ReadRef(group.inputs.size() > 1 ? group.inputs[1] : group.inputs[0], Now());
+    step.d = buffers_->WriteRef(group.outputs[0], g, Now());
+    exe_->steps.push_back({Step::Kind::kGemm, static_cast<int>(exe_->gemms.size()), g});
+    exe_->gemms.push_back(std::move(step));
+  }
+
+  Executable* exe_;
+  BufferMap* buffers_;
+  const std::vector<int>& plan_groups_;
+};
+
+}  // namespace
+
+absl::StatusOr<Graph> PrepareGraph(const Graph& graph, const CallClass& cls, const Options& options) {
+  DumpGraph("graph", graph);
+  JF_ASSIGN_OR_RETURN(Graph specialized, SpecializeGraph(graph, cls));
+  JF_ASSIGN_OR_RETURN(Graph expanded, Expand(specialized));
+  DumpGraph("expand", expanded);
+  if (!options.rewrite) return expanded;
+  JF_ASSIGN_OR_RETURN(Graph optimized, Optimize(expanded));
+  DumpGraph("rewrite", optimized);
+  return optimized;
+}
+
+absl::StatusOr<PlannedGraph> PlanGraph(const Graph& graph, const CallClass& cls, const Options& options, const Backend& backend) {
+  JF_ASSIGN_OR_RETURN(Planned planned, Plan(graph, cls, options, backend));
+  JF_RETURN_IF_ERROR(FinishPlan(cls, backend, &planned));
+  return std::move(planned.graph);
+}
+
+absl::StatusOr<std::shared_ptr<const Executable>> Compile(const Graph& graph, const CallClass& cls, const Options& options,
+                                                          const Backend& backend, KernelCache* kernels) {
+  Clock::time_point start = Clock::now();
+  JF_ASSIGN_OR_RETURN(Planned planned, Plan(graph, cls, options, backend));
+  JF_RETURN_IF_ERROR(FinishPlan(cls, backend, &planned));
+  JF_ASSIGN_OR_RETURN(std::vector<KernelSource> sources, EmitAll(planned.graph.plans, backend));
+  double plan_ms = MsSince(start);
+  auto threads = static_cast<int>(std::thread::hardware_concurrency());
+  JF_ASSIGN_OR_RETURN(std::vector<CachedKernel> compiled, kernels->GetAll(sources, backend, threads));
+
+  auto exe = std::make_shared<Executable>();
+  exe->backend = &backend;
+  exe->graph = planned.graph.graph;
+  exe->fusion = std::move(planned.graph.fusion);
+  exe->plans = std::move(planned.graph.plans);
+  StepBuilder(exe.get(), planned.buffers.get(), planned.graph.plan_groups).Build(std::move(sources), std::move(compiled));
+  exe->memory = planned.buffers->PlanArena();
+  if (DumpEnabled("memory")) Dump("memory", graph.name(), MemoryPlanToString(planned.buffers->slots(), exe->memory, graph.symbols().names));
+  for (Value v : exe->graph.outputs()) exe->outputs.push_back(exe->graph.type(v));
+  JF_RETURN_IF_ERROR(CheckAliases(cls, *exe));
+  exe->plan_ms = plan_ms;
+  if (LogEnabled(1)) {
+    Log(1, absl::StrCat("compiled ", graph.name(), " for ", ToAbsl(backend.name()), ": ", exe->steps.size(), " steps, planned in ", plan_ms,
+                        " ms, ready after ", MsSince(start), " ms"));
+  }
+  return std::shared_ptr<const Executable>(std::move(exe));
+}
+
+}  // namespace jitfuse::internal
