@@ -205,6 +205,8 @@ absl::StatusOr<Attrs> NormalizeAttrs(const OpDef& def, absl::Span<const TensorTy
       return InvalidArgument(c.Where(), "attribute ", ToAbsl(row.name), " is ", ToAbsl(KindName(static_cast<AttrKind>(value.index()))),
                              ", expected ", ToAbsl(KindName(row.kind)));
     }
+    const double* number = std::get_if<double>(&value);
+    if (number != nullptr && std::isnan(*number)) return InvalidArgument(c.Where(), ToAbsl(row.name), " is NaN, expected a number");
     JF_RETURN_IF_ERROR(Normalize(c, row, &value));
     out.push_back({row.name, std::move(value)});
   }
@@ -324,13 +326,6 @@ absl::StatusOr<ResultTypes> InferWhere(const InferContext& c) {
 }
 
 absl::StatusOr<ResultTypes> InferCast(const InferContext& c) { return ResultTypes{{c.Get<DType>("dtype"), c.in[0].dims}}; }
-
-absl::StatusOr<ResultTypes> InferClamp(const InferContext& c) {
-  for (std::string_view name : {"min", "max"}) {
-    if (std::isnan(c.Get<double>(name))) return InvalidArgument(c.Where(), ToAbsl(name), " is NaN, expected a number");
-  }
-  return InferSame(c);
-}
 
 absl::StatusOr<ResultTypes> InferIota(const InferContext& c) {
   DType dtype = c.Get<DType>("dtype");

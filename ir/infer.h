@@ -36,7 +36,6 @@ absl::StatusOr<ResultTypes> InferSame(const InferContext& context);       // ope
 absl::StatusOr<ResultTypes> InferCompare(const InferContext& context);    // operands of one dtype -> bool
 absl::StatusOr<ResultTypes> InferWhere(const InferContext& context);
 absl::StatusOr<ResultTypes> InferCast(const InferContext& context);
-absl::StatusOr<ResultTypes> InferClamp(const InferContext& context);
 absl::StatusOr<ResultTypes> InferIota(const InferContext& context);
 absl::StatusOr<ResultTypes> InferBroadcast(const InferContext& context);
 absl::StatusOr<ResultTypes> InferReshape(const InferContext& context);

@@ -98,7 +98,7 @@ struct InferContext {
 using InferFn = absl::StatusOr<absl::InlinedVector<TensorType, 1>> (*)(const InferContext&);
 
 // One accumulation over the reduced elements. All texts are scalar bodies.
-//   lift:     args x (element), i (i64, its linear position in the reduced axes), r0, r1 (results of the earlier pass) -> accumulators
+//   lift:     args x (element; with AccRule::kSum already in the accumulators' type), i (i64, its linear position in the reduced axes), r0, r1 (results of the earlier pass) -> accumulators
 //   combine:  args a0..ak, b0..bk -> accumulators; associative; a comes before b in position order
 //   finalize: args a0..ak, n (the number of reduced elements, in the accumulator type or i64) -> this pass's results
 // Accumulator type of slot j: acc[j] if given, else that of the op (f16/bf16/f32 -> f32, f64, ints as SumType or own, see `acc_rule`).

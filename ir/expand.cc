@@ -1,0 +1,247 @@
+#include "ir/expand.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "ir/builder.h"
+#include "ir/infer.h"
+#include "ir/support/status.h"
+
+namespace jitfuse::internal {
+namespace {
+
+Expansion Done(const Chain& c, Value v) {
+  if (!c.ok()) return c.status();
+  return absl::InlinedVector<Value, 1>{v};
+}
+
+// Every composite begins by computing in the compute type of x, and ends in its own dtype.
+DType DTypeOf(const Graph& graph, const Node& node) { return graph.type(node.in[0]).dtype; }
+
+struct Reduced {
+  Value first, second;
+};
+
+Reduced Reduce(Chain* c, Op op, Value x, std::vector<int64_t> axes, bool keepdims) {
+  Value v = c->Add(op, {x}, {{"axes", std::move(axes)}, {"keepdims", keepdims}});
+  return {v, {v.node, 1}};
+}
+
+std::vector<int64_t> LastAxes(size_t rank, int64_t count) {
+  std::vector<int64_t> axes;
+  for (int64_t i = static_cast<int64_t>(rank) - count; i < static_cast<int64_t>(rank); ++i) axes.push_back(i);
+  return axes;
+}
+
+// The size of the reduced axes as a tensor: a constant, or, of symbolic axes, a sum of ones.
+Value CountAlong(Chain* c, Graph* graph, Value x, const std::vector<int64_t>& axes, bool keepdims) {
+  TensorType type = graph->type(x);
+  Dim n(1);
+  for (int64_t axis : axes) n = n * type.dims[static_cast<size_t>(axis)];
+  if (n.IsConstant()) return c->Constant(type.dtype, static_cast<double>(n.constant()));
+  Value ones = c->Add(Op::kBroadcast, {c->Constant(type.dtype, 1)}, {{"shape", std::vector<Dim>(type.dims.begin(), type.dims.end())}});
+  return Reduce(c, Op::kSum, ones, axes, keepdims).first;
+}
+
+// x times weight plus bias, where they are given, back in x's dtype.
+Expansion ScaleAndShift(Chain* c, const Node& node, Value y, DType compute, DType dtype) {
+  if (node.in.size() > 1) y = c->Add(Op::kMultiply, {y, c->Cast(node.in[1], compute)});
+  if (node.in.size() > 2) y = c->Add(Op::kAdd, {y, c->Cast(node.in[2], compute)});
+  return Done(*c, c->Cast(y, dtype));
+}
+
+}  // namespace
+
+Expansion ExpandToReshape(Graph* graph, const Node& node) {
+  Chain c(graph);
+  return Done(c, c.Reshape(node.in[0], node.types[0].dims));
+}
+
+Expansion ExpandVar(Graph* graph, const Node& node) {
+  Chain c(graph);
+  DType dtype = DTypeOf(*graph, node);
+  const auto& axes = node.Get<std::vector<int64_t>>("axes");
+  bool keepdims = node.Get<bool>("keepdims");
+  double correction = node.Get<double>("correction");
+  Value x = c.Cast(node.in[0], ComputeType(dtype));
+  Value var = Reduce(&c, Op::kMoments, x, axes, keepdims).second;
+  if (!c.ok()) return c.status();
+  if (correction != 0) {
+    Value n = CountAlong(&c, graph, x, axes, keepdims);
+    Value rest = c.Add(Op::kSubtract, {n, c.Constant(ComputeType(dtype), correction)});
+    rest = c.Add(Op::kMaximum, {rest, c.Constant(ComputeType(dtype), 0)});  // as PyTorch: never a negative divisor
+    var = c.Add(Op::kMultiply, {var, c.Add(Op::kDivide, {n, rest})});
+  }
+  return Done(c, c.Cast(var, dtype));
+}
+
+// Where m is an infinity the sum says nothing: log(sum(exp(x))) is m itself.
+Expansion ExpandLogsumexp(Graph* graph, const Node& node) {
+  Chain c(graph);
+  DType dtype = DTypeOf(*graph, node);
+  Value x = c.Cast(node.in[0], ComputeType(dtype));
+  auto [m, s] = Reduce(&c, Op::kMaxSumexp, x, node.Get<std::vector<int64_t>>("axes"), node.Get<bool>("keepdims"));
+  Value sum = c.Add(Op::kAdd, {m, c.Add(Op::kLog, {s})});
+  Value y = c.Add(Op::kWhere, {c.Add(Op::kIsInf, {m}), m, sum});
+  return Done(c, c.Cast(y, dtype));
+}
+
+Expansion ExpandSoftmax(Graph* graph, const Node& node) {
+  Chain c(graph);
+  DType dtype = DTypeOf(*graph, node);
+  Value x = c.Cast(node.in[0], ComputeType(dtype));
+  auto [m, s] = Reduce(&c, Op::kMaxSumexp, x, {node.Get<int64_t>("axis")}, true);
+  Value e = c.Add(Op::kExp, {c.Add(Op::kSubtract, {x, m})});
+  return Done(c, c.Cast(c.Add(Op::kDivide, {e, s}), dtype));
+}
+
+Expansion ExpandLogSoftmax(Graph* graph, const Node& node) {
+  Chain c(graph);
+  DType dtype = DTypeOf(*graph, node);
+  Value x = c.Cast(node.in[0], ComputeType(dtype));
+  auto [m, s] = Reduce(&c, Op::kMaxSumexp, x, {node.Get<int64_t>("axis")}, true);
+  Value shifted = c.Add(Op::kSubtract, {x, m});
+  return Done(c, c.Cast(c.Add(Op::kSubtract, {shifted, c.Add(Op::kLog, {s})}), dtype));
+}
+
+Expansion ExpandLayerNorm(Graph* graph, const Node& node) {
+  Chain c(graph);
+  DType dtype = DTypeOf(*graph, node);
+  DType compute = ComputeType(dtype);
+  Value x = c.Cast(node.in[0], compute);
+  auto axes = LastAxes(node.types[0].dims.size(), node.Get<int64_t>("norm_dims"));
+  auto [mean, var] = Reduce(&c, Op::kMoments, x, axes, true);
+  Value centred = c.Add(Op::kSubtract, {x, mean});
+  Value scale = c.Add(Op::kRsqrt, {c.Add(Op::kAdd, {var, c.Constant(compute, node.Get<double>("eps"))})});
+  return ScaleAndShift(&c, node, c.Add(Op::kMultiply, {centred, scale}), compute, dtype);
+}
+
+Expansion ExpandRmsNorm(Graph* graph, const Node& node) {
+  Chain c(graph);
+  DType dtype = DTypeOf(*graph, node);
+  DType compute = ComputeType(dtype);
+  Value x = c.Cast(node.in[0], compute);
+  auto axes = LastAxes(node.types[0].dims.size(), node.Get<int64_t>("norm_dims"));
+  Value mean_square = Reduce(&c, Op::kMean, c.Add(Op::kSquare, {x}), axes, true).first;
+  Value scale = c.Add(Op::kRsqrt, {c.Add(Op::kAdd, {mean_square, c.Constant(compute, node.Get<double>("eps"))})});
+  return ScaleAndShift(&c, node, c.Add(Op::kMultiply, {x, scale}), compute, dtype);
+}
+
+// One plain matrix product whatever the rank of x, so that libraries take it with its bias. No casts: the product itself
+// accumulates in f32.
+Expansion ExpandLinear(Graph* graph, const Node& node) {
+  Chain c(graph);
+  Shape dims = graph->type(node.in[0]).dims;
+  Dim inner = dims.back();
+  dims.pop_back();
+  Value x = dims.size() == 1 ? node.in[0] : c.Reshape(node.in[0], {NumElements(dims), inner});
+  Value y = c.Add(Op::kMatMul, {x, node.in[1]}, {{"transpose_b", true}});
+  if (node.in.size() > 2) y = c.Add(Op::kAdd, {y, node.in[2]});
+  return Done(c, c.Reshape(y, node.types[0].dims));
+}
+
+namespace {
+
+std::vector<bool> Live(const Graph& graph) {
+  std::vector<bool> live(static_cast<size_t>(graph.size()), false);
+  for (Value v : graph.outputs()) live[static_cast<size_t>(v.node)] = true;
+  for (NodeId id = graph.size(); id-- > 0;) {
+    if (!live[static_cast<size_t>(id)]) continue;
+    for (Value v : graph.node(id).in) live[static_cast<size_t>(v.node)] = true;
+  }
+  return live;
+}
+
+// One rebuild: each live node's copy or replacement, in order.
+class Rebuild {
+ public:
+  explicit Rebuild(const Graph& from) : from_(from), map_(static_cast<size_t>(from.size())) { to_.InheritFrom(from); }
+
+  // `make` gives a value per result of the node, whose operands are mapped already.
+  template <typename Make>
+  absl::StatusOr<Graph> Run(const Make& make) && {
+    std::vector<bool> live = Live(from_);
+    int next_input = 0;
+    for (NodeId id = 0; id < from_.size(); ++id) {
+      const Node& node = from_.node(id);
+      if (node.kind() == OpKind::kInput || node.kind() == OpKind::kScalar) {
+        JF_RETURN_IF_ERROR(CopySource(id, next_input++));
+      } else if (node.kind() == OpKind::kConstant) {
+        if (live[static_cast<size_t>(id)]) Set(id, {to_.AddConstantBits(node.types[0].dtype, from_.ConstantValue(id))});
+      } else if (live[static_cast<size_t>(id)]) {
+        Node mapped = node;
+        for (Value& v : mapped.in) v = Map(v);
+        JF_ASSIGN_OR_RETURN(auto results, make(&to_, mapped));
+        JF_RETURN_IF_ERROR(CheckSame(node, results));
+        Set(id, std::move(results));
+      }
+    }
+    for (Value v : from_.outputs()) JF_RETURN_IF_ERROR(to_.AddOutput(Map(v)));
+    return std::move(to_);
+  }
+
+ private:
+  Value Map(Value v) const { return map_[static_cast<size_t>(v.node)][static_cast<size_t>(v.result)]; }
+  void Set(NodeId id, absl::InlinedVector<Value, 1> results) { map_[static_cast<size_t>(id)] = std::move(results); }
+
+  absl::Status CopySource(NodeId id, int position) {
+    const Node& node = from_.node(id);
+    const std::string& name = from_.input_name(position);
+    absl::StatusOr<Value> v =
+        node.kind() == OpKind::kInput ? to_.AddInput(name, node.types[0]) : to_.AddScalar(name, node.types[0].dtype);
+    if (v.ok()) Set(id, {*v});
+    return v.status();
+  }
+
+  // Sizes may be spelled otherwise where guards make them equal.
+  absl::Status CheckSame(const Node& node, absl::Span<const Value> results) const {
+    bool same = results.size() == node.types.size();
+    for (size_t i = 0; same && i < results.size(); ++i) {
+      const TensorType& t = to_.type(results[i]);
+      same = t.dtype == node.types[i].dtype && to_.SameShape(t.dims, node.types[i].dims);
+    }
+    return same ? absl::OkStatus() : InternalError(ToAbsl(node.def().name), ": its expansion has another type than the op");
+  }
+
+  const Graph& from_;
+  Graph to_;
+  std::vector<absl::InlinedVector<Value, 1>> map_;
+};
+
+Expansion Copy(Graph* graph, const Node& node) {
+  JF_ASSIGN_OR_RETURN(Value v, graph->Add(node.op, node.in, node.attrs));
+  absl::InlinedVector<Value, 1> results;
+  for (size_t i = 0; i < node.types.size(); ++i) results.push_back({v.node, static_cast<int32_t>(i)});
+  return results;
+}
+
+Expansion ExpandNode(Graph* graph, const Node& node) {
+  return node.kind() == OpKind::kComposite ? node.def().expand(graph, node) : Copy(graph, node);
+}
+
+Expansion BroadcastOperands(Graph* graph, const Node& node) {
+  if (node.kind() != OpKind::kPointwise) return Copy(graph, node);
+  Node wide = node;
+  for (Value& v : wide.in) {
+    JF_ASSIGN_OR_RETURN(v, BroadcastTo(graph, v, node.types[0].dims));
+  }
+  return Copy(graph, wide);
+}
+
+bool HasComposite(const Graph& graph) {
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    if (graph.node(id).kind() == OpKind::kComposite) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+absl::StatusOr<Graph> Expand(const Graph& graph) {
+  if (!HasComposite(graph)) return Rebuild(graph).Run(BroadcastOperands);
+  JF_ASSIGN_OR_RETURN(Graph primitive, Rebuild(graph).Run(ExpandNode));
+  return Rebuild(primitive).Run(BroadcastOperands);
+}
+
+}  // namespace jitfuse::internal
