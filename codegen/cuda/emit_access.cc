@@ -1,0 +1,262 @@
+// Offsets, and what a vector of an access is: one wide word, one element for all, equally spaced elements, or whatever.
+#include <cstdint>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "codegen/cuda/emit_context.h"
+#include "ir/support/status.h"
+
+namespace jitfuse::internal {
+namespace {
+
+bool IsNonNegative(const SizeExpr& size) { return size.IsConstant() && size.constant() >= 0; }
+
+bool IsNonNegative(const Affine& affine) {
+  for (const auto& [axis, coef] : affine.coefs) {
+    if (!IsNonNegative(coef)) return false;
+  }
+  return IsNonNegative(affine.constant);
+}
+
+bool IsNonNegative(const AccessMap& access) {
+  for (const IndexTerm& term : access.terms) {
+    if (!IsNonNegative(term.coef)) return false;
+  }
+  return IsNonNegative(access.linear);
+}
+
+bool Divides(int64_t divisor, const SizeExpr& size) { return size.KnownDivisor() % divisor == 0; }
+
+// What is known of a sum at the first element of a vector, and how it goes on to the next elements.
+struct Progress {
+  bool regular = true;
+  SizeExpr step;
+  int64_t divisor = 0;  // of the first element's value; 0: it is 0
+
+  void AddTerm(int64_t term_divisor) { divisor = std::gcd(divisor, term_divisor); }
+};
+
+Progress Along(const std::vector<IndexRun>& runs, const SizeExpr& constant, Space space, int vec) {
+  Progress p;
+  p.AddTerm(constant.KnownDivisor());
+  for (const IndexRun& run : runs) {
+    const int64_t coef = run.coef.KnownDivisor();
+    if (run.space != space || Divides(vec, run.div)) {
+      p.AddTerm(coef);
+    } else if (run.div.Is(1) && (run.mod.Is(0) || Divides(vec, run.mod))) {
+      p.step = p.step + run.coef;
+      p.AddTerm(coef * vec);
+    } else {
+      p.regular = false;
+    }
+  }
+  return p;
+}
+
+// A term coef * ((affine / div) % mod), where `inside` is the affine part.
+void AddIndexTerm(const IndexTerm& term, const Progress& inside, int vec, Progress* sum) {
+  const int64_t coef = term.coef.KnownDivisor();
+  const bool aligned = inside.divisor % vec == 0;
+  if (!inside.regular) {
+    sum->regular = false;
+  } else if (inside.step.Is(0) || (inside.step.Is(1) && aligned && Divides(vec, term.div))) {
+    sum->AddTerm(coef);
+  } else if (inside.step.Is(1) && aligned && term.div.Is(1) && (term.mod.Is(0) || Divides(vec, term.mod))) {
+    sum->step = sum->step + term.coef;
+    sum->AddTerm(coef * vec);
+  } else {
+    sum->regular = false;
+  }
+}
+
+}  // namespace
+
+std::string Emitter::Unsigned(int64_t v) const { return absl::StrCat(v, plan_.offset_bits == 32 ? "u" : "ull"); }
+
+std::string Emitter::SizeArg(const SizeExpr& size) {
+  for (size_t k = 0; k < size_args_.size(); ++k) {
+    if (size_args_[k] == size) return absl::StrCat("z", k);
+  }
+  size_args_.push_back(size);
+  index_sizes_.push_back(false);
+  return absl::StrCat("z", size_args_.size() - 1);
+}
+
+std::string Emitter::SizeText(const SizeExpr& size, bool is_signed) {
+  if (size.IsConstant()) {
+    if (!is_signed) return Unsigned(size.constant());
+    return absl::StrCat(size.constant(), plan_.offset_bits == 32 ? "" : "ll");
+  }
+  const std::string arg = SizeArg(size);
+  const size_t k = static_cast<size_t>(std::stoi(arg.substr(1)));
+  index_sizes_[k] = true;
+  return is_signed ? absl::StrCat("(", signed_type_, ")n", k) : absl::StrCat("n", k);
+}
+
+// Merges neighbouring axes a, a + 1 of a space where stride(a) = stride(a + 1) * extent(a + 1).
+std::vector<IndexRun> Emitter::RunsOf(const Affine& affine) const {
+  std::vector<SizeExpr> coef(static_cast<size_t>(plan_.num_parallel()) + plan_.inner.size());
+  for (const auto& [axis, c] : affine.coefs) coef[static_cast<size_t>(axis)] = c;
+  std::vector<IndexRun> runs;
+  for (Space space : {Space::kParallel, Space::kInner}) {
+    const int begin = space == Space::kParallel ? 0 : plan_.num_parallel();
+    const int end = space == Space::kParallel ? plan_.num_parallel() : static_cast<int>(coef.size());
+    SizeExpr div(1);
+    int first = begin;  // the outermost axis that is more than one point
+    while (first < end && plan_.extent(first).Is(1)) ++first;
+    for (int axis = end - 1; axis >= first && !div.Is(0);) {
+      if (plan_.extent(axis).Is(1)) {
+        --axis;
+        continue;
+      }
+      IndexRun run{space, coef[static_cast<size_t>(axis)], div, plan_.extent(axis)};
+      int next = axis - 1;
+      for (; next >= first; --next) {
+        const SizeExpr& extent = plan_.extent(next);
+        if (extent.Is(1)) continue;
+        if (!(coef[static_cast<size_t>(next)] == run.coef * run.mod)) break;
+        run.mod = run.mod * extent;
+      }
+      div = div * run.mod;
+      if (next < first) run.mod = SizeExpr(0);
+      if (!run.coef.Is(0)) runs.insert(runs.begin(), run);
+      axis = next;
+    }
+  }
+  return runs;
+}
+
+AccessShape Emitter::Shape(const AccessMap& access, const Loop& loop) const {
+  if (loop.vec == 1) return {};
+  const Space space = IsRow() ? Space::kInner : Space::kParallel;
+  Progress p = Along(RunsOf(access.linear), access.linear.constant, space, loop.vec);
+  for (const IndexTerm& term : access.terms) {
+    AddIndexTerm(term, Along(RunsOf(term.linear), term.linear.constant, space, loop.vec), loop.vec, &p);
+  }
+  if (!p.regular) return {};
+  if (p.step.Is(0)) return {AccessKind::kUniform, 1, p.step};
+  if (!p.step.Is(1) || !loop.elem_guard.empty()) return {AccessKind::kStrided, 1, p.step};
+  const Param& param = plan_.params[static_cast<size_t>(access.param)];
+  const int size = ItemSize(param.dtype);
+  int width = loop.vec;
+  while (width > 1 && (p.divisor % width != 0 || width * size > 16 || param.align % (width * size) != 0)) width /= 2;
+  return {AccessKind::kVector, width, p.step};
+}
+
+std::string Emitter::Coordinate(const IndexRun& run, const Point& point) {
+  std::string text = run.space == Space::kParallel ? point.parallel : point.inner;
+  if (!run.div.Is(1)) absl::StrAppend(&text, " / ", SizeText(run.div, false));
+  if (!run.mod.Is(0)) absl::StrAppend(&text, " % ", SizeText(run.mod, false));
+  return text;
+}
+
+namespace {
+std::string Times(const std::string& text, const std::string& factor, const SizeExpr& coef) {
+  return coef.Is(1) ? text : absl::StrCat(text, " * ", factor);
+}
+}  // namespace
+
+// As a value of the unsigned index type; an affine of the plan is never negative, its parts may be.
+std::string Emitter::AffineText(const Affine& affine, const Point& point) {
+  const bool is_signed = !IsNonNegative(affine);
+  std::vector<std::string> terms;
+  for (const IndexRun& run : RunsOf(affine)) {
+    std::string text = Coordinate(run, point);
+    if (is_signed) text = absl::StrCat("(", signed_type_, ")(", text, ")");
+    terms.push_back(Times(text, SizeText(run.coef, is_signed), run.coef));
+  }
+  if (terms.empty() || !affine.constant.Is(0)) terms.push_back(SizeText(affine.constant, is_signed));
+  const std::string sum = absl::StrJoin(terms, " + ");
+  return is_signed ? absl::StrCat("(", index_type_, ")(", sum, ")") : sum;
+}
+
+std::string Emitter::Offset(const AccessMap& access, const Point& point, Part part) {
+  const bool is_signed = !IsNonNegative(access);
+  std::vector<std::string> terms;
+  auto add = [&](std::string text, const SizeExpr& coef) {
+    if (is_signed) text = absl::StrCat("(", signed_type_, ")(", text, ")");
+    terms.push_back(Times(text, SizeText(coef, is_signed), coef));
+  };
+  auto wanted = [&](bool row) { return part == Part::kAll || (part == Part::kRow) == row; };
+  for (const IndexRun& run : RunsOf(access.linear)) {
+    if (wanted(run.space == Space::kParallel)) add(Coordinate(run, point), run.coef);
+  }
+  for (const IndexTerm& term : access.terms) {
+    bool row = true;
+    for (const IndexRun& run : RunsOf(term.linear)) row &= run.space == Space::kParallel;
+    if (!wanted(row)) continue;
+    std::string text = absl::StrCat("(", AffineText(term.linear, point), ")");
+    if (!term.div.Is(1)) absl::StrAppend(&text, " / ", SizeText(term.div, false));
+    if (!term.mod.Is(0)) absl::StrAppend(&text, " % ", SizeText(term.mod, false));
+    add(text, term.coef);
+  }
+  if (wanted(true) && !access.linear.constant.Is(0)) terms.push_back(SizeText(access.linear.constant, is_signed));
+  return absl::StrJoin(terms, " + ");
+}
+
+// Row: the parallel axes' share of an offset is computed once.
+void Emitter::DeclareRowBase(const AccessMap& access) {
+  for (const auto& [known, name] : row_bases_) {
+    if (known == access) return;
+  }
+  const std::string text = Offset(access, {"row", "c"}, Part::kRow);
+  std::string name;
+  if (!text.empty()) {
+    std::string& known = row_base_names_[text];
+    if (known.empty()) {
+      known = absl::StrCat("b", row_base_names_.size() - 1);
+      out_.Line("const ", IsNonNegative(access) ? index_type_ : signed_type_, " ", known, " = ", text, ";");
+    }
+    name = known;
+  }
+  row_bases_.emplace_back(access, name);
+}
+
+std::string Emitter::OffsetFrom(const AccessMap& access, const Point& point) {
+  for (const auto& [known, name] : row_bases_) {
+    if (!(known == access)) continue;
+    std::string rest = Offset(access, point, Part::kRest);
+    if (name.empty()) return rest;
+    return rest.empty() ? name : absl::StrCat(name, " + ", rest);
+  }
+  return Offset(access, point, Part::kAll);
+}
+
+std::string Emitter::Address(const AccessMap& access, const Point& point) {
+  const std::string offset = OffsetFrom(access, point);
+  if (offset.empty()) return absl::StrCat("p", access.param);
+  return absl::StrCat("p", access.param, " + ", offset.find(' ') == std::string::npos ? offset : absl::StrCat("(", offset, ")"));
+}
+
+std::string Emitter::Indexed(const AccessMap& access, const Point& point) {
+  const std::string offset = OffsetFrom(access, point);
+  return absl::StrCat("p", access.param, "[", offset.empty() ? "0" : offset, "]");
+}
+
+bool Emitter::NoAllocate(int param) const {
+  const Param& p = plan_.params[static_cast<size_t>(param)];
+  return schedule_.no_allocate && p.role == ParamRole::kInput && !p.may_alias;
+}
+
+std::string Emitter::RawType(const AccessMap& access, const AccessShape& shape, int vec) const {
+  const DType dtype = ParamType(access);
+  if (shape.kind != AccessKind::kVector) return std::string(CudaStoredType(dtype));
+  return absl::StrCat("jf_words<", (vec * ItemSize(dtype) + 3) / 4, ">");
+}
+
+std::string Emitter::RawLoad(const AccessMap& access, const AccessShape& shape, const Point& point, int vec) {
+  if (shape.kind != AccessKind::kVector) return Indexed(access, point);
+  const int bytes = shape.width * ItemSize(ParamType(access));
+  const bool hint = NoAllocate(access.param) && bytes >= 4;
+  return absl::StrCat(hint ? "jf_ldna" : "jf_ld", bytes, "<", vec / shape.width, ">(", Address(access, point), ")");
+}
+
+void Emitter::VectorStore(const Store& store, const AccessShape& shape, const Point& point, int vec, const std::string& array) {
+  const DType dtype = ParamType(store.access);
+  const std::string pack = IsFloat(dtype) ? absl::StrCat("_", ToAbsl(DTypeName(dtype))) : absl::StrCat(ItemSize(dtype));
+  out_.Line("jf_st", shape.width * ItemSize(dtype), "<", vec / shape.width, ">(", Address(store.access, point), ", jf_pack", pack, "(",
+            array, "));");
+}
+
+}  // namespace jitfuse::internal

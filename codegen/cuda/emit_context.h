@@ -1,0 +1,160 @@
+// Inside the CUDA emitter: the state of one kernel's emission, shared by emit_cuda.cc (skeleton, Flat), emit_access.cc (offsets, loads, stores),
+// emit_scalar.cc (types, literals, statements) and emit_reduce.cc (Row).
+//
+// A plan has two linear index spaces: the parallel points (variable `e` in Flat, `row` in Row) and the inner points (`c`). An access is a sum
+// of runs: neighbouring axes whose strides nest act as one coordinate (index / div) % mod of their space. Vectors go along the parallel
+// space in Flat and along the inner one in Row, and start at multiples of their length.
+#ifndef JITFUSE_CODEGEN_CUDA_EMIT_CONTEXT_H_
+#define JITFUSE_CODEGEN_CUDA_EMIT_CONTEXT_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "codegen/plan/kernel_plan.h"
+#include "codegen/target.h"
+#include "ir/support/writer.h"
+
+namespace jitfuse::internal {
+
+// ---- Types and literals (emit_scalar.cc).
+std::string_view CudaType(DType d);                  // of a register: float for f16
+std::string_view CudaStoredType(DType d);            // of an element in memory: unsigned short for f16, unsigned char for bool
+std::string CudaLiteral(DType d, uint64_t bits);     // ScalarValue bits; an operand: negative numbers are in parentheses
+std::string CudaConvert(DType from, DType to, const std::string& x);
+std::string CudaLoadedValue(DType stored, const std::string& element);   // element in memory -> register
+std::string CudaStoredValue(DType stored, const std::string& value);     // register of `stored`'s compute type -> element
+std::string CudaOp(ScalarOp op, DType operand, DType result, const std::string* in);  // not Convert
+
+enum class Space : uint8_t { kParallel, kInner };
+
+struct IndexRun {            // coef * ((index / div) % mod), of one space's linear index
+  Space space = Space::kParallel;
+  SizeExpr coef, div{1}, mod{0};   // mod 0: none
+};
+
+struct Point {            // how the linear indices are written where code stands: an identifier or an expression in parentheses
+  std::string parallel;
+  std::string inner;
+};
+
+enum class AccessKind : uint8_t { kElement, kVector, kUniform, kStrided };
+struct AccessShape {      // of an access within one vector
+  AccessKind kind = AccessKind::kElement;
+  int width = 1;          // kVector: elements per memory instruction
+  SizeExpr step;          // kStrided: distance of neighbours
+};
+
+enum class Part : uint8_t { kAll, kRow, kRest };  // terms of an offset: all; those of the parallel axes alone with the constant; the others
+
+struct Loop {             // one pass over (a thread's share of) the vectorised space
+  int vec = 1;
+  int items = 1;          // vectors, unrolled, loads of all first
+  std::string index;      // variable holding the first index of the vector: "e", "c"
+  std::string index_at;   // its value; may use `i`, the number of the item. Empty: the variable exists
+  std::string guard;      // condition of a whole vector (may use i and the variable); empty: always inside
+  std::string elem_guard; // condition of element j; empty: vectors are never cut
+  int kept_items = 1;     // items of the arrays of kept values
+  std::string_view accumulators = "a";  // prefix of the accumulators that the loop adds to
+};
+
+class Emitter {
+ public:
+  Emitter(const KernelPlan& plan, const CudaSchedule& schedule, std::string entry);
+  absl::Status Run();     // emits; then the accessors below are valid
+  std::string TakeBody() { return functions_.Take() + out_.Take(); }
+  const std::vector<SizeExpr>& size_args() const { return size_args_; }
+  const SizeExpr& grid() const { return grid_; }
+
+ private:
+  // emit_cuda.cc
+  absl::Status Check() const;
+  void Signature(std::string* text) const;
+  void Flat();
+  void FlatTail(const SizeExpr& tail, const SizeExpr& total);
+  void LoopBody(const Stage& stage, int stage_number, const Loop& loop);
+  void Items(const Stage& stage, int stage_number, const Loop& loop);
+  void LoadBatch(const Stage& stage, const Loop& loop, const std::string& item);
+  void Vector(const Stage& stage, int stage_number, const Loop& loop, const std::string& item);
+  void VectorPrologue(const Stage& stage, int stage_number, const Loop& loop);
+  void Element(const Stage& stage, int stage_number, const Loop& loop, const std::string& item);
+  void VectorEpilogue(const Stage& stage, int stage_number, const Loop& loop);
+
+  // emit_access.cc
+  std::vector<IndexRun> RunsOf(const Affine& affine) const;
+  AccessShape Shape(const AccessMap& access, const Loop& loop) const;
+  std::string Offset(const AccessMap& access, const Point& point, Part part);
+  std::string Coordinate(const IndexRun& run, const Point& point);
+  std::string AffineText(const Affine& affine, const Point& point);
+  std::string Address(const AccessMap& access, const Point& point);        // "p0 + b1 + c"
+  std::string Indexed(const AccessMap& access, const Point& point);        // "p0[b1 + c]"
+  std::string OffsetFrom(const AccessMap& access, const Point& point);     // with the row's base, where one is declared
+  void DeclareRowBase(const AccessMap& access);
+  std::string RawType(const AccessMap& access, const AccessShape& shape, int vec) const;
+  std::string RawLoad(const AccessMap& access, const AccessShape& shape, const Point& point, int vec);
+  void VectorStore(const Store& store, const AccessShape& shape, const Point& point, int vec, const std::string& array);
+  std::string SizeText(const SizeExpr& size, bool is_signed);
+  std::string SizeArg(const SizeExpr& size);                               // name of the kernel's argument
+  bool NoAllocate(int param) const;
+
+  // emit_scalar.cc
+  std::string Operand(int inst) const;
+  std::string Value(int inst, const Point& point);                         // the right side of an instruction's statement
+  void Statement(int inst, const Point& point);
+  std::string StoreOperand(const Store& store) const;                      // converted to the compute type of the parameter
+  void Program(const ScalarProgram& program, const std::vector<std::string>& args, const std::vector<DType>& arg_types,
+               const std::vector<std::string>& results, Writer* out) const;
+
+  // emit_reduce.cc
+  void Row();
+  void RowPrologue();
+  void RowStage(const Stage& stage, int number);
+  void RegisterLoop(const Stage& stage, int number);
+  void StreamLoop(const Stage& stage, int number);
+  void RowStores(const Stage& stage);
+  void DeclareAccumulators(const Stage& stage, int number, std::string_view prefix);
+  void AcrossThreads(const Stage& stage, int number);
+  void AcrossLanes(const Stage& stage, int number, int width);
+  void Broadcast(const Stage& stage, int number, int width);
+  void ThroughShared(const Stage& stage, int number);
+  std::string CombineName(const PlanReduce& reduce);                       // emits the function on first use
+  std::string CombineCall(const PlanReduce& reduce, const std::vector<std::string>& a, const std::vector<std::string>& b);
+  std::vector<std::string> Accumulators(const PlanReduce& reduce, int stage, int number, std::string_view prefix) const;
+
+  bool IsKept(int inst) const { return kept_[static_cast<size_t>(inst)]; }
+  DType ParamType(const AccessMap& access) const { return plan_.params[static_cast<size_t>(access.param)].dtype; }
+  const AccessMap& LoadAccess(const Inst& inst) const { return plan_.accesses[static_cast<size_t>(inst.access)]; }
+  const Inst& inst(int id) const { return plan_.insts[static_cast<size_t>(id)]; }
+  Point PointOf(const Loop& loop, bool element) const;
+  bool IsRow() const { return schedule_.emitter == CudaEmitter::kRow; }
+  std::string Unsigned(int64_t v) const;                                   // a literal of the index type
+
+  const KernelPlan& plan_;
+  const CudaSchedule& schedule_;
+  const std::string entry_;
+  const std::string index_type_;           // "unsigned" or "unsigned long long"
+  const std::string signed_type_;          // "int" or "long long"
+  Writer out_;
+  Writer functions_;
+  std::vector<SizeExpr> size_args_;
+  std::vector<bool> index_sizes_;          // by size argument: also wanted in the index type
+  SizeExpr grid_;
+  SizeExpr inner_points_{1}, parallel_points_{1};
+  std::vector<bool> kept_;
+  std::string kept_index_;                 // subscript of kept values where code stands
+  bool live_guard_ = false;                // Row: the last block may have rows beyond the end
+  std::vector<std::pair<AccessMap, std::string>> row_bases_;
+  absl::flat_hash_map<std::string, std::string> row_base_names_;
+  struct Combine {
+    std::vector<DType> dtypes;
+    std::vector<ScalarInst> insts;
+    std::vector<int16_t> results;
+  };
+  std::vector<std::pair<Combine, std::string>> combines_;
+};
+
+}  // namespace jitfuse::internal
+
+#endif  // JITFUSE_CODEGEN_CUDA_EMIT_CONTEXT_H_

@@ -1,0 +1,403 @@
+// The skeleton of a kernel, the Flat idiom, and the loop over vectors that both idioms share.
+#include "codegen/cuda/emit_cuda.h"
+
+#include <bit>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "codegen/cuda/emit_context.h"
+#include "codegen/cuda/prelude.h"
+#include "ir/support/status.h"
+
+namespace jitfuse::internal {
+namespace {
+
+bool IsPowerOfTwo(int v) { return v > 0 && std::has_single_bit(static_cast<unsigned>(v)); }
+
+bool Divides(int64_t divisor, const SizeExpr& size) { return size.KnownDivisor() % divisor == 0; }
+
+// A line of a comment: no control characters, and no backslash that would join it with the next line.
+std::string CommentLine(absl::string_view text) {
+  std::string out = "//";
+  if (!text.empty()) out += " ";
+  for (char c : text) out.push_back(static_cast<unsigned char>(c) < 32 || c == '\\' ? ' ' : c);
+  return out;
+}
+
+std::string_view RoleName(ParamRole role) {
+  return role == ParamRole::kInput ? "input" : role == ParamRole::kOutput ? "output" : "scratch";
+}
+
+std::string HeadComment(const KernelPlan& plan, const CudaSchedule& s, const Target& target, const KernelSource& source) {
+  std::string out;
+  auto line = [&](const std::string& text) { absl::StrAppend(&out, CommentLine(text), "\n"); };
+  line(absl::StrCat("Jitfuse kernel ", plan.name, " for ", target.arch));
+  for (absl::string_view text : absl::StrSplit(plan.head, '\n', absl::SkipEmpty())) line(absl::StrCat("  ", text));
+  for (size_t k = 0; k < plan.params.size(); ++k) {
+    const Param& p = plan.params[k];
+    line(absl::StrCat("p", k, ": ", ToAbsl(RoleName(p.role)), " ", ToAbsl(DTypeName(p.dtype)), ", align ", p.align,
+                      p.may_alias ? ", may be an output's buffer" : ""));
+  }
+  for (size_t k = 0; k < plan.scalars.size(); ++k) line(absl::StrCat("h", k, ": ", ToAbsl(DTypeName(plan.scalars[k]))));
+  for (size_t k = 0; k < source.size_args.size(); ++k) line(absl::StrCat("z", k, " = ", source.size_args[k].ToString()));
+  std::string shape = s.emitter == CudaEmitter::kFlat
+                          ? absl::StrCat("flat, ", s.items, " x ", s.vec, " elements a thread")
+                          : absl::StrCat("row, ", s.rows_per_block, " rows a block, ", s.threads_per_row, " threads a row, ",
+                                         s.items == 0 ? std::string("loops") : absl::StrCat(s.items), " x ", s.vec);
+  line(absl::StrCat(shape, "; ", plan.offset_bits, "-bit offsets"));
+  line(absl::StrCat("launch: grid ", source.grid.ToString(), ", ", source.threads, " threads"));
+  return out;
+}
+
+const CudaSchedule* ScheduleOf(const KernelPlan& plan) { return std::get_if<CudaSchedule>(&plan.schedule); }
+
+struct Emitted {
+  KernelSource source;   // without text
+  std::string head, body;
+};
+
+absl::StatusOr<Emitted> EmitOne(const KernelPlan& plan, const Target& target) {
+  if (target.kind != TargetKind::kCuda) return InternalError("EmitCuda(", plan.name, "): ", TargetToString(target), " is no CUDA target");
+  const CudaSchedule* schedule = ScheduleOf(plan);
+  if (schedule == nullptr) return InternalError("EmitCuda(", plan.name, "): the plan has no CUDA schedule");
+  Emitter emitter(plan, *schedule, plan.name);
+  JF_RETURN_IF_ERROR(emitter.Run());
+  Emitted out;
+  out.body = emitter.TakeBody();
+  out.source.lang = SourceLang::kCuda;
+  out.source.entry = plan.name;
+  out.source.arch = target.arch;
+  // fma is formed by the planner alone.
+  out.source.options = {"--fmad=false"};
+  out.source.size_args = emitter.size_args();
+  out.source.grid = emitter.grid();
+  out.source.threads = schedule->threads;
+  out.head = HeadComment(plan, *schedule, target, out.source);
+  return out;
+}
+
+}  // namespace
+
+Emitter::Emitter(const KernelPlan& plan, const CudaSchedule& schedule, std::string entry)
+    : plan_(plan),
+      schedule_(schedule),
+      entry_(std::move(entry)),
+      index_type_(plan.offset_bits == 32 ? "unsigned" : "unsigned long long"),
+      signed_type_(plan.offset_bits == 32 ? "int" : "long long"),
+      inner_points_(NumElements(plan.inner)),
+      parallel_points_(NumElements(plan.parallel)),
+      kept_(plan.insts.size()) {
+  for (int id : plan.keep) kept_[static_cast<size_t>(id)] = true;
+}
+
+absl::Status Emitter::Check() const {
+  const CudaSchedule& s = schedule_;
+  auto bad = [&](const auto&... what) { return InternalError("EmitCuda(", plan_.name, "): ", what...); };
+  if (s.threads < 1 || s.threads > 1024 || (s.threads > 32 && s.threads % 32 != 0)) return bad(s.threads, " threads in a block");
+  if (!IsPowerOfTwo(s.vec) || s.vec > 16) return bad("vectors of ", s.vec, " elements");
+  if (plan_.offset_bits != 32 && plan_.offset_bits != 64) return bad(plan_.offset_bits, "-bit offsets");
+  if (s.items < (IsRow() ? 0 : 1)) return bad(s.items, " items");
+  if (!IsRow()) {
+    if (plan_.stages.size() != 1 || plan_.IsRow()) return bad("a Flat schedule for a plan with rows");
+    if (s.vec > s.threads) return bad("fewer threads than elements of a vector");
+    return absl::OkStatus();
+  }
+  if (!IsPowerOfTwo(s.threads_per_row) || s.threads_per_row * s.rows_per_block != s.threads) {
+    return bad(s.rows_per_block, " rows of ", s.threads_per_row, " threads are not a block of ", s.threads);
+  }
+  const bool loops = s.items == 0 || !inner_points_.IsConstant();
+  if (loops && !plan_.keep.empty()) return bad("values kept between stages of a row that is read again");
+  if (!loops && int64_t{s.items} * s.vec * s.threads_per_row < inner_points_.constant()) {
+    return bad("rows of ", inner_points_.constant(), " do not fit ", s.threads_per_row, " threads of ", s.items, " x ", s.vec);
+  }
+  return absl::OkStatus();
+}
+
+void Emitter::Signature(std::string* text) const {
+  bool aliased = false;
+  for (const Param& p : plan_.params) aliased |= p.may_alias;
+  std::vector<std::string> params;
+  for (size_t k = 0; k < plan_.params.size(); ++k) {
+    const Param& p = plan_.params[k];
+    // An output that may be an input's buffer promises nothing; which one it is, is not known here.
+    const bool restricted = p.role == ParamRole::kInput ? !p.may_alias : !aliased;
+    params.push_back(absl::StrCat(p.role == ParamRole::kInput ? "const " : "", ToAbsl(CudaStoredType(p.dtype)), "* ",
+                                  restricted ? "__restrict__ " : "", "p", k));
+  }
+  for (size_t k = 0; k < plan_.scalars.size(); ++k) {
+    const DType d = plan_.scalars[k];
+    params.push_back(absl::StrCat(d == DType::kBool ? "unsigned char" : ToAbsl(CudaType(d)), " h", k));
+  }
+  for (size_t k = 0; k < size_args_.size(); ++k) params.push_back(absl::StrCat("long long z", k));
+  absl::StrAppend(text, "extern \"C\" __global__ void __launch_bounds__(", schedule_.threads, ")\n", entry_, "(",
+                  absl::StrJoin(params, ", "), ") {\n");
+  for (size_t k = 0; k < size_args_.size(); ++k) {
+    if (index_sizes_[k]) absl::StrAppend(text, "  const ", index_type_, " n", k, " = (", index_type_, ")z", k, ";\n");
+  }
+}
+
+absl::Status Emitter::Run() {
+  JF_RETURN_IF_ERROR(Check());
+  out_.Indent();
+  if (IsRow()) {
+    Row();
+  } else {
+    Flat();
+  }
+  out_.Dedent().Line("}");
+  std::string signature;
+  Signature(&signature);
+  functions_.Raw(signature);
+  return absl::OkStatus();
+}
+
+// ---- Flat.
+
+void Emitter::Flat() {
+  const int vec = schedule_.vec;
+  const int64_t per_block = int64_t{schedule_.threads} * schedule_.items * vec;
+  const SizeExpr& total = parallel_points_;
+  const SizeExpr whole = Divides(vec, total) ? total : FloorDiv(total, SizeExpr(vec)) * SizeExpr(vec);
+  grid_ = CeilDiv(total, SizeExpr(per_block));
+  const std::string block = plan_.offset_bits == 32 ? "blockIdx.x" : "(unsigned long long)blockIdx.x";
+  Loop loop;
+  loop.vec = vec;
+  loop.items = loop.kept_items = schedule_.items;
+  loop.index = "e";
+  const std::string thread = loop.items == 1 ? absl::StrCat(block, " * ", Unsigned(schedule_.threads), " + threadIdx.x")
+                                             : absl::StrCat("(", block, " * ", Unsigned(loop.items), " + i) * ",
+                                                            Unsigned(schedule_.threads), " + threadIdx.x");
+  loop.index_at = vec == 1 ? thread : absl::StrCat("(", thread, ") * ", Unsigned(vec));
+  if (!Divides(per_block, total)) loop.guard = absl::StrCat("e < ", SizeText(whole, false));
+  if (!whole.Is(0)) Items(plan_.stages[0], 0, loop);
+  if (!Divides(vec, total)) FlatTail(whole, total);
+}
+
+// The elements after the last whole vector: one a thread, by the last block.
+void Emitter::FlatTail(const SizeExpr& whole, const SizeExpr& total) {
+  out_.Block("if (blockIdx.x == gridDim.x - 1 && threadIdx.x < ", SizeText(total - whole, false), ")");
+  Loop loop;
+  loop.index = "e";
+  loop.index_at = absl::StrCat(SizeText(whole, false), " + threadIdx.x");
+  Items(plan_.stages[0], 0, loop);
+  out_.End();
+}
+
+// ---- A loop over vectors: all loads of all items first, then per item the values, the stores and the reductions' accumulation.
+
+Point Emitter::PointOf(const Loop& loop, bool element) const {
+  const std::string at = element && loop.vec > 1 ? absl::StrCat("(", loop.index, " + j)") : loop.index;
+  return IsRow() ? Point{"row", at} : Point{at, ""};
+}
+
+namespace {
+void OpenGuard(const std::string& guard, Writer* out) {
+  if (!guard.empty()) out->Block("if (", guard, ")");
+}
+void CloseGuard(const std::string& guard, Writer* out) {
+  if (!guard.empty()) out->End();
+}
+}  // namespace
+
+void Emitter::Items(const Stage& stage, int number, const Loop& loop) {
+  const bool unrolled = loop.items > 1;
+  auto open_item = [&] {
+    if (unrolled) {
+      out_.Line("#pragma unroll");
+      out_.Block("for (int i = 0; i < ", loop.items, "; ++i)");
+    }
+    if (!loop.index_at.empty()) out_.Line("const ", index_type_, " ", loop.index, " = ", loop.index_at, ";");
+    OpenGuard(loop.guard, &out_);
+  };
+  auto close_item = [&] {
+    CloseGuard(loop.guard, &out_);
+    if (unrolled) out_.End();
+  };
+  // One item: the loads stand before the values in the same block.
+  const std::string item = unrolled ? "[i]" : "";
+  if (unrolled) {
+    bool any = false;
+    for (int id : stage.elem_insts) {
+      const Inst& i = inst(id);
+      if (i.kind != Inst::Kind::kLoad) continue;
+      const AccessShape shape = Shape(LoadAccess(i), loop);
+      if (loop.vec > 1 && shape.kind != AccessKind::kVector) continue;
+      out_.Line(RawType(LoadAccess(i), shape, loop.vec), " r", id, "[", loop.items, "];");
+      any = true;
+    }
+    if (any) {
+      open_item();
+      LoadBatch(stage, loop, item);
+      close_item();
+    }
+  }
+  open_item();
+  if (!unrolled) LoadBatch(stage, loop, item);
+  Vector(stage, number, loop, item);
+  close_item();
+}
+
+void Emitter::LoadBatch(const Stage& stage, const Loop& loop, const std::string& item) {
+  for (int id : stage.elem_insts) {
+    const Inst& i = inst(id);
+    if (i.kind != Inst::Kind::kLoad) continue;
+    const AccessMap& access = LoadAccess(i);
+    const AccessShape shape = Shape(access, loop);
+    // Scalars are batched where there are several items; alone, they are loaded where they are used.
+    if (shape.kind != AccessKind::kVector && (loop.vec > 1 || item.empty())) continue;
+    const std::string declared = item.empty() ? absl::StrCat("const ", RawType(access, shape, loop.vec), " ") : "";
+    out_.Line(declared, "r", id, item, " = ", RawLoad(access, shape, PointOf(loop, false), loop.vec), ";");
+  }
+}
+
+void Emitter::Vector(const Stage& stage, int number, const Loop& loop, const std::string& item) {
+  if (loop.vec == 1) {
+    if (plan_.keep.empty()) {
+      kept_index_.clear();
+    } else {
+      kept_index_ = loop.kept_items > 1 ? "[i]" : "[0]";
+    }
+    Element(stage, number, loop, item);
+  } else {
+    kept_index_ = loop.kept_items > 1 ? absl::StrCat("[i * ", loop.vec, " + j]") : "[j]";
+    VectorPrologue(stage, number, loop);
+    out_.Line("#pragma unroll");
+    out_.Block("for (int j = 0; j < ", loop.vec, "; ++j)");
+    OpenGuard(loop.elem_guard, &out_);
+    Element(stage, number, loop, item);
+    CloseGuard(loop.elem_guard, &out_);
+    out_.End();
+  }
+  VectorEpilogue(stage, number, loop);
+}
+
+// What is per vector: values that all elements share, bases of strided accesses, room for what the elements give.
+void Emitter::VectorPrologue(const Stage& stage, int number, const Loop& loop) {
+  const Point point = PointOf(loop, false);
+  for (int id : stage.elem_insts) {
+    if (inst(id).kind != Inst::Kind::kLoad) continue;
+    const AccessMap& access = LoadAccess(inst(id));
+    const AccessShape shape = Shape(access, loop);
+    if (shape.kind == AccessKind::kUniform && !IsKept(id)) Statement(id, point);
+    if (shape.kind == AccessKind::kStrided) {
+      out_.Line("const ", ToAbsl(CudaStoredType(ParamType(access))), "* const q", id, " = ", Address(access, point), ";");
+    }
+  }
+  for (size_t k = 0; k < stage.stores.size(); ++k) {
+    const Store& store = stage.stores[k];
+    if (!store.elem || Shape(store.access, loop).kind != AccessKind::kVector) continue;
+    out_.Line(ToAbsl(CudaType(ParamType(store.access))), " w", k, "[", loop.vec, "];");
+  }
+  for (size_t r = 0; r < stage.reduces.size(); ++r) {
+    for (size_t k = 0; k < stage.reduces[r].in.size(); ++k) {
+      const DType dtype = stage.reduces[r].dtypes[k];
+      out_.Line(ToAbsl(CudaType(dtype)), " x", number, "_", r, "_", k, "[", loop.vec, "];");
+    }
+  }
+  if (loop.elem_guard.empty() || stage.reduces.empty()) return;
+  out_.Line("#pragma unroll");
+  out_.Block("for (int j = 0; j < ", loop.vec, "; ++j)");
+  for (size_t r = 0; r < stage.reduces.size(); ++r) {
+    const PlanReduce& reduce = stage.reduces[r];
+    for (size_t k = 0; k < reduce.in.size(); ++k) {
+      out_.Line("x", number, "_", r, "_", k, "[j] = ", CudaLiteral(reduce.dtypes[k], reduce.init[k]), ";");
+    }
+  }
+  out_.End();
+}
+
+void Emitter::Element(const Stage& stage, int number, const Loop& loop, const std::string& item) {
+  const Point point = PointOf(loop, true);
+  for (int id : stage.elem_insts) {
+    const Inst& i = inst(id);
+    if (i.kind != Inst::Kind::kLoad) {
+      Statement(id, point);
+      continue;
+    }
+    const AccessMap& access = LoadAccess(i);
+    const AccessShape shape = Shape(access, loop);
+    const DType dtype = ParamType(access);
+    std::string value;
+    if (shape.kind == AccessKind::kVector) {
+      value = absl::StrCat("jf_get_", ToAbsl(DTypeName(dtype)), "(r", id, item, ", j)");
+    } else if (loop.vec == 1 && !item.empty()) {
+      value = CudaLoadedValue(dtype, absl::StrCat("r", id, item));
+    } else if (shape.kind == AccessKind::kStrided) {
+      value = CudaLoadedValue(dtype, absl::StrCat("q", id, "[", shape.step.Is(1) ? "j" : absl::StrCat("j * ", SizeText(shape.step, true)), "]"));
+    } else if (shape.kind == AccessKind::kUniform && !IsKept(id)) {
+      continue;  // declared once for the vector
+    } else {
+      value = Value(id, point);
+    }
+    if (IsKept(id)) {
+      out_.Line(Operand(id), " = ", value, ";");
+    } else {
+      out_.Line("const ", ToAbsl(CudaType(i.dtype)), " v", id, " = ", value, ";");
+    }
+  }
+  for (size_t r = 0; r < stage.reduces.size() && loop.vec > 1; ++r) {
+    for (size_t k = 0; k < stage.reduces[r].in.size(); ++k) {
+      out_.Line("x", number, "_", r, "_", k, "[j] = ", Operand(stage.reduces[r].in[k]), ";");
+    }
+  }
+  for (size_t k = 0; k < stage.stores.size(); ++k) {
+    const Store& store = stage.stores[k];
+    if (!store.elem) continue;
+    if (Shape(store.access, loop).kind == AccessKind::kVector) {
+      out_.Line("w", k, "[j] = ", StoreOperand(store), ";");
+    } else {
+      out_.Line(live_guard_ ? "if (live) " : "", Indexed(store.access, point), " = ",
+                CudaStoredValue(ParamType(store.access), StoreOperand(store)), ";");
+    }
+  }
+}
+
+// Vector stores, and the vector's elements combined as a tree, then with what the thread has so far.
+void Emitter::VectorEpilogue(const Stage& stage, int number, const Loop& loop) {
+  for (size_t k = 0; k < stage.stores.size(); ++k) {
+    const Store& store = stage.stores[k];
+    const AccessShape shape = Shape(store.access, loop);
+    if (!store.elem || shape.kind != AccessKind::kVector) continue;
+    OpenGuard(live_guard_ ? "live" : "", &out_);
+    VectorStore(store, shape, PointOf(loop, false), loop.vec, absl::StrCat("w", k));
+    CloseGuard(live_guard_ ? "live" : "", &out_);
+  }
+  for (size_t r = 0; r < stage.reduces.size(); ++r) {
+    const PlanReduce& reduce = stage.reduces[r];
+    auto elements = [&](int j) {
+      std::vector<std::string> names;
+      for (size_t k = 0; k < reduce.in.size(); ++k) {
+        names.push_back(loop.vec == 1 ? Operand(reduce.in[k]) : absl::StrCat("x", number, "_", r, "_", k, "[", j, "]"));
+      }
+      return names;
+    };
+    for (int s = 1; s < loop.vec; s *= 2) {
+      for (int j = 0; j < loop.vec; j += 2 * s) out_.Line(CombineCall(reduce, elements(j), elements(j + s)), ";");
+    }
+    out_.Line(CombineCall(reduce, Accumulators(reduce, number, static_cast<int>(r), loop.accumulators), elements(0)), ";");
+  }
+}
+
+absl::StatusOr<KernelSource> EmitCuda(const KernelPlan& plan, const Target& target) {
+  JF_ASSIGN_OR_RETURN(Emitted kernel, EmitOne(plan, target));
+  kernel.source.text = absl::StrCat(kernel.head, "\n", PreludeFor(kernel.body), "\n", kernel.body);
+  return std::move(kernel.source);
+}
+
+absl::StatusOr<KernelSource> EmitCudaBatch(absl::Span<const KernelPlan> plans, const Target& target) {
+  KernelSource out;
+  out.lang = SourceLang::kCuda;
+  out.arch = target.arch;
+  out.options = {"--fmad=false"};
+  std::string bodies;
+  for (const KernelPlan& plan : plans) {
+    JF_ASSIGN_OR_RETURN(Emitted kernel, EmitOne(plan, target));
+    absl::StrAppend(&bodies, "\n", kernel.head, kernel.body);
+  }
+  out.text = PreludeFor(bodies) + bodies;
+  return out;
+}
+
+}  // namespace jitfuse::internal

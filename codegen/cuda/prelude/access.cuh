@@ -1,0 +1,147 @@
+// Memory access. jf_ldA<K> reads K neighbouring words of A bytes, each with one instruction, and packs them into 32-bit registers;
+// jf_stA<K> writes them. A pointer must be aligned to A.
+// The ..na loads do not allocate in L1; they are for memory that nobody writes while the kernel runs.
+//: jf_ld16
+template <int K>
+JF_FN jf_words<4 * K> jf_ld16(const void* p) {
+  jf_words<4 * K> r;
+#pragma unroll
+  for (int k = 0; k < K; ++k) {
+    const uint4 v = static_cast<const uint4*>(p)[k];
+    r.w[4 * k] = v.x;
+    r.w[4 * k + 1] = v.y;
+    r.w[4 * k + 2] = v.z;
+    r.w[4 * k + 3] = v.w;
+  }
+  return r;
+}
+
+//: jf_ld8
+template <int K>
+JF_FN jf_words<2 * K> jf_ld8(const void* p) {
+  jf_words<2 * K> r;
+#pragma unroll
+  for (int k = 0; k < K; ++k) {
+    const uint2 v = static_cast<const uint2*>(p)[k];
+    r.w[2 * k] = v.x;
+    r.w[2 * k + 1] = v.y;
+  }
+  return r;
+}
+
+//: jf_ld4
+template <int K>
+JF_FN jf_words<K> jf_ld4(const void* p) {
+  jf_words<K> r;
+#pragma unroll
+  for (int k = 0; k < K; ++k) r.w[k] = static_cast<const unsigned*>(p)[k];
+  return r;
+}
+
+//: jf_ld2
+template <int K>
+JF_FN jf_words<(K + 1) / 2> jf_ld2(const void* p) {
+  jf_words<(K + 1) / 2> r;
+#pragma unroll
+  for (int k = 0; k < K; ++k) {
+    const unsigned v = static_cast<const unsigned short*>(p)[k];
+    r.w[k / 2] = k % 2 == 0 ? v : r.w[k / 2] | v << 16;
+  }
+  return r;
+}
+
+//: jf_ld1
+template <int K>
+JF_FN jf_words<(K + 3) / 4> jf_ld1(const void* p) {
+  jf_words<(K + 3) / 4> r;
+#pragma unroll
+  for (int k = 0; k < K; ++k) {
+    const unsigned v = static_cast<const unsigned char*>(p)[k];
+    r.w[k / 4] = k % 4 == 0 ? v : r.w[k / 4] | v << (8 * (k % 4));
+  }
+  return r;
+}
+
+//: jf_ldna16
+template <int K>
+JF_FN jf_words<4 * K> jf_ldna16(const void* p) {
+  jf_words<4 * K> r;
+#pragma unroll
+  for (int k = 0; k < K; ++k) {
+    asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+        : "=r"(r.w[4 * k]), "=r"(r.w[4 * k + 1]), "=r"(r.w[4 * k + 2]), "=r"(r.w[4 * k + 3])
+        : "l"(static_cast<const uint4*>(p) + k));
+  }
+  return r;
+}
+
+//: jf_ldna8
+template <int K>
+JF_FN jf_words<2 * K> jf_ldna8(const void* p) {
+  jf_words<2 * K> r;
+#pragma unroll
+  for (int k = 0; k < K; ++k) {
+    asm("ld.global.nc.L1::no_allocate.v2.u32 {%0, %1}, [%2];"
+        : "=r"(r.w[2 * k]), "=r"(r.w[2 * k + 1])
+        : "l"(static_cast<const uint2*>(p) + k));
+  }
+  return r;
+}
+
+//: jf_ldna4
+template <int K>
+JF_FN jf_words<K> jf_ldna4(const void* p) {
+  jf_words<K> r;
+#pragma unroll
+  for (int k = 0; k < K; ++k) {
+    asm("ld.global.nc.L1::no_allocate.u32 %0, [%1];" : "=r"(r.w[k]) : "l"(static_cast<const unsigned*>(p) + k));
+  }
+  return r;
+}
+
+//: jf_st16
+template <int K>
+JF_FN void jf_st16(void* p, const jf_words<4 * K>& r) {
+#pragma unroll
+  for (int k = 0; k < K; ++k) {
+    uint4 v;
+    v.x = r.w[4 * k];
+    v.y = r.w[4 * k + 1];
+    v.z = r.w[4 * k + 2];
+    v.w = r.w[4 * k + 3];
+    static_cast<uint4*>(p)[k] = v;
+  }
+}
+
+//: jf_st8
+template <int K>
+JF_FN void jf_st8(void* p, const jf_words<2 * K>& r) {
+#pragma unroll
+  for (int k = 0; k < K; ++k) {
+    uint2 v;
+    v.x = r.w[2 * k];
+    v.y = r.w[2 * k + 1];
+    static_cast<uint2*>(p)[k] = v;
+  }
+}
+
+//: jf_st4
+template <int K>
+JF_FN void jf_st4(void* p, const jf_words<K>& r) {
+#pragma unroll
+  for (int k = 0; k < K; ++k) static_cast<unsigned*>(p)[k] = r.w[k];
+}
+
+//: jf_st2
+template <int K>
+JF_FN void jf_st2(void* p, const jf_words<(K + 1) / 2>& r) {
+#pragma unroll
+  for (int k = 0; k < K; ++k) static_cast<unsigned short*>(p)[k] = (unsigned short)(r.w[k / 2] >> (16 * (k % 2)));
+}
+
+//: jf_st1
+template <int K>
+JF_FN void jf_st1(void* p, const jf_words<(K + 3) / 4>& r) {
+#pragma unroll
+  for (int k = 0; k < K; ++k) static_cast<unsigned char*>(p)[k] = (unsigned char)(r.w[k / 4] >> (8 * (k % 4)));
+}
