@@ -135,7 +135,7 @@ using AttrLookup = std::function<std::optional<double>(std::string_view name)>;
 //   expr   = operators as in C with C's precedence: || && | ^ & == != < <= > >= + - * / unary - ! ~, and c ? a : b; calls; literals
 //   calls  = name(args) of a row of the table; cast_f32(x) ... cast_<dtype>(x); cast(x): to result_types[0], also f16/bf16;
 //            bitcast_int(x), bitcast_float(x)
-//   weak   = 1, 0.5, 0x1.8p+1, true, false, inf, nan, pi, e, width (bits of the type it takes), lowest, highest (-inf, inf for floats)
+//   weak   = 1, 0.5, 0x1.8p+1, true, false, inf, nan, pi, width (bits of the type it takes), zero, lowest, highest (-inf, inf for floats)
 // Operations on weak values alone are done in long double, then rounded to the type they meet. "/" is for floats only.
 absl::StatusOr<ScalarProgram> BuildScalarProgram(std::string_view body, absl::Span<const std::string_view> arg_names,
                                                  absl::Span<const DType> arg_types, const AttrLookup& attr = nullptr,

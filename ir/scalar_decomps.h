@@ -1,0 +1,255 @@
+// The decompositions that rows of scalar_ops.inc name: scalar bodies in terms of primitives that every CPU has as vector instructions.
+//
+// Branch-free, exact in their special cases (NaN, infinities, zeros and their signs, subnormals); the ulp bounds are those of the table,
+// swept by tests. Polynomials and rational functions are weighted minimax fits with coefficients rounded one by one
+// (tools/fit_polynomials.py shows how). Arguments are a, b, c; "poly(x, c0, c1 ...)" is Horner's scheme in fma.
+#ifndef JITFUSE_IR_SCALAR_DECOMPS_H_
+#define JITFUSE_IR_SCALAR_DECOMPS_H_
+
+#include <string_view>
+
+namespace jitfuse::internal::decomp {
+
+// e^a = 2^n e^r with n = round(a / ln 2). Adding 1.5 * 2^23 leaves n in the low bits of t; 2^n is applied in two factors, so that the
+// last product alone rounds subnormal results. Comparisons are written such that NaN passes the clamps.
+inline constexpr std::string_view kExpF32 =
+    "h = select(a > 89, 89, a); x = select(h < -104, -104, h); t = fma(x, 0x1.715476p+0, 0x1.8p+23); "
+    "n = t - 0x1.8p+23; r = fma(n, 0x1.05c61p-29, fma(n, -0x1.62e43p-1, x)); "
+    "p = fma(fma(poly(r, 0x1.fffffcp-2, 0x1.55549p-3, 0x1.5558a8p-5, 0x1.123aecp-7, 0x1.6a5802p-10), r, 1), r, "
+    "1); i = bitcast_int(t); j = shr_raw(i, 1); s = bitcast_float(shl_raw(j, 23) + 0x3f800000); "
+    "u = bitcast_float(shl_raw(i - j, 23) + 0x3f800000); p * s * u";
+
+inline constexpr std::string_view kExpF64 =
+    "h = select(a > 710, 710, a); x = select(h < -746, -746, h); t = fma(x, 0x1.71547652b82fep+0, 0x1.8p+52); "
+    "n = t - 0x1.8p+52; r = fma(n, -0x1.abc9e3b39803fp-56, fma(n, -0x1.62e42fefa39efp-1, x)); "
+    "p = 1 + fma(poly(r, 0x1.000000000000ap-1, 0x1.55555555554fep-3, 0x1.555555555065p-5, 0x1.1111111126addp-7, "
+    "0x1.6c16c1849c2f4p-10, 0x1.a01a01304284ep-13, 0x1.a01998e0f8fa3p-16, 0x1.71df17922590bp-19, "
+    "0x1.28ae82e582cd9p-22, 0x1.ad9654f86c593p-26), r * r, r); i = cast_u64(bitcast_int(t)); j = shr_raw(i, 1); "
+    "s = bitcast_float(cast_i64(shl_raw(j, 52) + 0x3ff0000000000000)); "
+    "u = bitcast_float(cast_i64(shl_raw(i - j, 52) + 0x3ff0000000000000)); p * s * u";
+
+// The same with r = a - n exact.
+inline constexpr std::string_view kExp2F32 =
+    "h = select(a > 129, 129, a); x = select(h < -151, -151, h); t = x + 0x1.8p+23; r = x - (t - 0x1.8p+23); "
+    "p = fma(poly(r, 0x1.62e43p-1, 0x1.ebfbdcp-3, 0x1.c6af7ap-5, 0x1.3b2dd6p-7, 0x1.5f0952p-10, 0x1.417616p-13), "
+    "r, 1); i = bitcast_int(t); j = shr_raw(i, 1); s = bitcast_float(shl_raw(j, 23) + 0x3f800000); "
+    "u = bitcast_float(shl_raw(i - j, 23) + 0x3f800000); p * s * u";
+
+inline constexpr std::string_view kExp2F64 =
+    "h = select(a > 1025, 1025, a); x = select(h < -1076, -1076, h); t = x + 0x1.8p+52; r = x - (t - 0x1.8p+52); "
+    "p = fma(poly(r, 0x1.62e42fefa39efp-1, 0x1.ebfbdff82c58ep-3, 0x1.c6b08d704a1cfp-5, 0x1.3b2ab6fba5187p-7, "
+    "0x1.5d87fe7875d33p-10, 0x1.430912f76426dp-13, 0x1.ffcbfd402d7b2p-17, 0x1.62c026e4e7f15p-20, "
+    "0x1.b52347588d25cp-24, 0x1.e4bc9a3506e9cp-28, 0x1.ec4f18376cea2p-32, 0x1.df838073944b6p-36), r, 1); "
+    "i = cast_u64(bitcast_int(t)); j = shr_raw(i, 1); "
+    "s = bitcast_float(cast_i64(shl_raw(j, 52) + 0x3ff0000000000000)); "
+    "u = bitcast_float(cast_i64(shl_raw(i - j, 52) + 0x3ff0000000000000)); p * s * u";
+
+// With p = e^r - 1: 2^n p + (2^n - 1), halved so that 2^n cannot overflow before the result does. n = 0 must give p itself.
+inline constexpr std::string_view kExpm1F32 =
+    "h = select(a > 89, 89, a); x = select(h < -18, -18, h); t = fma(x, 0x1.715476p+0, 0x1.8p+23); "
+    "n = t - 0x1.8p+23; r = fma(n, 0x1.05c61p-29, fma(n, -0x1.62e43p-1, x)); "
+    "p = fma(poly(r, 0x1.fffffep-2, 0x1.5554bp-3, 0x1.55572ep-5, 0x1.1227ep-7, 0x1.6b5828p-10), r * r, r); "
+    "s = bitcast_float(shl_raw(bitcast_int(t), 23) + 0x3f000000); "
+    "copysign(select(n == 0, p, 2 * fma(p, s, s - 0.5)), a)";
+
+inline constexpr std::string_view kExpm1F64 =
+    "h = select(a > 710, 710, a); x = select(h < -38, -38, h); t = fma(x, 0x1.71547652b82fep+0, 0x1.8p+52); "
+    "n = t - 0x1.8p+52; r = fma(n, -0x1.abc9e3b39803fp-56, fma(n, -0x1.62e42fefa39efp-1, x)); "
+    "p = fma(poly(r, 0x1p-1, 0x1.5555555555559p-3, 0x1.555555555554ep-5, 0x1.111111110f63bp-7, "
+    "0x1.6c16c16c1a472p-10, 0x1.a01a01b01566dp-13, 0x1.a01a019000699p-16, 0x1.71ddf7d262c5ap-19, "
+    "0x1.27e50f3a5fb9cp-22, 0x1.af5fae96d0c6ap-26, 0x1.1f2048ba190b1p-29), r * r, r); "
+    "s = bitcast_float(shl_raw(bitcast_int(t), 52) + 0x3fe0000000000000); "
+    "copysign(select(n == 0, p, 2 * fma(p, s, s - 0.5)), a)";
+
+// a = 2^e m with m in [sqrt(1/2), sqrt 2): subtracting the bits of sqrt(1/2) puts e into the exponent field. log m = f - f^2/2 + f^3 P(f).
+// Subnormals are scaled up first.
+inline constexpr std::string_view kLogF32 =
+    "small = a < 0x1p-126; x = select(small, a * 0x1p+23, a); i = bitcast_int(x) - 0x3f3504f3; "
+    "k = shr_raw(i, 23); m = bitcast_float(i - shl_raw(k, 23) + 0x3f3504f3); n = cast_f32(k); "
+    "e = select(small, n - 23, n); f = m - 1; z = f * f; "
+    "w = fma(poly(f, 0x1.555554p-2, -0x1.00022ap-2, 0x1.99a01ap-3, -0x1.547172p-3, 0x1.22d91ep-3, "
+    "-0x1.0d8d32p-3, 0x1.0561b8p-3, -0x1.3892c6p-4), f, -0.5); "
+    "y = fma(e, 0x1.62e43p-1, f + fma(e, -0x1.05c61p-29, z * w)); "
+    "select(a > 0, select(a < inf, y, a), select(a == 0, -inf, nan))";
+
+// In f64: log m = 2 atanh(s) with s = f / (2 + f), arranged as f - (f^2/2 - s (f^2/2 + R(s^2))). 64-bit integers stay unsigned, with
+// a biased exponent that becomes a number by way of 2^52: AVX2 has no arithmetic shift and no conversion for them.
+inline constexpr std::string_view kLogF64 =
+    "small = a < 0x1p-1022; x = select(small, a * 0x1p+54, a); i = cast_u64(bitcast_int(x)) + 0x95f619980c433; "
+    "k = shr_raw(i, 52); m = bitcast_float(cast_i64((i & 0xfffffffffffff) + 0x3fe6a09e667f3bcd)); "
+    "n = bitcast_float(cast_i64(k | 0x4330000000000000)) - 0x1.00000000003ffp+52; e = select(small, n - 54, n); "
+    "f = m - 1; h = 0.5 * f * f; s = f / (2 + f); z = s * s; "
+    "y = fma(e, 0x1.62e42fefa39efp-1, f - (h - fma(s, h + z * poly(z, 0x1.5555555555593p-1, "
+    "0x1.999999997fa7fp-2, 0x1.249249421d403p-2, 0x1.c71c51e5e7bcep-3, 0x1.746646348ea49p-3, "
+    "0x1.39a0fc32acfccp-3, 0x1.2f0d04637a076p-3), e * 0x1.abc9e3b39803fp-56))); "
+    "select(a > 0, select(a < inf, y, a), select(a == 0, -inf, nan))";
+
+// log2 m = log m / ln 2 with 1 / ln 2 in two parts.
+inline constexpr std::string_view kLog2F32 =
+    "small = a < 0x1p-126; x = select(small, a * 0x1p+23, a); i = bitcast_int(x) - 0x3f3504f3; "
+    "k = shr_raw(i, 23); m = bitcast_float(i - shl_raw(k, 23) + 0x3f3504f3); n = cast_f32(k); "
+    "e = select(small, n - 23, n); f = m - 1; z = f * f; "
+    "w = fma(poly(f, 0x1.555554p-2, -0x1.00022ap-2, 0x1.99a01ap-3, -0x1.547172p-3, 0x1.22d91ep-3, "
+    "-0x1.0d8d32p-3, 0x1.0561b8p-3, -0x1.3892c6p-4), f, -0.5); "
+    "y = e + fma(f, 0x1.715476p+0, fma(f, 0x1.4ae0cp-26, z * w * 0x1.715476p+0)); "
+    "select(a > 0, select(a < inf, y, a), select(a == 0, -inf, nan))";
+
+inline constexpr std::string_view kLog2F64 =
+    "small = a < 0x1p-1022; x = select(small, a * 0x1p+54, a); i = cast_u64(bitcast_int(x)) + 0x95f619980c433; "
+    "k = shr_raw(i, 52); m = bitcast_float(cast_i64((i & 0xfffffffffffff) + 0x3fe6a09e667f3bcd)); "
+    "n = bitcast_float(cast_i64(k | 0x4330000000000000)) - 0x1.00000000003ffp+52; e = select(small, n - 54, n); "
+    "f = m - 1; h = 0.5 * f * f; s = f / (2 + f); z = s * s; c = f - h; "
+    "d = (f - c) - h + s * (h + z * poly(z, 0x1.5555555555593p-1, 0x1.999999997fa7fp-2, 0x1.249249421d403p-2, "
+    "0x1.c71c51e5e7bcep-3, 0x1.746646348ea49p-3, 0x1.39a0fc32acfccp-3, 0x1.2f0d04637a076p-3)); "
+    "p = c * 0x1.71547652b82fep+0; "
+    "q = fma(c, 0x1.71547652b82fep+0, -p) + fma(c, 0x1.777d0ffda0d24p-56, d * 0x1.71547652b82fep+0); v = e + p; "
+    "y = v + ((e - v) + p + q); select(a > 0, select(a < inf, y, a), select(a == 0, -inf, nan))";
+
+// 1 + a = 2^k m; f = m - 1 comes from a itself, scaled by subtracting k from its exponent, plus 2^-k - 1 (by way of 4 * 2^-k, which is
+// never subnormal).
+inline constexpr std::string_view kLog1pF32 =
+    "i = bitcast_int(1 + a) - 0x3f3504f3; k = shr_raw(i, 23); j = shl_raw(k, 23); e = cast_f32(k); "
+    "f = bitcast_float(bitcast_int(a) - j) + fma(0.25, bitcast_float(0x40800000 - j), -1); z = f * f; "
+    "w = fma(poly(f, 0x1.555554p-2, -0x1.00022ap-2, 0x1.99a01ap-3, -0x1.547172p-3, 0x1.22d91ep-3, "
+    "-0x1.0d8d32p-3, 0x1.0561b8p-3, -0x1.3892c6p-4), f, -0.5); "
+    "y = fma(e, 0x1.62e43p-1, f + fma(e, -0x1.05c61p-29, z * w)); "
+    "select(a > -1, select(a < inf, copysign(y, a), a), select(a == -1, -inf, nan))";
+
+inline constexpr std::string_view kLog1pF64 =
+    "i = cast_u64(bitcast_int(1 + a)) + 0x95f619980c433; k = shr_raw(i, 52); "
+    "j = cast_i64(shl_raw(k, 52)) - 0x3ff0000000000000; "
+    "e = bitcast_float(cast_i64(k | 0x4330000000000000)) - 0x1.00000000003ffp+52; "
+    "f = bitcast_float(bitcast_int(a) - j) + fma(0.25, bitcast_float(0x4010000000000000 - j), -1); "
+    "h = 0.5 * f * f; s = f / (2 + f); z = s * s; "
+    "y = fma(e, 0x1.62e42fefa39efp-1, f - (h - fma(s, h + z * poly(z, 0x1.5555555555593p-1, "
+    "0x1.999999997fa7fp-2, 0x1.249249421d403p-2, 0x1.c71c51e5e7bcep-3, 0x1.746646348ea49p-3, "
+    "0x1.39a0fc32acfccp-3, 0x1.2f0d04637a076p-3), e * 0x1.abc9e3b39803fp-56))); "
+    "select(a > -1, select(a < inf, copysign(y, a), a), select(a == -1, -inf, nan))";
+
+// Odd rational functions, clamped where the result rounds to 1. The numerator's leading 1 is kept apart for accuracy near 0.
+inline constexpr std::string_view kTanhF32 =
+    "h = select(a > 9.01, 9.01, a); x = select(h < -9.01, -9.01, h); z = x * x; "
+    "fma(x * z, poly(z, 0x1.1832bp-3, 0x1.fb4f8ep-9, 0x1.d6b6dep-16, 0x1.07eb1cp-25, -0x1.b184d4p-37), "
+    "x) / poly(z, 0x1p+0, 0x1.e16eacp-2, 0x1.be852p-6, 0x1.9d6a54p-12, 0x1.5a93bap-20)";
+
+// -E / (E + 2) with E = e^(-2|a|) - 1.
+inline constexpr std::string_view kTanhF64 =
+    "e = expm1(-2 * abs(a)); copysign(-e / (e + 2), a)";
+
+inline constexpr std::string_view kErfF32 =
+    "h = select(a > 3.925, 3.925, a); x = select(h < -3.925, -3.925, h); z = x * x; "
+    "fma(x, poly(z, 0x1.06eba8p-3, 0x1.7b6f7ap-3, 0x1.bc79c4p-5, 0x1.f7c9aap-9, 0x1.8af83p-12, 0x1.34f596p-18, "
+    "-0x1.b73d5cp-27), x) / poly(z, 0x1p+0, 0x1.fd7762p-2, 0x1.d2a3d6p-4, 0x1.f9ece2p-7, 0x1.556c34p-10, "
+    "0x1.058188p-14)";
+
+// A polynomial below 1, 1 - erfc above.
+inline constexpr std::string_view kErfF64 =
+    "x = abs(a); z = a * a; "
+    "select(x < 1, fma(a, poly(z, 0x1.06eba8214db69p-3, -0x1.812746b0379aep-2, 0x1.ce2f21a04065bp-4, "
+    "-0x1.b82ce311e4f3cp-6, 0x1.565bccf6cd148p-8, -0x1.c02dafed91b44p-11, 0x1.f9a2b3dfc4307p-14, "
+    "-0x1.f4c9ed8c54e34p-17, 0x1.b97c62f491ff4p-20, -0x1.5bf357fa70d75p-23, 0x1.d69944c00426cp-27, "
+    "-0x1.aa3cff40c0a9p-31), a), copysign(1 - erfc(x), a))";
+
+// erfc(x) = e^(-x^2) G(t) / (1 + 2x) with t = (x - k) / (x + k); the part of x^2 that rounding loses enters as a factor 1 - l.
+inline constexpr std::string_view kErfcF32 =
+    "v = abs(a); x = select(v > 10.1, 10.1, v); t = (x - 2) / (x + 2); q = x * x; l = fma(x, x, -q); "
+    "w = exp(-q); "
+    "y = poly(t, 0x1.46e80ep+0, -0x1.7bf604p-4, -0x1.540808p-3, 0x1.4ffbe4p-3, -0x1.bc11c6p-5, -0x1.080eep-7, "
+    "0x1.1b26c4p-7, 0x1.58c4a2p-10, -0x1.44c7dp-10, -0x1.a95194p-12) / fma(2, x, 1) * fma(w, -l, w); "
+    "select(a < 0, 2 - y, y)";
+
+inline constexpr std::string_view kErfcF64 =
+    "v = abs(a); x = select(v > 27.3, 27.3, v); t = (x - 4) / (x + 4); q = x * x; l = fma(x, x, -q); "
+    "w = exp(-q); "
+    "y = poly(t, 0x1.3ba5916e9fd7fp+0, -0x1.1df1ad154a28fp-3, 0x1.f7f5df66fc3bfp-7, 0x1.16ecefcfa54fbp-4, "
+    "-0x1.9ddb23c3e2e1bp-4, 0x1.7fee004e0cd4ap-4, -0x1.0fb06dfeb29aap-4, 0x1.3079edf785cb5p-5, "
+    "-0x1.096238755d506p-6, 0x1.49c67229cb97ep-8, -0x1.8d4aa5f78f298p-11, -0x1.a1dedc234d698p-13, "
+    "0x1.3be10b62d62ccp-13, -0x1.9961ddb48382cp-16, -0x1.78abd1a58a4afp-17, 0x1.7f753cccb98e7p-18, "
+    "0x1.43e46e11ae26ap-22, -0x1.bdf9f84812501p-21, 0x1.10baa1caf01a8p-24, 0x1.e37323c159f7ap-24, "
+    "-0x1.2bc6e7c1aca46p-27, -0x1.bd0d1253f5caap-27, -0x1.92f5fc48911afp-30) / fma(2, x, 1) * fma(w, -l, w); "
+    "select(a < 0, 2 - y, y)";
+
+// 2^(b log2 |a|) in f64, then C's special cases.
+inline constexpr std::string_view kPowF32 =
+    "x = abs(a); v = cast_f32(exp2(cast_f64(b) * log2(cast_f64(x)))); half = b * 0.5; whole = floor(b) == b; "
+    "odd = whole & (floor(half) != half); inv = (a < 0) & (x < inf) & !whole; "
+    "o = select(odd & (bitcast_int(a) < 0), -v, v); g = select((a != a) | (b != b), a + b, select(inv, nan, o)); "
+    "select((b == 0) | (a == 1) | ((x == 1) & (abs(b) == inf)), 1, g)";
+
+// log |a| as an unevaluated sum of two doubles (s, its square and its cube carry their rounding errors), times b, then as exp.
+inline constexpr std::string_view kPowF64 =
+    "x = abs(a); small = x < 0x1p-1022; c0 = select(small, x * 0x1p+54, x); "
+    "i = cast_u64(bitcast_int(c0)) + 0x95f619980c433; k = shr_raw(i, 52); "
+    "m = bitcast_float(cast_i64((i & 0xfffffffffffff) + 0x3fe6a09e667f3bcd)); "
+    "n = bitcast_float(cast_i64(k | 0x4330000000000000)) - 0x1.00000000003ffp+52; e = select(small, n - 54, n); "
+    "f = m - 1; d = 2 + f; s = f / d; sl = fma(-s, f - (d - 2), fma(-s, d, f)) / d; z = s * s; "
+    "zl = fma(s, s, -z) + 2 * s * sl; c = z * s; cl = fma(z, s, -c) + (zl * s + z * sl); "
+    "q = c * 0x1.5555555555555p-1; "
+    "ql = fma(c, 0x1.5555555555555p-1, -q) + (c * 0x1.5555555555555p-55 + cl * 0x1.5555555555555p-1); "
+    "r5 = z * c * poly(z, 0x1.9999999999b33p-2, 0x1.24924924577d8p-2, 0x1.c71c722de1d07p-3, "
+    "0x1.745ce9b8c6b54p-3, 0x1.3b1ef3cd868fap-3, 0x1.0f7f32475ee36p-3, 0x1.0e496bdf0b742p-3); s2 = 2 * s; "
+    "w = s2 + q; wl = (q - (w - s2)) + (2 * sl + ql + r5); p1 = e * 0x1.62e42fefa38p-1; g1 = p1 + w; "
+    "gl = (w - (g1 - p1)) + (wl + e * 0x1.ef35793c7673p-45); lh = g1 + gl; ll = gl - (lh - g1); ph = b * lh; "
+    "pl = select(abs(ph) < 800, fma(b, lh, -ph) + b * ll, 0); h1 = select(ph > 710, 710, ph); "
+    "y = select(h1 < -746, -746, h1); t = fma(y, 0x1.71547652b82fep+0, 0x1.8p+52); n1 = t - 0x1.8p+52; "
+    "r = fma(n1, -0x1.abc9e3b39803fp-56, fma(n1, -0x1.62e42fefa39efp-1, y)) + pl; "
+    "p = 1 + fma(poly(r, 0x1.000000000000ap-1, 0x1.55555555554fep-3, 0x1.555555555065p-5, 0x1.1111111126addp-7, "
+    "0x1.6c16c1849c2f4p-10, 0x1.a01a01304284ep-13, 0x1.a01998e0f8fa3p-16, 0x1.71df17922590bp-19, "
+    "0x1.28ae82e582cd9p-22, 0x1.ad9654f86c593p-26), r * r, r); i2 = cast_u64(bitcast_int(t)); "
+    "j = shr_raw(i2, 1); k1 = bitcast_float(cast_i64(shl_raw(j, 52) + 0x3ff0000000000000)); "
+    "k2 = bitcast_float(cast_i64(shl_raw(i2 - j, 52) + 0x3ff0000000000000)); "
+    "v = select(x == 0, select(b < 0, inf, 0), select(x < inf, p * k1 * k2, select(b < 0, 0, inf))); "
+    "half = b * 0.5; whole = floor(b) == b; odd = whole & (floor(half) != half); "
+    "inv = (a < 0) & (x < inf) & !whole; o = select(odd & (bitcast_int(a) < 0), -v, v); "
+    "g = select((a != a) | (b != b), a + b, select(inv, nan, o)); "
+    "select((b == 0) | (a == 1) | ((x == 1) & (abs(b) == inf)), 1, g)";
+
+// The product is exact in f64; the sum is rounded to odd there, so that rounding to f32 is the only rounding.
+inline constexpr std::string_view kFmaF32 =
+    "p = cast_f64(a) * cast_f64(b); q = cast_f64(c); s = p + q; t = s - p; d = (p - (s - t)) + (q - t); "
+    "i = bitcast_int(s); u = select(((d > 0) | (d < 0)) & ((i & 1) == 0), select((d > 0) == (s > 0), 1, -1), 0); "
+    "cast_f32(bitcast_float(i + u))";
+
+// Dekker's product, then Boldo and Melquiond's sum with its last part rounded to odd. Where a step could overflow or underflow: a * b + c.
+inline constexpr std::string_view kFmaF64 =
+    "m = a * 134217729; ah = m - (m - a); al = a - ah; k = b * 134217729; bh = k - (k - b); bl = b - bh; "
+    "p = a * b; e = ((ah * bh - p) + ah * bl + al * bh) + al * bl; u = c + e; v = u - c; "
+    "ul = (c - (u - v)) + (e - v); h = p + u; w = h - p; hl = (p - (h - w)) + (u - w); s = hl + ul; t = s - hl; "
+    "d = (hl - (s - t)) + (ul - t); i = bitcast_int(s); "
+    "r = bitcast_float(i + select(((d > 0) | (d < 0)) & ((i & 1) == 0), select((d > 0) == (s > 0), 1, -1), 0)); "
+    "safe = (abs(a) < 0x1p+970) & (abs(b) < 0x1p+970) & (abs(c) < 0x1p+1000) & (abs(p) < 0x1p+1000) & (abs(p) > 0x1p-900); "
+    "select(safe, h + r, p + c)";
+
+// -1, 0, 1, NaN.
+inline constexpr std::string_view kSign =
+    "select(a > 0, 1, select(a < 0, -1, select(a == a, 0, a)))";
+
+inline constexpr std::string_view kSignInt =
+    "select(a > 0, 1, select(a < 0, -1, 0))";
+
+// Shift counts are made valid before the instruction sees them.
+inline constexpr std::string_view kShl =
+    "ok = (b >= 0) & (b < width); select(ok, shl_raw(a, select(ok, b, 0)), 0)";
+
+inline constexpr std::string_view kShr =
+    "ok = (b >= 0) & (b < width); select(ok, shr_raw(a, select(ok, b, 0)), select(a < 0, -1, 0))";
+
+// Divisors that would trap are replaced by 1: the quotient of the lowest value by -1 is then right, that by 0 is discarded. For unsigned
+// types the comparisons with -1 and 0 are harmless (0 / max is 0) or fold away.
+inline constexpr std::string_view kTruncDivide =
+    "d = select((b == 0) | ((a == lowest) & (b == -1)), 1, b); q = div_raw(a, d); select(b == 0, 0, q)";
+
+inline constexpr std::string_view kFmod =
+    "d = select((b == 0) | ((a == lowest) & (b == -1)), 1, b); q = div_raw(a, d); select(b == 0, 0, a - q * d)";
+
+inline constexpr std::string_view kFloorDivide =
+    "d = select((b == 0) | ((a == lowest) & (b == -1)), 1, b); q = div_raw(a, d); r = a - q * d; "
+    "select(b == 0, 0, select((r != 0) & ((r ^ d) < 0), q - 1, q))";
+
+inline constexpr std::string_view kRemainder =
+    "d = select((b == 0) | ((a == lowest) & (b == -1)), 1, b); q = div_raw(a, d); r = a - q * d; "
+    "select(b == 0, 0, select((r != 0) & ((r ^ d) < 0), r + d, r))";
+
+}  // namespace jitfuse::internal::decomp
+
+#endif  // JITFUSE_IR_SCALAR_DECOMPS_H_

@@ -1,0 +1,69 @@
+// wide::Name: each primitive on long double (ir/scalar_functions.h).
+#include <cmath>
+
+#include "ir/scalar_functions.h"
+
+namespace jitfuse::internal::wide {
+namespace {
+
+using Wide = long double;
+
+bool Precedes(Wide a, Wide b) { return a < b || (a == b && std::signbit(a) && !std::signbit(b)); }
+
+}  // namespace
+
+#define JF_WIDE1(Name, expr) \
+  Wide Name(const Wide* in) { \
+    const Wide a = in[0];     \
+    return expr;              \
+  }
+#define JF_WIDE2(Name, expr)                 \
+  Wide Name(const Wide* in) {                \
+    const Wide a = in[0], b = in[1];         \
+    return expr;                             \
+  }
+
+JF_WIDE2(Add, a + b)
+JF_WIDE2(Sub, a - b)
+JF_WIDE2(Mul, a * b)
+JF_WIDE2(Div, a / b)
+JF_WIDE1(Neg, -a)
+JF_WIDE1(Abs, std::fabs(a))
+JF_WIDE1(Sign, a > 0 ? 1 : a < 0 ? -1 : a == 0 ? 0 : a)
+JF_WIDE2(CopySign, std::copysign(a, b))
+JF_WIDE2(Minimum, a != a ? a : b != b ? b : Precedes(b, a) ? b : a)
+JF_WIDE2(Maximum, a != a ? a : b != b ? b : Precedes(a, b) ? b : a)
+JF_WIDE2(Eq, a == b)
+JF_WIDE2(Ne, a != b)
+JF_WIDE2(Lt, a < b)
+JF_WIDE2(Le, a <= b)
+JF_WIDE2(Gt, a > b)
+JF_WIDE2(Ge, a >= b)
+JF_WIDE1(IsNan, std::isnan(a))
+JF_WIDE1(IsInf, std::isinf(a))
+JF_WIDE1(IsFinite, std::isfinite(a))
+JF_WIDE1(Floor, std::floor(a))
+JF_WIDE1(Ceil, std::ceil(a))
+JF_WIDE1(Trunc, std::trunc(a))
+JF_WIDE1(RoundEven, std::nearbyint(a))
+JF_WIDE1(Sqrt, std::sqrt(a))
+JF_WIDE1(Rsqrt, 1 / std::sqrt(a))
+JF_WIDE1(Reciprocal, 1 / a)
+JF_WIDE1(Exp, std::exp(a))
+JF_WIDE1(Exp2, std::exp2(a))
+JF_WIDE1(Expm1, std::expm1(a))
+JF_WIDE1(Log, std::log(a))
+JF_WIDE1(Log2, std::log2(a))
+JF_WIDE1(Log1p, std::log1p(a))
+JF_WIDE1(Tanh, std::tanh(a))
+JF_WIDE1(Erf, std::erf(a))
+JF_WIDE1(Erfc, std::erfc(a))
+JF_WIDE2(Pow, std::pow(a, b))
+
+#undef JF_WIDE1
+#undef JF_WIDE2
+
+Wide Fma(const Wide* in) { return std::fma(in[0], in[1], in[2]); }
+Wide Select(const Wide* in) { return in[0] != 0 ? in[1] : in[2]; }
+
+}  // namespace jitfuse::internal::wide
