@@ -11,7 +11,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/jitfuseConfigVersion.cmak
 install(FILES ${PROJECT_BINARY_DIR}/jitfuseConfig.cmake ${PROJECT_BINARY_DIR}/jitfuseConfigVersion.cmake
   DESTINATION ${package_dir})
 
-# In the repository a header says "api/x.h" and "dlpack/dlpack.h"; installed it says "jitfuse/x.h" and
+# Headers of api/ that say "Not installed" in their opening comment stay at home. In the repository a header says "api/x.h" and "dlpack/dlpack.h"; installed it says "jitfuse/x.h" and
 # "jitfuse/dlpack/dlpack.h", so that a user needs one include folder and no other DLPack is shadowed.
 install(CODE "
   set(from \"${PROJECT_SOURCE_DIR}\")
@@ -20,6 +20,10 @@ install(CODE "
   foreach(header IN LISTS headers)
     get_filename_component(name \"\${header}\" NAME)
     file(READ \"\${header}\" text)
+    string(SUBSTRING \"\${text}\" 0 1500 opening)
+    if(opening MATCHES \"Not installed\")
+      continue()
+    endif()
     string(REGEX REPLACE \"#include \\\"api/\" \"#include \\\"jitfuse/\" text \"\${text}\")
     string(REGEX REPLACE \"#include ([<\\\"])dlpack/\" \"#include \\\\1jitfuse/dlpack/\" text \"\${text}\")
     file(WRITE \"\${to}/\${name}\" \"\${text}\")

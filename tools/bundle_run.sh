@@ -2,7 +2,7 @@
 # run VERB: what can be done with the unpacked bundle, on any x86-64 Linux with glibc as old as `./dev bundle` printed.
 #   test [null|cpu|nvrtc|gpu|fail]   all that this machine can run, or one label
 #   bench [NAME ARG...]              all benchmarks, or one with its arguments
-#   demo [ARG...]                    handwritten digits
+#   demo                             handwritten digits
 #   sanitize [GTEST_FILTER]          compute-sanitizer, memcheck and racecheck, on the GPU tests
 set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -51,7 +51,7 @@ case $verb in
     status=0
     for binary in "$root"/bin/bench_*; do echo "== $(basename "$binary")"; "$binary" || status=1; done
     exit $status ;;
-  demo) exec "$root/bin/demo" "$@" ;;
+  demo) exec "$root/bin/demo" "${1:-$JITFUSE_TEST_DATA/examples/data}" ;;
   sanitize)
     sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sanitizer 2>/dev/null | tail -1)
     [ -n "$sanitizer" ] || { echo "run: compute-sanitizer was not found (PATH, /usr/local/cuda*/bin)" >&2; exit 1; }

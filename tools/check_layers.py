@@ -2,7 +2,8 @@
 """Checks every #include of the repository against the layer table (HACKING.md). Run by ctest as `layers`.
 
 A rule names what a folder may include of ours: a folder stands for its own files, not its subfolders; a file
-for itself. Headers of LLVM, oneDNN, nanobind and Abseil are bound to the places that may know them.
+for itself. Headers of LLVM, oneDNN, nanobind and Abseil are bound to the places that may know them. A header of
+api/ is public unless its opening comment says "Not installed"; only public ones may be used outside api/'s sources.
 """
 import pathlib
 import re
@@ -24,9 +25,9 @@ RULES = {  # longest match first: a file, else its folder, else a parent folder 
                         "codegen/plan/kernel_source.h"],
     "cpu_backend": BASE + ["cpu_backend", "jit/backend.h", "codegen/plan", "codegen/fusion/group.h"],
     "api": ["*"],
-    "api/*.h": ["api"],
+    "api/*.h": ["api"],  # public ones; the others are sources of api/
     "python/**": ["api", "python"],
-    "examples/**": ["api"],
+    "examples/**": ["api", "examples"],
     "tools/jitfuse_cli.cc": ["api", "tools/cli"],
     "tools/cli": ["api", "tools/cli"],
     "tools": ["*"],
@@ -41,7 +42,7 @@ OUTSIDE = [  # (pattern of an included name, paths that may include it, what to 
     (r"(nanobind/|Python\.h)", r"python/", "nanobind belongs in python/ alone"),
     (r"(cuda\.h|cuda_runtime|nvrtc\.h|cublas|cuda_fp16|cuda_bf16)", r"(tests|bench)/",
      "NVIDIA's headers are never needed: jit/cuda has its own declarations"),
-    (r"absl/", r"(?!api/[^/]*\.h$)(?!examples/)(?!tools/jitfuse_cli\.cc$)(?!tools/cli/)(?!python/)",
+    (r"absl/", r"(?!examples/)(?!tools/jitfuse_cli\.cc$)(?!tools/cli/)(?!python/)",
      "Abseil stays inside: public headers and their users know std, DLPack and jitfuse only"),
     (r"(gtest|gmock)/", r"tests/", "GoogleTest belongs in tests/"),
     (r"benchmark/", r"bench/", "Google Benchmark belongs in bench/"),
@@ -50,12 +51,19 @@ OUTSIDE = [  # (pattern of an included name, paths that may include it, what to 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
-def rule_for(path):
+def is_public(root, path):
+    """Whether a file is one of the headers that are installed."""
+    if path.parent.as_posix() != "api" or path.suffix != ".h" or not (root / path).is_file():
+        return False
+    return "Not installed" not in (root / path).read_text(errors="replace")[:1500]
+
+
+def rule_for(root, path):
     """The allow list for a file, or None where no rule knows its folder."""
     if path.as_posix() in RULES:
         return RULES[path.as_posix()]
     folder = path.parent.as_posix()
-    if f"{folder}/*{path.suffix}" in RULES:
+    if f"{folder}/*{path.suffix}" in RULES and is_public(root, path):
         return RULES[f"{folder}/*{path.suffix}"]
     if folder in RULES:
         return RULES[folder]
@@ -80,14 +88,17 @@ def check_line(root, path, allowed, quote, name):
     """What is wrong with one include, or None."""
     target = resolve(root, path, name)
     if target is not None:
+        if "*" not in allowed and target.parent.as_posix() == "api" and (root / target).is_file() and not is_public(root, target):
+            return f"{target} is not installed: public headers and programs may not include it"
         if "*" in allowed or target.as_posix() in allowed or target.parent.as_posix() in allowed:
             return None
         return f"{path.parent.as_posix()} may not include {target} (it may: {', '.join(allowed) or 'nothing'})"
     for pattern, where, message in OUTSIDE:
         if re.match(pattern, name) and not re.match(where, path.as_posix()):
             return f"includes {name}: {message}"
-    public = path.parent.as_posix() == "api" and path.suffix == ".h"
-    if public and name != "dlpack/dlpack.h" and not re.fullmatch(r"[a-z_0-9]+", name):
+    if is_public(root, path) and name.startswith("absl/"):
+        return f"a public header includes {name}: Abseil stays inside"
+    if is_public(root, path) and name != "dlpack/dlpack.h" and not re.fullmatch(r"[a-z_0-9]+", name):
         return f"a public header includes {name}: only std, dlpack/dlpack.h and jitfuse's own are allowed"
     if path.parent.as_posix() == "codegen/cuda/prelude" and not name.endswith(".cuh"):
         return f"the prelude is header-free, but includes {name}"
@@ -102,7 +113,7 @@ def main():
             if file.suffix not in (".cc", ".h", ".inc", ".cuh", ".cpp", ".cu") or not file.is_file():
                 continue
             path = file.relative_to(root)
-            allowed = rule_for(path)
+            allowed = rule_for(root, path)
             if allowed is None:
                 wrong.append(f"{path}: no layer rule knows this folder: add one to tools/check_layers.py")
                 continue
