@@ -1,0 +1,165 @@
+#include "codegen/plan/build_plan.h"
+
+#include <algorithm>
+
+#include "codegen/plan/plan_draft.h"
+#include "codegen/plan/plan_emit.h"
+#include "codegen/plan/plan_finish.h"
+#include "codegen/plan/plan_head.h"
+#include "codegen/plan/schedule.h"
+#include "ir/support/status.h"
+
+namespace jitfuse::internal {
+namespace {
+
+// A row that is read again is still cheap on a CPU while it sits in its second-level cache.
+constexpr int64_t kCpuCachedRow = 512 * 1024;
+
+// The group's domain as axes of a plan: kept dims first, reduced ones after them; dims of extent 1 have no axis.
+struct Axes {
+  std::vector<int> of_dim;  // -1: none
+};
+
+bool IsReduced(const Group& group, size_t dim) {
+  return std::find(group.reduce_axes.begin(), group.reduce_axes.end(), static_cast<int>(dim)) != group.reduce_axes.end();
+}
+
+Axes MakeAxes(const Group& group, KernelPlan* plan) {
+  Axes axes;
+  axes.of_dim.assign(group.domain.size(), -1);
+  int next = 0;
+  for (bool reduced : {false, true}) {
+    for (size_t d = 0; d < group.domain.size(); ++d) {
+      if (IsReduced(group, d) != reduced || group.domain[d].Is(1)) continue;
+      axes.of_dim[d] = next++;
+      (reduced ? plan->inner : plan->parallel).push_back(group.domain[d]);
+    }
+  }
+  return axes;
+}
+
+// An upper bound of the inner points, from the symbols' bounds; 0 if there is none.
+int64_t InnerBound(const KernelPlan& plan, const PlanOptions& options) {
+  SizeExpr n = NumElements(plan.inner);
+  std::vector<SymbolId> symbols;
+  n.CollectSymbols(&symbols);
+  for (SymbolId s : symbols) {
+    if (static_cast<size_t>(s) >= options.symbol_bounds.size() || options.symbol_bounds[static_cast<size_t>(s)] <= 0) return 0;
+  }
+  return n.Eval(options.symbol_bounds);
+}
+
+// Where outputs of a group without maps (built by hand) are stored from: the whole domain, or its kept dims with or without the reduced ones as 1.
+absl::StatusOr<IndexMap> DefaultMap(const Graph& graph, const Group& group, Value v) {
+  const Shape& dims = graph.type(v).dims;
+  if (graph.SameShape(dims, group.domain)) return IdentityMap(static_cast<int>(dims.size()));
+  Shape kept, keepdims;
+  IndexMap map, keep_map;
+  for (size_t d = 0; d < group.domain.size(); ++d) {
+    bool reduced = IsReduced(group, d);
+    keepdims.push_back(reduced ? Dim(1) : group.domain[d]);
+    keep_map.coords.push_back(reduced ? IndexExpr{} : AxisExpr(static_cast<int>(d)));
+    if (reduced) continue;
+    kept.push_back(group.domain[d]);
+    map.coords.push_back(AxisExpr(static_cast<int>(d)));
+  }
+  if (graph.SameShape(dims, keepdims)) return keep_map;
+  if (graph.SameShape(dims, kept)) return map;
+  return InternalError("output ", graph.TypeString(v), " of a group over ", ShapeToString(group.domain, graph.symbols().names), " has no output map");
+}
+
+// Domain dims replaced by the plan's axes.
+void UseAxes(const Axes& axes, IndexMap* map) {
+  for (IndexExpr& e : map->coords) {
+    for (IndexTerm& t : e.terms) {
+      Affine linear;
+      linear.constant = t.linear.constant;
+      for (const auto& [dim, coef] : t.linear.coefs) {
+        int axis = axes.of_dim[static_cast<size_t>(dim)];
+        if (axis >= 0) AddTo(&linear, axis, coef);
+      }
+      t.linear = std::move(linear);
+    }
+    std::erase_if(e.terms, [](const IndexTerm& t) { return t.linear.coefs.empty() && t.linear.constant.Is(0); });
+  }
+}
+
+bool PreferTwoPasses(const KernelPlan& plan, const Target& target) {
+  if (RowFits(plan, target, 1, 4)) return true;
+  int64_t points = InnerPoints(plan);
+  return target.kind != TargetKind::kCuda && points > 0 && points <= kCpuCachedRow / 4;
+}
+
+absl::Status EmitOutputs(const Graph& graph, const Group& group, const Axes& axes, PlanEmitter* emitter) {
+  for (size_t i = 0; i < group.outputs.size(); ++i) {
+    Value v = group.outputs[i];
+    IndexMap map;
+    if (i < group.output_maps.size()) {
+      map = group.output_maps[i];
+    } else {
+      JF_ASSIGN_OR_RETURN(map, DefaultMap(graph, group, v));
+    }
+    UseAxes(axes, &map);
+    JF_RETURN_IF_ERROR(emitter->Store(v, emitter->Intern(v, std::move(map))));
+  }
+  return absl::OkStatus();
+}
+
+// Group inputs first, in the group's order, then outputs, in theirs; those that nothing reads are dropped.
+void OrderParams(const Group& group, KernelPlan* plan, std::vector<AccessMap>* accesses) {
+  absl::flat_hash_map<Value, int> rank;
+  for (Value v : group.inputs) rank.try_emplace(v, static_cast<int>(rank.size()));
+  std::vector<int> order(plan->params.size()), to(plan->params.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
+  auto key = [&](int i) {
+    const Param& p = plan->params[static_cast<size_t>(i)];
+    if (p.role != ParamRole::kInput) return std::pair<int, int>(1, 0);
+    auto it = rank.find(p.value);
+    return std::pair<int, int>(0, it == rank.end() ? static_cast<int>(rank.size()) : it->second);
+  };
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return key(a) < key(b); });
+  std::vector<Param> params;
+  for (size_t i = 0; i < order.size(); ++i) {
+    to[static_cast<size_t>(order[i])] = static_cast<int>(i);
+    params.push_back(plan->params[static_cast<size_t>(order[i])]);
+  }
+  plan->params = std::move(params);
+  for (AccessMap& a : *accesses) a.param = to[static_cast<size_t>(a.param)];
+  for (Stage& s : plan->stages) {
+    for (Store& st : s.stores) st.access.param = to[static_cast<size_t>(st.access.param)];
+  }
+}
+
+void MarkAliases(const PlanOptions& options, KernelPlan* plan) {
+  for (Param& p : plan->params) {
+    bool listed = std::find(options.may_alias.begin(), options.may_alias.end(), p.value) != options.may_alias.end();
+    p.may_alias = p.role == ParamRole::kInput && listed;
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<KernelPlan>> BuildPlan(const Graph& graph, const Group& group, const EdgeLayouts& layouts, const Target& target,
+                                                  const PlanOptions& options) {
+  if (group.kind != GroupKind::kLoop && group.kind != GroupKind::kCopy && group.kind != GroupKind::kView) {
+    return InternalError("BuildPlan takes loop, copy and view groups");
+  }
+  if (group.outputs.empty()) return InternalError("a group without outputs");
+  PlanDraft draft;
+  Axes axes = MakeAxes(group, &draft.plan);
+  draft.plan.inner_bound = InnerBound(draft.plan, options);
+  PlanEmitter emitter(graph, group, layouts, PreferTwoPasses(draft.plan, target), &draft);
+  absl::Status emitted = EmitOutputs(graph, group, axes, &emitter);
+  if (!emitted.ok()) return Annotate(emitted, PlanName(graph, group, options.index));
+  OrderParams(group, &draft.plan, &draft.accesses.values());
+  KernelPlan plan = FinishDraft(std::move(draft), target, options);
+  plan.name = PlanName(graph, group, options.index);
+  plan.head = GroupText(graph, group);
+  MarkAliases(options, &plan);
+  JF_RETURN_IF_ERROR(ApplySchedule(&plan, target));
+  std::vector<KernelPlan> plans;
+  plans.push_back(std::move(plan));
+  return plans;
+}
+
+}  // namespace jitfuse::internal

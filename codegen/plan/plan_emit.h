@@ -1,0 +1,82 @@
+// PlanEmitter: the pull model of BuildPlan. Asks for values at index maps and grows the draft's instructions, stages and parameters.
+//
+// In: Emit(value, map): the element of `value` at the coordinates `map` over the draft's axes. Out: the instruction that holds it. Each (value, map) is emitted
+// once; the work list is explicit, so a chain may be 1e5 nodes long. Values made outside the group become loads; scalars, constants and iotas never do.
+// Pointwise results stay in their compute type (an f16/bf16 value is an unrounded f32 register); only casts and stores round.
+// A reduction is asked for at a map over the parallel axes; its elements are read at that map with the inner axes in the reduced dims' places.
+// Must not know: what axes will be merged, schedules.
+#ifndef JITFUSE_CODEGEN_PLAN_PLAN_EMIT_H_
+#define JITFUSE_CODEGEN_PLAN_PLAN_EMIT_H_
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/statusor.h"
+#include "codegen/plan/build_plan.h"
+#include "codegen/plan/plan_draft.h"
+#include "ir/graph.h"
+
+namespace jitfuse::internal {
+
+class PlanEmitter {
+ public:
+  // The draft must have its axes. `two_pass`: reductions that have a two-pass form use it.
+  PlanEmitter(const Graph& graph, const Group& group, const EdgeLayouts& layouts, bool two_pass, PlanDraft* draft);
+
+  const IndexSpace& space() const { return space_; }
+  int num_axes() const { return static_cast<int>(space_.extents.size()); }
+  // Coordinates along dims of extent 1 become 0, so that equal elements have equal maps.
+  int Intern(Value v, IndexMap map);
+  const IndexMap& map(int id) const { return maps_.at(id); }
+
+  absl::StatusOr<int> Emit(Value v, int map);
+  // The first map at which `v` was asked for, if it was.
+  std::optional<int> Pulled(Value v) const;
+  // Stores the value (asked for at `map`) in an output parameter.
+  absl::Status Store(Value v, int map);
+
+ private:
+  using Key = std::pair<Value, int>;
+  using Ask = std::vector<Key>;  // operands that are still missing
+
+  absl::StatusOr<std::optional<int>> Step(const Key& key, Ask* ask);
+  std::optional<int> Known(Value v, int map, Ask* ask);
+  int Load(Value v, int map);
+  int Param(Value v, ParamRole role, const Layout* layout);
+  absl::StatusOr<int> Iota(const Node& node, int map);
+  absl::StatusOr<std::optional<int>> Pointwise(const Node& node, int map, Ask* ask);
+  absl::StatusOr<std::optional<int>> View(const Key& key, Ask* ask);
+  absl::StatusOr<std::optional<int>> Reduce(const Key& key, Ask* ask);
+  absl::StatusOr<IndexMap> ReducedElement(const Node& node, const IndexMap& at) const;
+  absl::StatusOr<std::vector<int>> Accumulate(const Node& node, const ReducePass& pass, int num_acc, absl::Span<const DType> results, int x,
+                                              absl::Span<const int> earlier);
+  absl::StatusOr<int> ReduceResult(const Node& node, int result, int map, int x);
+  int OperandMap(const Node& node, Value operand, int map);
+  absl::StatusOr<const ScalarProgram*> Body(const Node& node);
+  std::vector<int> Inline(const ScalarProgram& program, absl::Span<const int> args);
+  int Count(const Node& node, DType type);
+  std::string Describe(Value v) const;
+
+  const Graph& graph_;
+  const EdgeLayouts& layouts_;
+  bool two_pass_;
+  PlanDraft& draft_;
+  IndexSpace space_;
+  absl::flat_hash_set<NodeId> inside_;
+  Interner<IndexMap> maps_;
+  absl::flat_hash_map<Key, int> memo_;
+  absl::flat_hash_map<Value, int> pulled_;
+  absl::flat_hash_map<Key, int> view_maps_;                              // (view, map) -> operand's map
+  absl::flat_hash_map<Key, std::vector<int>> passes_;                    // ((node, pass), map) -> results
+  absl::flat_hash_map<std::pair<Value, ParamRole>, int> params_;
+  absl::flat_hash_map<Value, int> scalars_;
+  absl::flat_hash_map<std::string, ScalarProgram> bodies_;
+};
+
+}  // namespace jitfuse::internal
+
+#endif  // JITFUSE_CODEGEN_PLAN_PLAN_EMIT_H_

@@ -1,0 +1,57 @@
+// PickCpuSchedule: vector length, unrolling, grain.
+#include <algorithm>
+
+#include "codegen/plan/access_map.h"
+#include "codegen/plan/schedule.h"
+
+namespace jitfuse::internal {
+namespace {
+
+// The widest register that data of this plan needs; index arithmetic may be wider and then takes several machine registers.
+int WidestRegister(const KernelPlan& plan) {
+  int bytes = 1;
+  for (const Param& p : plan.params) bytes = std::max(bytes, ItemSize(ComputeType(p.dtype)));
+  for (const Stage& s : plan.stages) {
+    for (const Store& st : s.stores) bytes = std::max(bytes, ItemSize(ComputeType(plan.insts[static_cast<size_t>(st.value)].dtype)));
+  }
+  return bytes;
+}
+
+int ElemCost(const KernelPlan& plan) {
+  int cost = 0;
+  for (const Inst& i : plan.insts) {
+    if (i.elem && i.kind == Inst::Kind::kOp) cost += GetScalarOp(i.op).cost;
+  }
+  return cost;
+}
+
+int CombineCost(const KernelPlan& plan) {
+  int cost = 0;
+  for (const Stage& s : plan.stages) {
+    int stage = 0;
+    for (const PlanReduce& r : s.reduces) {
+      for (const ScalarInst& i : r.combine.insts) stage += i.op == ScalarOp::kArg || i.op == ScalarOp::kConst ? 0 : GetScalarOp(i.op).cost;
+    }
+    cost = std::max(cost, stage);
+  }
+  return cost;
+}
+
+}  // namespace
+
+CpuSchedule PickCpuSchedule(const KernelPlan& plan, const Target& target, std::vector<Note>* notes) {
+  CpuSchedule s;
+  s.lanes = std::max(2, target.vec_bits / 8 / WidestRegister(plan));
+  int cost = plan.IsRow() ? std::max(ElemCost(plan) / static_cast<int>(plan.stages.size()), CombineCost(plan)) : ElemCost(plan);
+  s.unroll = cost <= 6 ? 4 : cost <= 16 ? 2 : 1;
+  bool strided = false;
+  for (const Inst& i : plan.insts) {
+    if (i.kind != Inst::Kind::kLoad || !i.elem) continue;
+    const AccessMap& a = plan.accesses[static_cast<size_t>(i.access)];
+    strided = strided || (!IsUniformAccess(plan, a) && !IsVectorAccess(plan, a, 1));
+  }
+  if (notes != nullptr && strided) notes->push_back({-1, plan.IsRow() ? Reason::kStridedReduce : Reason::kScalarAccess, ""});
+  return s;
+}
+
+}  // namespace jitfuse::internal
