@@ -3,6 +3,7 @@
 #include "api/convert.h"
 #include "api/runtime.h"
 #include "ir/support/dump.h"
+#include "ir/support/status.h"
 
 #ifndef JITFUSE_VERSION
 #define JITFUSE_VERSION "0.1.0"
@@ -22,6 +23,11 @@ void SetLog(int level, std::function<void(int level, const std::string& message)
 Status DeviceStatus(DeviceKind kind) { return internal::ToPublic(internal::GetBackend(kind).status()); }
 
 DeviceKind DefaultDevice() { return internal::ResolveAuto(); }
+
+Status Synchronize(DeviceKind kind, void* stream) {
+  JF_API_ASSIGN_OR_RETURN(const internal::Backend* backend, internal::GetBackend(kind));
+  return internal::ToPublic(backend->Synchronize(stream));
+}
 
 }  // namespace v1
 }  // namespace jitfuse

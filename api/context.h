@@ -20,6 +20,8 @@ void SetLog(int level, std::function<void(int level, const std::string& message)
 Status DeviceStatus(DeviceKind kind);
 // The kind that DeviceKind::kAuto stands for here.
 DeviceKind DefaultDevice();
+// Waits until `stream` of that device (nullptr: the default stream) has nothing left to do. Returns at once on the CPU. Jitfuse never calls it by itself.
+Status Synchronize(DeviceKind kind, void* stream = nullptr);
 
 }  // namespace v1
 }  // namespace jitfuse

@@ -1,0 +1,207 @@
+#include "commands.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+
+#include "inputs.h"
+#include "jitfuse/inspect.h"
+#include "jitfuse/jitfuse.h"
+
+namespace jitfuse_cli {
+namespace {
+
+using jitfuse::Array;
+using jitfuse::Device;
+using jitfuse::DeviceKind;
+using jitfuse::Function;
+using jitfuse::Status;
+using jitfuse::StatusCode;
+using jitfuse::StatusOr;
+
+constexpr std::size_t kShownElements = 8;
+
+// A graph, ready to be called with arrays on its device.
+struct Loaded {
+  std::string text;
+  Function function;
+  std::vector<Array> host, inputs;
+};
+
+Device DeviceOf(const Function& f) { return Device{f.device() == DeviceKind::kCuda ? DeviceKind::kCuda : DeviceKind::kCpu, 0}; }
+
+StatusOr<Loaded> Load(const Args& args) {
+  Loaded out;
+  auto text = ReadFile(args.file);
+  if (!text.ok()) return text.status();
+  out.text = *text;
+  auto infos = jitfuse::ParseInputs(out.text);
+  if (!infos.ok()) return Status(infos.status().code(), args.file + ":" + infos.status().message());
+  auto symbols = ParseSets(args.sets);
+  if (!symbols.ok()) return symbols.status();
+  auto function = jitfuse::CompileText(out.text, args.options);
+  if (!function.ok()) return function.status();
+  out.function = *function;
+  auto host = MakeInputs(out.text, args.inputs, *symbols);
+  if (!host.ok()) return host.status();
+  out.host = *host;
+  for (std::size_t i = 0; i < out.host.size(); ++i) {
+    auto there = (*infos)[i].scalar ? StatusOr<Array>(out.host[i]) : out.host[i].CopyTo(DeviceOf(out.function));
+    if (!there.ok()) return there.status();
+    out.inputs.push_back(*there);
+  }
+  return out;
+}
+
+std::string DimsText(const std::vector<std::int64_t>& dims) {
+  std::string out = "[";
+  for (std::size_t i = 0; i < dims.size(); ++i) out += (i > 0 ? "," : "") + std::to_string(dims[i]);
+  return out + "]";
+}
+
+StatusOr<Array> ToCpu(const Array& a) { return a.device().kind == DeviceKind::kCpu ? StatusOr<Array>(a) : a.CopyTo(Device{}); }
+
+Status PrintResult(std::size_t i, const Array& result) {
+  auto values = result.ToVector();
+  if (!values.ok()) return values.status();
+  std::printf("output %zu: %s%s", i, jitfuse::DTypeName(result.dtype()), DimsText(result.dims()).c_str());
+  for (std::size_t k = 0; k < std::min(kShownElements, values->size()); ++k) std::printf("%s%.9g", k == 0 ? " = " : ", ", (*values)[k]);
+  std::printf("%s\n", values->size() > kShownElements ? ", ..." : "");
+  return Status();
+}
+
+Status PrintChecks(const Loaded& loaded, const std::vector<Array>& results) {
+  auto checks = jitfuse::Check(loaded.text, loaded.host, results);
+  if (!checks.ok()) return checks.status();
+  bool ok = true;
+  for (std::size_t i = 0; i < checks->size(); ++i) {
+    const jitfuse::CheckResult& c = (*checks)[i];
+    std::printf("check output %zu: %s, max error %.3g ulp, %.3g of the bound%s%s\n", i, c.ok ? "ok" : "FAILED", c.max_ulp, c.max_bound,
+                c.where.empty() ? "" : ", worst at ", c.where.c_str());
+    ok = ok && c.ok;
+  }
+  return ok ? Status() : Status(StatusCode::kInternal, "the results differ from the reference evaluator's by more than its error bound");
+}
+
+double Median(std::vector<double> v) {
+  std::nth_element(v.begin(), v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2), v.end());
+  return v[v.size() / 2];
+}
+
+// Median seconds of one call. Calls are batched so that a sample lasts about a millisecond at least.
+StatusOr<double> TimeCall(const Function& f, const std::vector<Array>& inputs, int repeat) {
+  using Clock = std::chrono::steady_clock;
+  auto outputs = f.Run(inputs);
+  if (!outputs.ok()) return outputs.status();
+  std::vector<double> samples;
+  int batch = 1;
+  for (int warm = 3; static_cast<int>(samples.size()) < repeat;) {
+    auto start = Clock::now();
+    for (int i = 0; i < batch; ++i) {
+      if (Status s = f.RunInto(inputs, *outputs); !s.ok()) return s;
+    }
+    if (Status s = jitfuse::Synchronize(f.device()); !s.ok()) return s;
+    double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    if (seconds < 1e-3 && batch < 4096) {
+      batch *= 2;
+    } else if (warm > 0) {
+      --warm;
+    } else {
+      samples.push_back(seconds / batch);
+    }
+  }
+  return Median(samples);
+}
+
+double TotalBytes(const std::vector<Array>& arrays) {
+  double bytes = 0;
+  for (const Array& a : arrays) bytes += static_cast<double>(a.num_elements()) * jitfuse::ItemSize(a.dtype());
+  return bytes;
+}
+
+// GB/s (read plus written) of Jitfuse's own copy of as many bytes on the same device.
+StatusOr<double> CopyRate(const Function& f, double bytes, int repeat, const jitfuse::CompileOptions& options) {
+  auto n = std::max<std::int64_t>(1, static_cast<std::int64_t>(bytes / 8));
+  jitfuse::Builder b("copy");
+  jitfuse::CompileOptions same = options;
+  same.device = f.device();
+  auto copy = b.Compile({b.Input("x", jitfuse::DType::kF32, {"n"})}, same);
+  if (!copy.ok()) return copy.status();
+  auto host = Array::Empty(jitfuse::DType::kF32, {n});
+  if (!host.ok()) return host.status();
+  for (std::int64_t i = 0; i < n; ++i) static_cast<float*>(host->data())[i] = static_cast<float>(i % 1000);
+  auto x = host->CopyTo(DeviceOf(f));
+  if (!x.ok()) return x.status();
+  auto seconds = TimeCall(*copy, {*x}, repeat);
+  if (!seconds.ok()) return seconds.status();
+  return 8.0 * static_cast<double>(n) / *seconds * 1e-9;
+}
+
+}  // namespace
+
+Status Run(const Args& args) {
+  auto loaded = Load(args);
+  if (!loaded.ok()) return loaded.status();
+  auto results = loaded->function.Run(loaded->inputs);
+  if (!results.ok()) return results.status();
+  std::vector<Array> host;
+  for (std::size_t i = 0; i < results->size(); ++i) {
+    auto there = ToCpu((*results)[i]);
+    if (!there.ok()) return there.status();
+    if (Status s = PrintResult(i, *there); !s.ok()) return s;
+    host.push_back(*there);
+  }
+  return args.check ? PrintChecks(*loaded, host) : Status();
+}
+
+Status Explain(const Args& args) {
+  auto text = ReadFile(args.file);
+  if (!text.ok()) return text.status();
+  auto symbols = ParseSets(args.sets);
+  if (!symbols.ok()) return symbols.status();
+  auto shapes = MakeShapes(*text, *symbols);
+  if (!shapes.ok()) return Status(shapes.status().code(), args.file + ":" + shapes.status().message());
+  if (args.stage != "groups" || !args.arch.empty()) {
+    auto source = jitfuse::SourceOf(*text, *shapes, args.stage, args.arch, args.options);
+    if (!source.ok()) return source.status();
+    std::printf("%s", source->c_str());
+    return Status();
+  }
+  auto function = jitfuse::CompileText(*text, args.options);
+  if (!function.ok()) return function.status();
+  auto explained = args.json ? function->ExplainJson(*shapes) : function->Explain(*shapes);
+  if (!explained.ok()) return explained.status();
+  std::printf("%s%s", explained->c_str(), args.json ? "\n" : "");
+  return Status();
+}
+
+Status Bench(const Args& args) {
+  auto loaded = Load(args);
+  if (!loaded.ok()) return loaded.status();
+  auto results = loaded->function.Run(loaded->inputs);
+  if (!results.ok()) return results.status();
+  double bytes = TotalBytes(loaded->inputs) + TotalBytes(*results);
+  auto seconds = TimeCall(loaded->function, loaded->inputs, args.repeat);
+  if (!seconds.ok()) return seconds.status();
+  auto copy = CopyRate(loaded->function, bytes, args.repeat, args.options);
+  if (!copy.ok()) return copy.status();
+  double rate = bytes / *seconds * 1e-9;
+  std::printf("latency   %.3f us (median of %d)\n", *seconds * 1e6, args.repeat);
+  std::printf("bytes     %.0f (each input read once, each output written once)\n", bytes);
+  std::printf("rate      %.2f GB/s\n", rate);
+  std::printf("copy      %.2f GB/s (as many bytes, same device, same run)\n", *copy);
+  std::printf("share     %.1f%% of the copy\n", 100 * rate / *copy);
+  return Status();
+}
+
+Status Doctor() {
+  std::printf("jitfuse %s\n", jitfuse::Version());
+  for (const jitfuse::Finding& f : jitfuse::Doctor()) {
+    std::printf("%-10s %-8s %s\n", f.what.c_str(), f.found ? "found" : "missing", f.found ? (f.version + "  " + f.where).c_str() : f.where.c_str());
+    if (!f.found && !f.remedy.empty()) std::printf("           to get it: %s\n", f.remedy.c_str());
+  }
+  return Status();
+}
+
+}  // namespace jitfuse_cli

@@ -1,0 +1,32 @@
+// The commands behind `jitfuse`: each prints to stdout and returns a Status; main turns that into an exit code.
+#ifndef JITFUSE_TOOLS_CLI_COMMANDS_H_
+#define JITFUSE_TOOLS_CLI_COMMANDS_H_
+
+#include <string>
+#include <vector>
+
+#include "jitfuse/options.h"
+#include "jitfuse/status.h"
+
+namespace jitfuse_cli {
+
+struct Args {
+  std::string file;
+  std::string inputs;             // "", "random:SEED" or a .npz
+  std::vector<std::string> sets;  // "n=1000"
+  jitfuse::CompileOptions options;
+  bool check = false;
+  std::string stage = "groups";
+  std::string arch;
+  bool json = false;
+  int repeat = 50;
+};
+
+jitfuse::Status Run(const Args& args);
+jitfuse::Status Explain(const Args& args);
+jitfuse::Status Bench(const Args& args);
+jitfuse::Status Doctor();
+
+}  // namespace jitfuse_cli
+
+#endif  // JITFUSE_TOOLS_CLI_COMMANDS_H_

@@ -1,0 +1,75 @@
+// The command `jitfuse`: run, explain, bench and doctor, over the public API alone.
+//
+// Exit codes: 0 all went well; 1 anything failed, with one message on stderr; 2 the command line itself was wrong (usage is printed).
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <map>
+#include <string>
+
+#include "cli/commands.h"
+#include "jitfuse/context.h"
+
+namespace {
+
+using jitfuse_cli::Args;
+
+void AddCommon(CLI::App* command, Args* args) {
+  command->add_option("file", args->file, "graph text (.jf)")->required();
+  command->add_option("--set", args->sets, "value of a symbol, NAME=SIZE; may be repeated")->expected(1);
+  static const std::map<std::string, jitfuse::DeviceKind> kBackends = {
+      {"auto", jitfuse::DeviceKind::kAuto}, {"cpu", jitfuse::DeviceKind::kCpu}, {"cuda", jitfuse::DeviceKind::kCuda},
+      {"interpret", jitfuse::DeviceKind::kInterpret}};
+  command->add_option("--backend", args->options.device, "auto, cpu, cuda or interpret")->transform(CLI::CheckedTransformer(kBackends));
+  command->add_flag_callback("--no-fuse", [args] { args->options.fuse = false; }, "one kernel per op");
+  command->add_flag_callback("--no-rewrite", [args] { args->options.rewrite = false; }, "no folding, CSE or canonical forms");
+  command->add_flag_callback("--no-gemm-library", [args] { args->options.use_gemm_library = false; }, "matrix products become loop kernels");
+}
+
+void AddInputs(CLI::App* command, Args* args) {
+  command->add_option("--inputs", args->inputs, "FILE.npz with an array per input, or random:SEED (default random:0)");
+}
+
+int Finish(const jitfuse::Status& status) {
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "jitfuse: %s\n", status.message().c_str());
+  return 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Jitfuse fuses chains of tensor ops into single kernels at run time.", "jitfuse");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", jitfuse::Version());
+  Args args;
+
+  CLI::App* run = app.add_subcommand("run", "run a graph and print its results");
+  AddCommon(run, &args);
+  AddInputs(run, &args);
+  run->add_flag("--check", args.check, "compare with the reference evaluator and its error bounds");
+
+  CLI::App* explain = app.add_subcommand("explain", "say what is fused and why, or print the source of a stage");
+  AddCommon(explain, &args);
+  explain->add_option("--stage", args.stage, "graph, groups, plan, cuda, llvm, ptx or sass")
+      ->check(CLI::IsMember({"graph", "groups", "plan", "cuda", "llvm", "ptx", "sass"}));
+  explain->add_option("--arch", args.arch, "sm_90, x86-64-v3 ...; needs no such device");
+  explain->add_flag("--json", args.json, "groups as JSON");
+
+  CLI::App* bench = app.add_subcommand("bench", "time a graph: latency, GB/s, share of a measured copy");
+  AddCommon(bench, &args);
+  AddInputs(bench, &args);
+  bench->add_option("--repeat", args.repeat, "samples")->check(CLI::Range(1, 100000));
+
+  CLI::App* doctor = app.add_subcommand("doctor", "what was found where, what is missing and how to get it");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : 2;
+  }
+  if (run->parsed()) return Finish(jitfuse_cli::Run(args));
+  if (explain->parsed()) return Finish(jitfuse_cli::Explain(args));
+  if (bench->parsed()) return Finish(jitfuse_cli::Bench(args));
+  if (doctor->parsed()) return Finish(jitfuse_cli::Doctor());
+  return 2;
+}
