@@ -13,7 +13,7 @@ int main() {
   jf::Tensor c = builder.Input("c", jf::DType::kF32, {4});  // broadcast over the rows
   jf::StatusOr<jf::Function> function = builder.Compile({Relu(a * b + c)});
   if (!function.ok()) {
-    std::fprintf(stderr, "%s\n", function.status().ToString().c_str());
+    std::fprintf(stderr, "%s\n", function.status().message().c_str());
     return 1;
   }
 
@@ -24,7 +24,7 @@ int main() {
                                          jf::Array::View(z.data(), jf::DType::kF32, {4})},
                                         {jf::Array::View(out.data(), jf::DType::kF32, {2, 4})});
   if (!status.ok()) {
-    std::fprintf(stderr, "%s\n", status.ToString().c_str());
+    std::fprintf(stderr, "%s\n", status.message().c_str());
     return 1;
   }
   for (float value : out) std::printf("%g ", value);
