@@ -1,0 +1,162 @@
+// The emitter's class: state shared by emit_llvm.cc (loops, stages), emit_llvm_access.cc (loads, stores), emit_llvm_reduce.cc (accumulators), emit_llvm_convert.cc
+// (dtypes) and emit_llvm_scalar.cc (scalar programs). Included by these and by nothing else.
+//
+// Levels: a value is made once per call (entry), per row, per point of the outer inner axes, or per vector. The first three are scalars in scalar_; the last is a vector
+// for each of the U copies of the unrolled loop body, in vector_[u]. Operand() gives either as a vector of the loop's lanes.
+#ifndef JITFUSE_CPU_BACKEND_EMIT_LLVM_INTERNAL_H_
+#define JITFUSE_CPU_BACKEND_EMIT_LLVM_INTERNAL_H_
+
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "cpu_backend/emit_llvm.h"
+#include "cpu_backend/llvm_text.h"
+
+namespace jitfuse::internal {
+
+inline constexpr int64_t kBlockIterations = 64;
+
+class LlvmEmitter {
+ public:
+  LlvmEmitter(const KernelPlan& plan, const Target& target) : plan_(plan), target_(target), cpu_(FeaturesOf(target)) {}
+  absl::StatusOr<KernelSource> Emit();
+
+ private:
+  // One execution of a vector loop's body: `copies` vectors of `lanes` elements from `index` on; `limit`: the end of the axis if the last lanes may be beyond it.
+  struct Body {
+    I64 index = {};
+    int lanes = 1;
+    int copies = 1;
+    bool masked = false;
+    I64 limit = {};
+    std::string mask = {};  // <lanes x i1>
+  };
+  // How the elements past the last full body are done.
+  enum class Rest { kNone, kVectors, kMasked, kScalars };
+  enum class Along { kUniform, kContiguous, kReversed, kPerLane };  // how an access runs along the vector axis
+  using Values = std::vector<std::string>;
+  struct Reduce {                  // one PlanReduce of the stage being emitted; values and slots by accumulator
+    const PlanReduce* def = nullptr;
+    ScalarProgram combine;         // expanded
+    bool blocked = false;
+    std::vector<Values> slots;     // [copy]
+    Values single;                 // of the single-element loop, if there is one
+    Values total;                  // blocked: the join of the blocks so far ...
+    Values levels;                 // ... or the cascade
+  };
+
+  // emit_llvm.cc
+  absl::Status Check() const;
+  void ClassifyInsts();
+  void EmitEntry();
+  void EmitStage(int stage);
+  void EmitScalarInst(int inst);
+  void EmitVectorLoop(int stage, const I64& begin, const I64& end);
+  void EmitSplats(int stage, int lanes);
+  void EmitLoop(int stage, const I64& begin, const I64& end, Body body);
+  void EmitBody(int stage, const Body& body);
+  int PickCopies() const;
+  Rest PickRest(int stage, int copies) const;
+  bool IsVectorStore(const Store& store) const;
+  void SetCoordinates(I64 linear, int first, int last);
+  I64 Size(const SizeExpr& e);
+  std::string Scalar(int inst);
+  std::string Operand(int inst, int copy, const Body& body);
+  std::string KeptType(DType dtype, int lanes) const;
+  std::string KeptAddress(int inst, int copy, const Body& body);
+  int KeptAlign(int inst, const Body& body) const;
+  SizeExpr BytesPerRow() const;
+  std::string Head(const KernelSource& source) const;
+
+  // emit_llvm_access.cc
+  bool DependsOnVector(const AccessMap& access) const;
+  Along Classify(const AccessMap& access) const;
+  bool Maskable(const AccessMap& access, bool store) const;
+  I64 EvalOutsideVector(const Affine& affine);
+  std::string BaseAddress(const AccessMap& access);
+  const std::string& BaseOf(const AccessMap& access);  // made once per vector loop
+  std::string Address(const AccessMap& access, const std::string& base, const I64& offset);
+  std::vector<std::string> LaneOffsets(const AccessMap& access, const I64& index, const Body& body);
+  std::string Reverse(std::string_view element, const std::string& value, int lanes);
+  std::string MaskOf(const I64& index, const I64& limit, int lanes);
+  std::string LoadScalarAt(const AccessMap& access);
+  void StoreScalarAt(const AccessMap& access, const std::string& value, DType from);
+  std::string LoadVector(const AccessMap& access, const I64& index, const Body& body);
+  void StoreVector(const AccessMap& access, const std::string& value, DType from, const I64& index, const Body& body);
+
+  // emit_llvm_reduce.cc
+  void BeginReduces(int stage, const I64& width, const SizeExpr& outer);
+  bool Blocked() const;
+  void InitSlots(const Reduce& reduce);
+  void InitBlock();
+  void Accumulate(const Body& body);
+  void FlushBlock();
+  void FinishReduces(int stage);
+  Values NewSlots(const PlanReduce& def, int lanes);
+  Values LoadSlots(const Reduce& reduce, const Values& slots, int lanes);
+  void StoreSlots(const Reduce& reduce, const Values& values, const Values& slots, int lanes);
+  Values Neutral(const Reduce& reduce, int lanes) const;
+  Values Combine(const Reduce& reduce, const Values& a, const Values& b, int lanes);
+  Values JoinCopies(const Reduce& reduce);
+  Values LevelAddresses(const Reduce& reduce, const std::string& level);
+  void PushBlock(const Reduce& reduce, const Values& block);
+  Values JoinLevels(const Reduce& reduce);
+  Values JoinLanes(const Reduce& reduce, Values values);
+
+  // emit_llvm_convert.cc
+  std::string Convert(DType from, DType to, const std::string& value, int lanes);
+  std::string Decode(DType dtype, const std::string& memory, int lanes);              // memory type -> register
+  std::string Encode(DType from, DType to, const std::string& value, int lanes);      // register -> memory type, by the Convert rules
+  std::string Round16(DType to, const std::string& value, int lanes);                 // f32 register -> on the grid of f16/bf16
+  std::string F32ForRound16(DType from, DType to, const std::string& value, int lanes);
+  std::string F32ToOdd(const std::string& f64_value, int lanes);
+  std::string F64ToOdd(DType from, const std::string& i64_value, int lanes);
+  std::string FloatToInt(DType from, DType to, const std::string& value, int lanes);
+  std::string F32FromF16Bits(const std::string& bits, int lanes);
+  std::string F16BitsFromF32(const std::string& value, int lanes);
+
+  // emit_llvm_scalar.cc
+  std::string Apply(ScalarOp op, DType result, DType operand, absl::Span<const std::string> in, int lanes);
+  std::string ApplyPlanOp(const Inst& inst, absl::Span<const std::string> in, int lanes);
+  std::vector<std::string> Run(const ScalarProgram& program, absl::Span<const std::string> args, int lanes);
+
+  DType TypeOf(int inst) const { return plan_.insts[static_cast<size_t>(inst)].dtype; }
+  const Inst& inst(int i) const { return plan_.insts[static_cast<size_t>(i)]; }
+  const AccessMap& access_of(int i) const { return plan_.accesses[static_cast<size_t>(inst(i).access)]; }
+  const Param& param(const AccessMap& access) const { return plan_.params[static_cast<size_t>(access.param)]; }
+
+  const KernelPlan& plan_;
+  const Target& target_;
+  const CpuFeatures cpu_;
+  LlvmText text_;
+  int lanes_ = 1, unroll_ = 1;
+  int vector_axis_ = -1;                        // -1: a Flat plan of rank 0
+  absl::Status error_;                          // the first thing that could not be emitted
+
+  std::vector<SizeExpr> sizes_;                 // size arguments
+  std::vector<std::string> size_names_;
+  std::vector<std::string> buffers_;            // by param
+  std::vector<std::string> host_scalars_;       // by plan scalar
+  std::vector<I64> coordinates_;                // by axis; that of the vector axis is unused
+  std::vector<bool> in_vector_;                 // the inst has a value per vector
+  std::vector<std::string> scalar_;             // by inst: row- and outer-level values
+  std::vector<std::vector<std::string>> vector_;  // [copy][inst]
+  std::map<std::pair<int, int>, std::string> splats_;         // (inst, lanes): scalars as vectors, made before the vector loop
+  std::map<const AccessMap*, std::string> bases_;
+  std::map<std::tuple<int, int, int>, std::string> results_;  // (stage, reduce, which)
+  std::map<int, std::string> kept_;                           // inst -> row buffer
+  int64_t padded_inner_ = 0;                                  // the last inner extent, whole vectors
+  I64 kept_offset_ = 0;                                       // of the current outer inner point in the row buffers
+  int64_t col_multiple_ = 1;
+  std::vector<Reduce> reduces_;
+  bool cascade_ = false;                                      // some reduce has levels
+  std::string block_count_;
+  std::map<std::tuple<int, int, int>, ScalarProgram> expanded_;  // (op, operand type, result type)
+};
+
+}  // namespace jitfuse::internal
+
+#endif  // JITFUSE_CPU_BACKEND_EMIT_LLVM_INTERNAL_H_
