@@ -211,8 +211,8 @@ class Rebuild {
 
 Expansion Copy(Graph* graph, const Node& node) {
   JF_ASSIGN_OR_RETURN(Value v, graph->Add(node.op, node.in, node.attrs));
-  absl::InlinedVector<Value, 1> results;
-  for (size_t i = 0; i < node.types.size(); ++i) results.push_back({v.node, static_cast<int32_t>(i)});
+  absl::InlinedVector<Value, 1> results(node.types.size(), v);
+  for (size_t i = 0; i < results.size(); ++i) results[i].result = static_cast<int32_t>(i);
   return results;
 }
 

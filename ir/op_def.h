@@ -140,7 +140,7 @@ struct OpDef {
                                                // flat almost everywhere, "" where none yet
   double max_ulp_f32, max_ulp_f64;             // of the whole body against its exact meaning
   std::string_view doc;                        // one sentence
-  std::string_view example;                    // a call as in graph text
+  std::string_view example;                    // a line of graph text
 
   int min_arity() const;  // operands that must be given
   int max_arity() const { return static_cast<int>(args.size()); }
