@@ -1,0 +1,390 @@
+// The ops, as functions on Tensors. GENERATED from ir/ops.inc by tools/gen_ops_header.cc; do not edit.
+//
+// Operands of different dtypes are promoted (Array API lattice); shapes broadcast as in NumPy. A wrong shape, dtype or attribute gives an invalid Tensor and an
+// error in the Builder. Trailing operands with a default may be left out. Reference: docs/ops.md.
+#ifndef JITFUSE_API_OPS_H_
+#define JITFUSE_API_OPS_H_
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "ops_support.h"
+#include "tensor.h"
+
+namespace jitfuse {
+inline namespace v1 {
+
+// Sum of two tensors; integers wrap.
+inline Tensor Add(const Tensor& x, const Tensor& y) {
+  return detail::Apply("add", {x, y}, {});
+}
+// Difference of two tensors; integers wrap.
+inline Tensor Subtract(const Tensor& x, const Tensor& y) {
+  return detail::Apply("subtract", {x, y}, {});
+}
+// Product of two tensors; integers wrap.
+inline Tensor Multiply(const Tensor& x, const Tensor& y) {
+  return detail::Apply("multiply", {x, y}, {});
+}
+// Quotient of two float tensors, correctly rounded.
+inline Tensor Divide(const Tensor& x, const Tensor& y) {
+  return detail::Apply("divide", {x, y}, {});
+}
+// Integer quotient rounded toward minus infinity; 0 where y is 0.
+inline Tensor FloorDivide(const Tensor& x, const Tensor& y) {
+  return detail::Apply("floor_divide", {x, y}, {});
+}
+// Integer remainder with the sign of y; 0 where y is 0.
+inline Tensor Remainder(const Tensor& x, const Tensor& y) {
+  return detail::Apply("remainder", {x, y}, {});
+}
+// Integer quotient rounded toward zero; 0 where y is 0.
+inline Tensor TruncDivide(const Tensor& x, const Tensor& y) {
+  return detail::Apply("trunc_divide", {x, y}, {});
+}
+// Integer remainder with the sign of x; 0 where y is 0.
+inline Tensor Fmod(const Tensor& x, const Tensor& y) {
+  return detail::Apply("fmod", {x, y}, {});
+}
+// The value with its sign flipped.
+inline Tensor Negative(const Tensor& x) {
+  return detail::Apply("negative", {x}, {});
+}
+// Absolute value.
+inline Tensor Abs(const Tensor& x) {
+  return detail::Apply("abs", {x}, {});
+}
+// The smaller of two values; NaN if either is.
+inline Tensor Minimum(const Tensor& x, const Tensor& y) {
+  return detail::Apply("minimum", {x, y}, {});
+}
+// The larger of two values; NaN if either is.
+inline Tensor Maximum(const Tensor& x, const Tensor& y) {
+  return detail::Apply("maximum", {x, y}, {});
+}
+// The value times itself.
+inline Tensor Square(const Tensor& x) {
+  return detail::Apply("square", {x}, {});
+}
+// One divided by the value.
+inline Tensor Reciprocal(const Tensor& x) {
+  return detail::Apply("reciprocal", {x}, {});
+}
+// -1, 0 or 1; NaN stays.
+inline Tensor Sign(const Tensor& x) {
+  return detail::Apply("sign", {x}, {});
+}
+// The largest integer that is not larger.
+inline Tensor Floor(const Tensor& x) {
+  return detail::Apply("floor", {x}, {});
+}
+// The smallest integer that is not smaller.
+inline Tensor Ceil(const Tensor& x) {
+  return detail::Apply("ceil", {x}, {});
+}
+// The integer part.
+inline Tensor Trunc(const Tensor& x) {
+  return detail::Apply("trunc", {x}, {});
+}
+// The nearest integer, ties to even.
+inline Tensor Round(const Tensor& x) {
+  return detail::Apply("round", {x}, {});
+}
+// True where the values are equal.
+inline Tensor Equal(const Tensor& x, const Tensor& y) {
+  return detail::Apply("equal", {x, y}, {});
+}
+// True where the values differ.
+inline Tensor NotEqual(const Tensor& x, const Tensor& y) {
+  return detail::Apply("not_equal", {x, y}, {});
+}
+// True where x is smaller.
+inline Tensor Less(const Tensor& x, const Tensor& y) {
+  return detail::Apply("less", {x, y}, {});
+}
+// True where x is smaller or equal.
+inline Tensor LessEqual(const Tensor& x, const Tensor& y) {
+  return detail::Apply("less_equal", {x, y}, {});
+}
+// True where x is larger.
+inline Tensor Greater(const Tensor& x, const Tensor& y) {
+  return detail::Apply("greater", {x, y}, {});
+}
+// True where x is larger or equal.
+inline Tensor GreaterEqual(const Tensor& x, const Tensor& y) {
+  return detail::Apply("greater_equal", {x, y}, {});
+}
+// True where both are.
+inline Tensor LogicalAnd(const Tensor& x, const Tensor& y) {
+  return detail::Apply("logical_and", {x, y}, {});
+}
+// True where either is.
+inline Tensor LogicalOr(const Tensor& x, const Tensor& y) {
+  return detail::Apply("logical_or", {x, y}, {});
+}
+// True where exactly one is.
+inline Tensor LogicalXor(const Tensor& x, const Tensor& y) {
+  return detail::Apply("logical_xor", {x, y}, {});
+}
+// True where the value is false.
+inline Tensor LogicalNot(const Tensor& x) {
+  return detail::Apply("logical_not", {x}, {});
+}
+// And of each bit.
+inline Tensor BitwiseAnd(const Tensor& x, const Tensor& y) {
+  return detail::Apply("bitwise_and", {x, y}, {});
+}
+// Or of each bit.
+inline Tensor BitwiseOr(const Tensor& x, const Tensor& y) {
+  return detail::Apply("bitwise_or", {x, y}, {});
+}
+// Exclusive or of each bit.
+inline Tensor BitwiseXor(const Tensor& x, const Tensor& y) {
+  return detail::Apply("bitwise_xor", {x, y}, {});
+}
+// Each bit flipped.
+inline Tensor BitwiseNot(const Tensor& x) {
+  return detail::Apply("bitwise_not", {x}, {});
+}
+// x where cond is true, else y.
+inline Tensor Where(const Tensor& cond, const Tensor& x, const Tensor& y) {
+  return detail::Apply("where", {cond, x, y}, {});
+}
+// The value converted to another dtype; never elided.
+inline Tensor Cast(const Tensor& x, DType dtype) {
+  return detail::Apply("cast", {x}, {{"dtype", dtype}});
+}
+// True where the value is NaN.
+inline Tensor Isnan(const Tensor& x) {
+  return detail::Apply("isnan", {x}, {});
+}
+// True where the value is an infinity.
+inline Tensor Isinf(const Tensor& x) {
+  return detail::Apply("isinf", {x}, {});
+}
+// True where the value is neither NaN nor an infinity.
+inline Tensor Isfinite(const Tensor& x) {
+  return detail::Apply("isfinite", {x}, {});
+}
+// e to the power x.
+inline Tensor Exp(const Tensor& x) {
+  return detail::Apply("exp", {x}, {});
+}
+// 2 to the power x.
+inline Tensor Exp2(const Tensor& x) {
+  return detail::Apply("exp2", {x}, {});
+}
+// exp(x) - 1, exact near 0.
+inline Tensor Expm1(const Tensor& x) {
+  return detail::Apply("expm1", {x}, {});
+}
+// Natural logarithm.
+inline Tensor Log(const Tensor& x) {
+  return detail::Apply("log", {x}, {});
+}
+// Logarithm to base 2.
+inline Tensor Log2(const Tensor& x) {
+  return detail::Apply("log2", {x}, {});
+}
+// log(1 + x), exact near 0.
+inline Tensor Log1p(const Tensor& x) {
+  return detail::Apply("log1p", {x}, {});
+}
+// Square root, correctly rounded.
+inline Tensor Sqrt(const Tensor& x) {
+  return detail::Apply("sqrt", {x}, {});
+}
+// One divided by the square root.
+inline Tensor Rsqrt(const Tensor& x) {
+  return detail::Apply("rsqrt", {x}, {});
+}
+// x to the power y.
+inline Tensor Pow(const Tensor& x, const Tensor& y) {
+  return detail::Apply("pow", {x, y}, {});
+}
+// Hyperbolic tangent.
+inline Tensor Tanh(const Tensor& x) {
+  return detail::Apply("tanh", {x}, {});
+}
+// Error function.
+inline Tensor Erf(const Tensor& x) {
+  return detail::Apply("erf", {x}, {});
+}
+// 1 - erf(x), exact in the tail.
+inline Tensor Erfc(const Tensor& x) {
+  return detail::Apply("erfc", {x}, {});
+}
+// maximum(x, 0); NaN stays.
+inline Tensor Relu(const Tensor& x) {
+  return detail::Apply("relu", {x}, {});
+}
+// x clamped to 0..6.
+inline Tensor Relu6(const Tensor& x) {
+  return detail::Apply("relu6", {x}, {});
+}
+// x, or slope * x where x is negative.
+inline Tensor LeakyRelu(const Tensor& x, double slope = 0.01) {
+  return detail::Apply("leaky_relu", {x}, {{"slope", slope}});
+}
+// x, or alpha * (exp(x) - 1) where x is negative.
+inline Tensor Elu(const Tensor& x, double alpha = 1.0) {
+  return detail::Apply("elu", {x}, {{"alpha", alpha}});
+}
+// x limited to min..max; NaN stays.
+inline Tensor Clamp(const Tensor& x, double min = -std::numeric_limits<double>::infinity(), double max = std::numeric_limits<double>::infinity()) {
+  return detail::Apply("clamp", {x}, {{"min", min}, {"max", max}});
+}
+// 1 / (1 + exp(-x)).
+inline Tensor Sigmoid(const Tensor& x) {
+  return detail::Apply("sigmoid", {x}, {});
+}
+// x * sigmoid(x).
+inline Tensor Silu(const Tensor& x) {
+  return detail::Apply("silu", {x}, {});
+}
+// x times the normal distribution function, with erf.
+inline Tensor Gelu(const Tensor& x) {
+  return detail::Apply("gelu", {x}, {});
+}
+// The tanh approximation of gelu.
+inline Tensor GeluTanh(const Tensor& x) {
+  return detail::Apply("gelu_tanh", {x}, {});
+}
+// x * tanh(softplus(x)).
+inline Tensor Mish(const Tensor& x) {
+  return detail::Apply("mish", {x}, {});
+}
+// x * relu6(x + 3) / 6.
+inline Tensor Hardswish(const Tensor& x) {
+  return detail::Apply("hardswish", {x}, {});
+}
+// relu6(x + 3) / 6.
+inline Tensor Hardsigmoid(const Tensor& x) {
+  return detail::Apply("hardsigmoid", {x}, {});
+}
+// log(1 + exp(x)).
+inline Tensor Softplus(const Tensor& x) {
+  return detail::Apply("softplus", {x}, {});
+}
+// x / (1 + abs(x)).
+inline Tensor Softsign(const Tensor& x) {
+  return detail::Apply("softsign", {x}, {});
+}
+// x repeated along new leading dims and dims of size 1.
+inline Tensor Broadcast(const Tensor& x, const std::vector<DimSpec>& shape) {
+  return detail::Apply("broadcast", {x}, {{"shape", shape}});
+}
+// The elements in the same row-major order in another shape.
+inline Tensor Reshape(const Tensor& x, const std::vector<DimSpec>& shape) {
+  return detail::Apply("reshape", {x}, {{"shape", shape}});
+}
+// Dim i of the result is dim perm[i] of x; reversed by default.
+inline Tensor Transpose(const Tensor& x, const std::vector<std::int64_t>& perm = {}) {
+  return detail::Apply("transpose", {x}, {{"perm", perm}});
+}
+// Sum; f16, bf16 and f32 accumulate in f32, integers in 64 bits.
+inline Tensor Sum(const Tensor& x, const std::vector<std::int64_t>& axes = {}, bool keepdims = false) {
+  return detail::Apply("sum", {x}, {{"axes", axes}, {"keepdims", keepdims}});
+}
+// Product; accumulates as sum does.
+inline Tensor Prod(const Tensor& x, const std::vector<std::int64_t>& axes = {}, bool keepdims = false) {
+  return detail::Apply("prod", {x}, {{"axes", axes}, {"keepdims", keepdims}});
+}
+// Mean; accumulates in f32 or f64 and never overflows through its sum; NaN if empty.
+inline Tensor Mean(const Tensor& x, const std::vector<std::int64_t>& axes = {}, bool keepdims = false) {
+  return detail::Apply("mean", {x}, {{"axes", axes}, {"keepdims", keepdims}});
+}
+// Largest value; NaN if any is.
+inline Tensor Max(const Tensor& x, const std::vector<std::int64_t>& axes = {}, bool keepdims = false) {
+  return detail::Apply("max", {x}, {{"axes", axes}, {"keepdims", keepdims}});
+}
+// Smallest value; NaN if any is.
+inline Tensor Min(const Tensor& x, const std::vector<std::int64_t>& axes = {}, bool keepdims = false) {
+  return detail::Apply("min", {x}, {{"axes", axes}, {"keepdims", keepdims}});
+}
+// True if any value is not 0.
+inline Tensor Any(const Tensor& x, const std::vector<std::int64_t>& axes = {}, bool keepdims = false) {
+  return detail::Apply("any", {x}, {{"axes", axes}, {"keepdims", keepdims}});
+}
+// True if no value is 0.
+inline Tensor All(const Tensor& x, const std::vector<std::int64_t>& axes = {}, bool keepdims = false) {
+  return detail::Apply("all", {x}, {{"axes", axes}, {"keepdims", keepdims}});
+}
+// Position of the first largest value within the reduced axes; the first NaN wins.
+inline Tensor Argmax(const Tensor& x, const std::vector<std::int64_t>& axes = {}, bool keepdims = false) {
+  return detail::Apply("argmax", {x}, {{"axes", axes}, {"keepdims", keepdims}});
+}
+// Position of the first smallest value within the reduced axes; the first NaN wins.
+inline Tensor Argmin(const Tensor& x, const std::vector<std::int64_t>& axes = {}, bool keepdims = false) {
+  return detail::Apply("argmin", {x}, {{"axes", axes}, {"keepdims", keepdims}});
+}
+// Largest value m, and the sum of exp(x - m): what softmax and logsumexp need.
+inline std::vector<Tensor> MaxSumexp(const Tensor& x, const std::vector<std::int64_t>& axes = {}, bool keepdims = false) {
+  return detail::ApplyAll("max_sumexp", {x}, {{"axes", axes}, {"keepdims", keepdims}}, 2);
+}
+// Mean, and mean of the squared distance from it (the biased variance).
+inline std::vector<Tensor> Moments(const Tensor& x, const std::vector<std::int64_t>& axes = {}, bool keepdims = false) {
+  return detail::ApplyAll("moments", {x}, {{"axes", axes}, {"keepdims", keepdims}}, 2);
+}
+// Matrix product over the last two dims, leading dims broadcast; f16, bf16 and f32 accumulate in f32.
+inline Tensor Matmul(const Tensor& a, const Tensor& b, bool transpose_a = false, bool transpose_b = false) {
+  return detail::Apply("matmul", {a, b}, {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}});
+}
+// x without the given axes of size 1.
+inline Tensor Squeeze(const Tensor& x, const std::vector<std::int64_t>& axes) {
+  return detail::Apply("squeeze", {x}, {{"axes", axes}});
+}
+// x with axes of size 1 put in, at the positions they have in the result.
+inline Tensor Unsqueeze(const Tensor& x, const std::vector<std::int64_t>& axes) {
+  return detail::Apply("unsqueeze", {x}, {{"axes", axes}});
+}
+// Variance: the squared distances from the mean, summed and divided by n - correction.
+inline Tensor Var(const Tensor& x, const std::vector<std::int64_t>& axes = {}, bool keepdims = false, double correction = 0.0) {
+  return detail::Apply("var", {x}, {{"axes", axes}, {"keepdims", keepdims}, {"correction", correction}});
+}
+// log(sum(exp(x))) with no overflow.
+inline Tensor Logsumexp(const Tensor& x, const std::vector<std::int64_t>& axes = {}, bool keepdims = false) {
+  return detail::Apply("logsumexp", {x}, {{"axes", axes}, {"keepdims", keepdims}});
+}
+// exp(x) divided by its sum along an axis, with no overflow.
+inline Tensor Softmax(const Tensor& x, std::int64_t axis = -1) {
+  return detail::Apply("softmax", {x}, {{"axis", axis}});
+}
+// Logarithm of softmax, with no cancellation to -inf.
+inline Tensor LogSoftmax(const Tensor& x, std::int64_t axis = -1) {
+  return detail::Apply("log_softmax", {x}, {{"axis", axis}});
+}
+// (x - mean) / sqrt(var + eps) over the last dims, times weight, plus bias.
+inline Tensor LayerNorm(const Tensor& x, const Tensor& weight = {}, const Tensor& bias = {}, std::int64_t norm_dims = 1, double eps = 1e-05) {
+  return detail::Apply("layer_norm", {x, weight, bias}, {{"norm_dims", norm_dims}, {"eps", eps}});
+}
+// x / sqrt(mean(x * x) + eps) over the last dims, times weight.
+inline Tensor RmsNorm(const Tensor& x, const Tensor& weight = {}, std::int64_t norm_dims = 1, double eps = 1e-06) {
+  return detail::Apply("rms_norm", {x, weight}, {{"norm_dims", norm_dims}, {"eps", eps}});
+}
+// x times weight transposed, plus bias: weight is [out, in] as in PyTorch.
+inline Tensor Linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {}) {
+  return detail::Apply("linear", {x, weight, bias}, {});
+}
+
+// Operators. A number beside a Tensor takes the Tensor's dtype (a fraction beside an integer Tensor is f32).
+#define JF_API_OPERATOR(op, Function)                                                                                     \
+  inline Tensor operator op(const Tensor& a, const Tensor& b) { return Function(a, b); }                                   \
+  inline Tensor operator op(const Tensor& a, double b) { return Function(a, detail::LiteralLike(b, a)); }                  \
+  inline Tensor operator op(double a, const Tensor& b) { return Function(detail::LiteralLike(a, b), b); }
+JF_API_OPERATOR(+, Add)
+JF_API_OPERATOR(-, Subtract)
+JF_API_OPERATOR(*, Multiply)
+JF_API_OPERATOR(/, Divide)
+JF_API_OPERATOR(<, Less)
+JF_API_OPERATOR(<=, LessEqual)
+JF_API_OPERATOR(>, Greater)
+JF_API_OPERATOR(>=, GreaterEqual)
+#undef JF_API_OPERATOR
+inline Tensor operator-(const Tensor& a) { return Negative(a); }
+
+}  // namespace v1
+}  // namespace jitfuse
+
+#endif  // JITFUSE_API_OPS_H_
