@@ -1,0 +1,234 @@
+// The public API end to end on the CPU: chains built in C++, results, buffers, errors.
+#include <cmath>
+#include <numeric>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "api/dlpack.h"
+#include "api/inspect.h"
+#include "api/jitfuse.h"
+
+namespace jitfuse {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Dims = std::vector<std::int64_t>;
+
+CompileOptions Cpu() {
+  CompileOptions o;
+  o.device = DeviceKind::kCpu;
+  return o;
+}
+
+Array F32(Dims dims, const std::vector<double>& values) { return *Array::FromValues(DType::kF32, std::move(dims), values); }
+
+std::vector<double> Iota(int n) {
+  std::vector<double> v(static_cast<std::size_t>(n));
+  std::iota(v.begin(), v.end(), 0.0);
+  return v;
+}
+
+Function ReluChain() {
+  Builder b("chain");
+  Tensor a = b.Input("a", DType::kF32, {"n"}), x = b.Input("b", DType::kF32, {"n"}), c = b.Input("c", DType::kF32, {"n"});
+  return *b.Compile({Relu(a * x + c)}, Cpu());
+}
+
+TEST(FunctionTest, ReluOfAProductAndASum) {
+  Function f = ReluChain();
+  auto y = f.Run({F32({3}, {1, 2, 3}), F32({3}, {4, -5, 6}), F32({3}, {0.5, 0.5, 0.5})});
+  ASSERT_TRUE(y.ok()) << y.status().message();
+  EXPECT_THAT(*(*y)[0].ToVector(), ElementsAre(4.5, 0, 18.5));
+}
+
+TEST(FunctionTest, ANewBatchSizeCompilesNothing) {
+  Function f = ReluChain();
+  for (int n : {2, 5, 17, 1000, 4099}) {
+    Array v = F32({n}, Iota(n));
+    auto y = f.Run({v, v, v});
+    ASSERT_TRUE(y.ok()) << y.status().message();
+    EXPECT_EQ((*y)[0].ToVector()->back(), (n - 1.0) * (n - 1.0) + (n - 1.0));
+  }
+  EXPECT_EQ(f.stats().compiles, 1);
+}
+
+TEST(FunctionTest, EmptyAndSingleElementResults) {
+  Function f = ReluChain();
+  auto none = f.Run({F32({0}, {}), F32({0}, {}), F32({0}, {})});
+  ASSERT_TRUE(none.ok()) << none.status().message();
+  EXPECT_THAT((*none)[0].dims(), ElementsAre(0));
+  EXPECT_THAT(*(*f.Run({F32({1}, {2}), F32({1}, {3}), F32({1}, {1})}))[0].ToVector(), ElementsAre(7));
+}
+
+TEST(FunctionTest, RunIntoStridedBuffersAndInPlace) {
+  Function f = ReluChain();
+  std::vector<float> storage(20, -1.0f);
+  Array v = F32({5}, {1, 2, 3, 4, 5});
+  Array backwards = Array::View(storage.data() + 16, DType::kF32, {5}, {-4});
+  ASSERT_TRUE(f.RunInto({v, v, v}, {backwards}).ok());
+  EXPECT_THAT(*backwards.ToVector(), ElementsAre(2, 6, 12, 20, 30));
+  EXPECT_EQ(storage[1], -1.0f);
+  Array in_place = F32({5}, {1, 2, 3, 4, 5});
+  ASSERT_TRUE(f.RunInto({in_place, v, v}, {in_place}).ok());
+  EXPECT_THAT(*in_place.ToVector(), ElementsAre(2, 6, 12, 20, 30));
+}
+
+TEST(FunctionTest, InPlaceIsRefusedWhereItWouldShow) {
+  Builder b("flip");
+  Tensor x = b.Input("x", DType::kF32, {3, 3});
+  Function f = *b.Compile({Transpose(x) + x}, Cpu());
+  Array a = F32({3, 3}, Iota(9));
+  Status s = f.RunInto({a}, {a});
+  EXPECT_EQ(s.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(s.message(), HasSubstr("input 0 'x'"));
+}
+
+TEST(FunctionTest, OldValueIsUsedWhenAnInputIsOverwritten) {
+  Builder b("two");
+  Tensor t0 = b.Input("t0", DType::kF32, {10, 2}), t1 = b.Input("t1", DType::kF32, {2, 10, 2});
+  Function f = *b.Compile({Relu(t0), t0 + t1}, Cpu());
+  Array a = F32({10, 2}, std::vector<double>(20, -1)), c = F32({2, 10, 2}, std::vector<double>(40, 3));
+  Array out = *Array::Empty(DType::kF32, {2, 10, 2});
+  Status s = f.RunInto({a, c}, {a, out});
+  if (s.ok()) {
+    EXPECT_THAT(*out.ToVector(), ::testing::Each(2.0));
+  } else {
+    EXPECT_THAT(s.message(), HasSubstr("buffer of its own"));
+  }
+}
+
+TEST(FunctionTest, ScalarParametersCompileNothing) {
+  Builder b("scale");
+  Tensor x = b.Input("x", DType::kF32, {"n"}), lr = b.Scalar("lr", DType::kF32);
+  Function f = *b.Compile({x * lr}, Cpu());
+  for (double v : {0.5, 2.0, -1.0}) {
+    EXPECT_THAT(*(*f.Run({F32({2}, {1, 2}), Array::Scalar(DType::kF32, v)}))[0].ToVector(), ElementsAre(v, 2 * v));
+  }
+  EXPECT_EQ(f.stats().compiles, 1);
+}
+
+TEST(FunctionTest, PromotionFollowsTheLattice) {
+  Builder b("mixed");
+  Tensor i = b.Input("i", DType::kI32, {2}), h = b.Input("h", DType::kF16, {2}), g = b.Input("g", DType::kBF16, {2});
+  EXPECT_EQ((i + h).dtype(), DType::kF16);
+  EXPECT_EQ((h + g).dtype(), DType::kF32);
+  EXPECT_EQ((i * 2).dtype(), DType::kI32);
+  EXPECT_EQ((h * 2.5).dtype(), DType::kF16);
+  EXPECT_TRUE(b.status().ok()) << b.status().message();
+}
+
+TEST(FunctionTest, ErrorsSayWhatWasExpected) {
+  Builder b("bad");
+  Tensor x = b.Input("x", DType::kF32, {3, 4}), y = b.Input("y", DType::kF32, {5, 4});
+  Tensor z = Relu(x + y);
+  EXPECT_FALSE(z.valid());
+  EXPECT_THAT(b.status().message(), HasSubstr("add(f32[3,4], f32[5,4])"));
+  EXPECT_FALSE(b.Compile({z}).ok());
+
+  Function f = ReluChain();
+  Array v = F32({3}, {1, 2, 3}), w = F32({4}, {1, 2, 3, 4});
+  EXPECT_EQ(f.Run({v, v, w}).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(f.Run({v, v}).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(f.Run({v, v, Array::View(static_cast<void*>(nullptr), DType::kF32, {3})}).status().message(), HasSubstr("no data"));
+  EXPECT_EQ(Function().Run({}).status().code(), StatusCode::kFailedPrecondition);
+}
+
+TEST(FunctionTest, StrictNumericsIsNotBuiltYet) {
+  Builder b("s");
+  CompileOptions o = Cpu();
+  o.numerics = Numerics::kStrict;
+  EXPECT_EQ(b.Compile({Relu(b.Input("x", DType::kF32, {2}))}, o).status().code(), StatusCode::kUnimplemented);
+}
+
+TEST(FunctionTest, WorkspaceIsUsedWhenLargeEnough) {
+  Builder b("mm");
+  Tensor x = b.Input("x", DType::kF32, {8, 16}), w = b.Input("w", DType::kF32, {16, 8});
+  Function f = *b.Compile({Softmax(Matmul(x, w))}, Cpu());
+  Array a = F32({8, 16}, Iota(128)), c = F32({16, 8}, std::vector<double>(128, 0.25));
+  std::size_t bytes = *f.WorkspaceBytes({a, c});
+  std::vector<Array> direct = *f.Run({a, c});
+  void* memory = std::aligned_alloc(256, bytes + 256);
+  RunOptions o;
+  o.workspace = memory;
+  o.workspace_bytes = bytes;
+  Array out = *Array::Empty(DType::kF32, {8, 8});
+  EXPECT_TRUE(f.RunInto({a, c}, {out}, o).ok());
+  EXPECT_EQ(*out.ToVector(), *direct[0].ToVector());
+  if (bytes > 0) {
+    o.workspace_bytes = bytes - 1;
+    EXPECT_THAT(f.RunInto({a, c}, {out}, o).message(), HasSubstr("workspace"));
+  }
+  std::free(memory);
+}
+
+TEST(FunctionTest, SameTensorTwiceAndInputsReturned) {
+  Builder b("twice");
+  Tensor x = b.Input("x", DType::kF32, {3}), unused = b.Input("unused", DType::kF32, {2});
+  Tensor y = x * x + x;
+  Function f = *b.Compile({y, y, x}, Cpu());
+  Array v = F32({3}, {1, 2, 3});
+  auto r = f.Run({v, F32({2}, {0, 0})});
+  ASSERT_TRUE(r.ok()) << r.status().message();
+  EXPECT_THAT(*(*r)[0].ToVector(), ElementsAre(2, 6, 12));
+  EXPECT_THAT(*(*r)[1].ToVector(), ElementsAre(2, 6, 12));
+  EXPECT_THAT(*(*r)[2].ToVector(), ElementsAre(1, 2, 3));
+  EXPECT_NE((*r)[2].data(), v.data());
+}
+
+TEST(FunctionTest, ExplainNamesGroupsAndReasons) {
+  Builder b("mlp");
+  Tensor x = b.Input("x", DType::kF32, {"n", 16}), w = b.Input("w", DType::kF32, {16, 8}), c = b.Input("c", DType::kF32, {8});
+  Function f = *b.Compile({Softmax(Relu(Matmul(x, w) + c))}, Cpu());
+  std::vector<Array> in = {F32({4, 16}, Iota(64)), F32({16, 8}, Iota(128)), F32({8}, Iota(8))};
+  std::string text = *f.Explain(in), json = *f.ExplainJson(in);
+  EXPECT_THAT(text, HasSubstr("matmul"));
+  EXPECT_THAT(text, HasSubstr("boundary"));
+  EXPECT_THAT(text, HasSubstr("one kernel per op would move"));
+  EXPECT_THAT(json, HasSubstr("\"version\": 1"));
+  EXPECT_THAT(json, HasSubstr("\"reason\""));
+}
+
+TEST(FunctionTest, DLPackKeepsStridesAndOwnership) {
+  Array v = F32({2, 3}, Iota(6));
+  DLManagedTensor* managed = *ToDLPack(v);
+  Array back = *FromDLPack(managed);
+  EXPECT_EQ(back.data(), v.data());
+  EXPECT_THAT(back.dims(), ElementsAre(2, 3));
+  Function f = [] {
+    Builder b("t");
+    return *b.Compile({Transpose(b.Input("x", DType::kF32, {"n", "m"})) + 1.0}, Cpu());
+  }();
+  EXPECT_THAT(*(*f.Run({back}))[0].ToVector(), ElementsAre(1, 4, 2, 5, 3, 6));
+}
+
+TEST(FunctionConcurrencyTest, ManyThreadsCompileAndCallSameAndDifferentFunctions) {
+  Function shared = ReluChain();
+  constexpr int kThreads = 64;
+  std::vector<std::thread> threads;
+  std::vector<int> wrong(kThreads, 0);
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      Builder b("own");
+      Tensor x = b.Input("x", DType::kF32, {"n"});
+      auto own = b.Compile({Relu(x * static_cast<double>(t % 8) + 1.0)}, Cpu());
+      for (int i = 0; i < 20; ++i) {
+        int n = 3 + (t + i) % 7;
+        Array v = F32({n}, Iota(n));
+        auto y = shared.Run({v, v, v});
+        auto z = own->Run({v});
+        double last = n - 1.0;
+        wrong[static_cast<std::size_t>(t)] += !y.ok() || !z.ok() || (*y)[0].ToVector()->back() != last * last + last ||
+                                              (*z)[0].ToVector()->back() != last * (t % 8) + 1.0;
+      }
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  EXPECT_THAT(wrong, ::testing::Each(0));
+  EXPECT_EQ(shared.stats().compiles, 1);
+}
+
+}  // namespace
+}  // namespace jitfuse

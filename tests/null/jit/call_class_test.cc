@@ -1,0 +1,143 @@
+// Classes of calls: what shares an executable, what does not, and what is refused.
+#include "jit/call_class.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ir/text.h"
+
+namespace jitfuse::internal {
+namespace {
+
+using ::testing::HasSubstr;
+
+using Dims = std::vector<int64_t>;
+
+alignas(64) char g_buffer[1 << 16];
+
+struct Case {
+  Graph graph;
+  GraphShapeFacts facts;
+  explicit Case(std::string_view text) : graph(*ParseGraph(text)), facts(ComputeShapeFacts(graph)) {}
+
+  absl::StatusOr<CallClass> Classify(const std::vector<TensorView>& in, const std::vector<TensorView>& out = {}) const {
+    return ClassifyCall(graph, facts, in, out);
+  }
+};
+
+TensorView F32(const Dims& dims, const Dims& strides = {}, const void* ptr = g_buffer) { return {ptr, DType::kF32, dims, strides}; }
+
+constexpr std::string_view kSoftmax = R"(graph f(%x: f32[n,m]) -> (f32[n,m]) {
+  %0 = softmax(%x) {axis=1} : f32[n,m]
+  return %0
+})";
+constexpr std::string_view kAdd = R"(graph f(%x: f32[n,64], %y: f32[n,64]) -> (f32[n,64]) {
+  %0 = add(%x, %y) : f32[n,64]
+  return %0
+})";
+
+TEST(CallClassTest, AnotherBatchSizeIsTheSameClass) {
+  Case c(kSoftmax);
+  Dims a{100, 64}, b{1001, 64};
+  EXPECT_EQ(c.Classify({F32(a)})->key, c.Classify({F32(b)})->key);
+}
+
+TEST(CallClassTest, SizesZeroAndOneAreClassesOfTheirOwn) {
+  Case c(kSoftmax);
+  Dims many{100, 64}, one{1, 64}, none{0, 64};
+  Hash128 k = c.Classify({F32(many)})->key;
+  EXPECT_NE(k, c.Classify({F32(one)})->key);
+  EXPECT_NE(k, c.Classify({F32(none)})->key);
+}
+
+TEST(CallClassTest, ReducedExtentIsClassedByBucketAndFactor) {
+  Case c(kSoftmax);
+  Dims a{100, 64}, same{100, 48}, larger{100, 80}, odd{100, 63};
+  Hash128 k = c.Classify({F32(a)})->key;
+  EXPECT_EQ(k, c.Classify({F32(same)})->key);  // both in (32, 64], both multiples of 16
+  EXPECT_NE(k, c.Classify({F32(larger)})->key);
+  EXPECT_NE(k, c.Classify({F32(odd)})->key);
+}
+
+TEST(CallClassTest, InnerSymbolShowsItsFactor) {
+  Case c(kSoftmax);
+  Dims a{100, 24};
+  CallClass cls = *c.Classify({F32(a)});
+  Graph g = *SpecializeGraph(c.graph, cls);
+  const Dim& inner = g.type({g.inputs()[0], 0}).dims[1];
+  EXPECT_EQ(inner.KnownDivisor(), 8);
+  EXPECT_EQ(inner.Eval(cls.symbols), 24);
+  EXPECT_EQ(cls.bound[1] * 8, 32);
+}
+
+TEST(CallClassTest, StridesAndAlignmentAreClassed) {
+  Case c(kAdd);
+  Dims d{4, 64}, wide{128, 1}, turned{1, 4}, zero{0, 1};
+  TensorView y = F32(d);
+  Hash128 k = c.Classify({F32(d), y})->key;
+  EXPECT_NE(k, c.Classify({F32(d, wide), y})->key);
+  EXPECT_NE(k, c.Classify({F32(d, turned), y})->key);
+  EXPECT_NE(k, c.Classify({F32(d, zero), y})->key);
+  EXPECT_NE(k, c.Classify({F32(d, {}, g_buffer + 4), y})->key);
+  EXPECT_EQ(k, c.Classify({F32(d, {}, g_buffer + 16), y})->key);
+}
+
+TEST(CallClassTest, StrideSymbolsFollowTheGraphs) {
+  Case c(kAdd);
+  Dims d{4, 64}, wide{136, 1};
+  CallClass cls = *c.Classify({F32(d, wide), F32(d)});
+  ASSERT_EQ(cls.symbols.size(), 2u);
+  EXPECT_EQ(cls.inputs[0].strides[0].Eval(cls.symbols), 136);
+  EXPECT_EQ(cls.inputs[0].strides[0].KnownDivisor(), 8);
+  EXPECT_TRUE(cls.inputs[0].strides[1].Is(1));
+}
+
+TEST(CallClassTest, OffsetsOf64BitsComeFromTheLargestOffset) {
+  Case c(kAdd);
+  Dims d{4, 64}, far{int64_t{1} << 30, 1};
+  EXPECT_EQ(c.Classify({F32(d), F32(d)})->offset_bits, 32);
+  EXPECT_EQ(c.Classify({F32(d, far), F32(d)})->offset_bits, 64);
+}
+
+TEST(CallClassTest, BadInputsNameThemselves) {
+  Case c(kAdd);
+  Dims d{4, 64}, rank1{4}, other{5, 64}, wrong{4, 63};
+  EXPECT_THAT(c.Classify({F32(d)}).status().message(), HasSubstr("expected 2 inputs, got 1"));
+  EXPECT_THAT(c.Classify({F32(d), {g_buffer, DType::kF16, d, {}}}).status().message(), HasSubstr("expected dtype f32, got f16"));
+  EXPECT_THAT(c.Classify({F32(d), F32(rank1)}).status().message(), HasSubstr("'y'"));
+  EXPECT_THAT(c.Classify({F32(d), F32(wrong)}).status().message(), HasSubstr("64"));
+  EXPECT_FALSE(c.Classify({F32(d), F32(other)}).ok());
+  EXPECT_THAT(c.Classify({F32(d), F32(d, rank1)}).status().message(), HasSubstr("2 dims but 1 strides"));
+}
+
+TEST(CallClassTest, BadOutputsNameThemselves) {
+  Case c(kAdd);
+  Dims d{4, 64}, other{4, 32}, tied{0, 1};
+  TensorView x = F32(d), y = F32(d, {}, g_buffer + 4096);
+  EXPECT_THAT(c.Classify({x, y}, {F32(other, {}, g_buffer + 8192)}).status().message(), HasSubstr("expected a buffer of shape [4,64], got [4,32]"));
+  EXPECT_THAT(c.Classify({x, y}, {F32(d, tied, g_buffer + 8192)}).status().message(), HasSubstr("stride 0"));
+  EXPECT_THAT(c.Classify({x, y}, {F32(d, {}, g_buffer + 16)}).status().message(), HasSubstr("partly overlaps"));
+}
+
+TEST(CallClassTest, ExactAliasIsPartOfTheClass) {
+  Case c(kAdd);
+  Dims d{4, 64};
+  TensorView x = F32(d), y = F32(d, {}, g_buffer + 4096);
+  CallClass apart = *c.Classify({x, y}, {F32(d, {}, g_buffer + 8192)});
+  CallClass onto_y = *c.Classify({x, y}, {F32(d, {}, g_buffer + 4096)});
+  EXPECT_TRUE(apart.output_aliases[0].empty());
+  EXPECT_EQ(onto_y.output_aliases[0], std::vector<int>{1});
+  EXPECT_NE(apart.key, onto_y.key);
+}
+
+TEST(CallClassTest, HalvesOfOneMatrixDoNotOverlap) {
+  Case c(kAdd);
+  Dims d{4, 64}, pitch{128, 1};
+  TensorView left = F32(d, pitch), right = F32(d, pitch, g_buffer + 64 * 4);
+  TensorView y = F32(d, {}, g_buffer + 8192);
+  EXPECT_TRUE(c.Classify({left, y}, {right}).ok());
+  EXPECT_FALSE(c.Classify({left, y}, {F32(d, pitch, g_buffer + 63 * 4)}).ok());
+}
+
+}  // namespace
+}  // namespace jitfuse::internal
