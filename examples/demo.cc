@@ -133,7 +133,7 @@ jf::Status Demo(const std::string& folder) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  jf::Status status = Demo(argc > 1 ? argv[1] : "examples/data");
+  jf::Status status = Demo(argc > 1 ? argv[1] : JF_EXAMPLES_DATA_DIR);
   if (status.ok()) return 0;
   std::fprintf(stderr, "demo: %s\n", status.message().c_str());
   return 1;
