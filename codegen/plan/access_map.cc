@@ -191,6 +191,29 @@ bool IsVectorAccess(const KernelPlan& plan, const AccessMap& a, int vec) {
 
 bool IsUniformAccess(const KernelPlan& plan, const AccessMap& a) { return !UsesAxis(a, VectorAxis(plan)); }
 
+std::vector<SymbolId> PlanSymbols(const KernelPlan& plan) {
+  std::vector<SymbolId> out;
+  auto affine = [&out](const Affine& a) {
+    a.constant.CollectSymbols(&out);
+    for (const auto& [axis, coef] : a.coefs) coef.CollectSymbols(&out);
+  };
+  auto access = [&](const AccessMap& a) {
+    affine(a.linear);
+    for (const IndexTerm& t : a.terms) {
+      affine(t.linear);
+      for (const SizeExpr* e : {&t.div, &t.mod, &t.coef}) e->CollectSymbols(&out);
+    }
+  };
+  for (const AccessMap& a : plan.accesses) access(a);
+  for (const Stage& s : plan.stages) {
+    for (const Store& st : s.stores) access(st.access);
+  }
+  for (const SizeExpr& e : plan.sizes) e.CollectSymbols(&out);
+  for (const SizeExpr& e : plan.parallel) e.CollectSymbols(&out);
+  for (const SizeExpr& e : plan.inner) e.CollectSymbols(&out);
+  return out;
+}
+
 std::string AffineToString(const Affine& a) {
   std::string out;
   for (const auto& [axis, coef] : a.coefs) absl::StrAppend(&out, out.empty() ? "" : " + ", Scaled(coef, absl::StrCat("a", axis)));

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "codegen/plan/kernel_plan.h"
@@ -47,6 +48,9 @@ int VectorAxis(const KernelPlan& plan);
 bool IsVectorAccess(const KernelPlan& plan, const AccessMap& a, int vec);
 // Whether all points along the vector axis read one element.
 bool IsUniformAccess(const KernelPlan& plan, const AccessMap& a);
+
+// Every symbol that sizes and accesses of the plan hold.
+std::vector<SymbolId> PlanSymbols(const KernelPlan& plan);
 
 std::string AffineToString(const Affine& a);
 std::string AccessToString(const AccessMap& a);                     // "p0[768*a0 + a1 + 12*((a1 / 64) % 4)]"

@@ -106,28 +106,36 @@ absl::Status EmitOutputs(const Graph& graph, const Group& group, const Axes& axe
 }
 
 // Group inputs first, in the group's order, then outputs, in theirs; those that nothing reads are dropped.
-void OrderParams(const Group& group, KernelPlan* plan, std::vector<AccessMap>* accesses) {
+void OrderParams(const Group& group, KernelPlan* plan) {
+  std::vector<AccessMap*> accesses;
+  for (AccessMap& a : plan->accesses) accesses.push_back(&a);
+  for (Stage& s : plan->stages) {
+    for (Store& st : s.stores) accesses.push_back(&st.access);
+  }
+  std::vector<bool> used(plan->params.size(), false);
+  for (const AccessMap* a : accesses) used[static_cast<size_t>(a->param)] = true;
   absl::flat_hash_map<Value, int> rank;
-  for (Value v : group.inputs) rank.try_emplace(v, static_cast<int>(rank.size()));
-  std::vector<int> order(plan->params.size()), to(plan->params.size());
-  for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
+  for (const auto* values : {&group.inputs, &group.outputs}) {
+    for (Value v : *values) rank.try_emplace(v, static_cast<int>(rank.size()));
+  }
+  std::vector<int> order;
+  for (size_t i = 0; i < used.size(); ++i) {
+    if (used[i]) order.push_back(static_cast<int>(i));
+  }
   auto key = [&](int i) {
     const Param& p = plan->params[static_cast<size_t>(i)];
-    if (p.role != ParamRole::kInput) return std::pair<int, int>(1, 0);
     auto it = rank.find(p.value);
-    return std::pair<int, int>(0, it == rank.end() ? static_cast<int>(rank.size()) : it->second);
+    return std::pair<int, int>(p.role != ParamRole::kInput, it == rank.end() ? static_cast<int>(rank.size()) : it->second);
   };
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return key(a) < key(b); });
   std::vector<Param> params;
-  for (size_t i = 0; i < order.size(); ++i) {
-    to[static_cast<size_t>(order[i])] = static_cast<int>(i);
-    params.push_back(plan->params[static_cast<size_t>(order[i])]);
+  std::vector<int> to(used.size(), -1);
+  for (int i : order) {
+    to[static_cast<size_t>(i)] = static_cast<int>(params.size());
+    params.push_back(plan->params[static_cast<size_t>(i)]);
   }
   plan->params = std::move(params);
-  for (AccessMap& a : *accesses) a.param = to[static_cast<size_t>(a.param)];
-  for (Stage& s : plan->stages) {
-    for (Store& st : s.stores) st.access.param = to[static_cast<size_t>(st.access.param)];
-  }
+  for (AccessMap* a : accesses) a->param = to[static_cast<size_t>(a->param)];
 }
 
 void MarkAliases(const PlanOptions& options, KernelPlan* plan) {
@@ -151,8 +159,8 @@ absl::StatusOr<std::vector<KernelPlan>> BuildPlan(const Graph& graph, const Grou
   PlanEmitter emitter(graph, group, layouts, PreferTwoPasses(draft.plan, target), &draft);
   absl::Status emitted = EmitOutputs(graph, group, axes, &emitter);
   if (!emitted.ok()) return Annotate(emitted, PlanName(graph, group, options.index));
-  OrderParams(group, &draft.plan, &draft.accesses.values());
   KernelPlan plan = FinishDraft(std::move(draft), target, options);
+  OrderParams(group, &plan);
   plan.name = PlanName(graph, group, options.index);
   plan.head = GroupText(graph, group);
   MarkAliases(options, &plan);

@@ -294,7 +294,7 @@ absl::StatusOr<std::optional<int>> PlanEmitter::Reduce(const Key& key, Ask* ask)
   const auto& [v, map] = key;
   const Node& node = graph_.node(v);
   JF_ASSIGN_OR_RETURN(IndexMap element, ReducedElement(node, maps_.at(map)));
-  if (UsesInner(element, draft_.plan.num_parallel()) && UsesInner(maps_.at(map), draft_.plan.num_parallel())) {
+  if (!ReducedPoints(node).Is(1) && UsesInner(maps_.at(map), draft_.plan.num_parallel())) {
     return InternalError(Describe(v), ": a reduction inside another one's loop");
   }
   std::optional<int> x = Known(node.in[0], Intern(node.in[0], std::move(element)), ask);
@@ -327,9 +327,14 @@ absl::StatusOr<int> PlanEmitter::ReduceResult(const Node& node, int result, int 
   return earlier.back();
 }
 
-int PlanEmitter::Count(const Node& node, DType type) {
+SizeExpr PlanEmitter::ReducedPoints(const Node& node) const {
   SizeExpr n(1);
   for (int64_t a : node.Get<std::vector<int64_t>>("axes")) n = n * graph_.type(node.in[0]).dims[static_cast<size_t>(a)];
+  return n;
+}
+
+int PlanEmitter::Count(const Node& node, DType type) {
+  SizeExpr n = ReducedPoints(node);
   if (n.IsConstant()) return draft_.AddConst(type, ScalarFromInt(type, n.constant()).bits(), draft_.IsFlat());
   return draft_.AddConvert(draft_.AddSize(n), type);
 }
@@ -347,9 +352,7 @@ absl::StatusOr<std::vector<int>> PlanEmitter::Accumulate(const Node& node, const
   lift_names.resize(lift_types.size());
   JF_ASSIGN_OR_RETURN(ScalarProgram lift, BuildScalarProgram(pass.lift, lift_names, lift_types, nullptr, acc));
   const KernelPlan& plan = draft_.plan;
-  SizeExpr reduced_points = 1;
-  for (int64_t a : node.Get<std::vector<int64_t>>("axes")) reduced_points = reduced_points * graph_.type(node.in[0]).dims[static_cast<size_t>(a)];
-  bool trivial = reduced_points.Is(1);
+  bool trivial = ReducedPoints(node).Is(1);
   IndexExpr position;
   if (!trivial) {
     Shape strides = ContiguousStrides(plan.inner);

@@ -58,6 +58,7 @@ class PlanEmitter {
   int OperandMap(const Node& node, Value operand, int map);
   absl::StatusOr<const ScalarProgram*> Body(const Node& node);
   std::vector<int> Inline(const ScalarProgram& program, absl::Span<const int> args);
+  SizeExpr ReducedPoints(const Node& node) const;
   int Count(const Node& node, DType type);
   std::string Describe(Value v) const;
 

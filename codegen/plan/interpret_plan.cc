@@ -1,0 +1,319 @@
+#include "codegen/plan/interpret_plan.h"
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "codegen/plan/access_map.h"
+#include "ir/support/status.h"
+
+namespace jitfuse::internal {
+namespace {
+
+constexpr int64_t kBlock = 64;  // elements reduced one after the other before blocks are paired
+
+// An access with its sizes evaluated.
+struct FlatAffine {
+  int64_t constant = 0;
+  std::vector<std::pair<size_t, int64_t>> coefs;
+  int64_t At(const std::vector<int64_t>& axes) const {
+    int64_t v = constant;
+    for (const auto& [axis, coef] : coefs) v += coef * axes[axis];
+    return v;
+  }
+};
+struct FlatAccess {
+  size_t param = 0;
+  FlatAffine linear;
+  struct Term {
+    FlatAffine linear;
+    int64_t div, mod, coef;
+  };
+  std::vector<Term> terms;
+  int64_t At(const std::vector<int64_t>& axes) const {
+    int64_t v = linear.At(axes);
+    for (const Term& t : terms) {
+      int64_t x = t.linear.At(axes) / t.div;
+      v += t.coef * (t.mod == 0 ? x : x % t.mod);
+    }
+    return v;
+  }
+};
+
+FlatAffine Evaluate(const Affine& a, absl::Span<const int64_t> symbols) {
+  FlatAffine out;
+  out.constant = a.constant.Eval(symbols);
+  for (const auto& [axis, coef] : a.coefs) out.coefs.push_back({static_cast<size_t>(axis), coef.Eval(symbols)});
+  return out;
+}
+
+FlatAccess Evaluate(const AccessMap& a, absl::Span<const int64_t> symbols) {
+  FlatAccess out;
+  out.param = static_cast<size_t>(a.param);
+  out.linear = Evaluate(a.linear, symbols);
+  for (const IndexTerm& t : a.terms) {
+    // An extent of 0 can make a divisor 0; then no point is ever visited.
+    out.terms.push_back({Evaluate(t.linear, symbols), std::max<int64_t>(1, t.div.Eval(symbols)), t.mod.Eval(symbols), t.coef.Eval(symbols)});
+  }
+  return out;
+}
+
+// Accumulators of one reduction over one row: blocks in order, then pairs of equally long runs.
+class Accumulator {
+ public:
+  explicit Accumulator(const PlanReduce& reduce) : reduce_(reduce), k_(reduce.in.size()) {
+    for (uint64_t bits : reduce.init) init_.push_back(ScalarValue::FromBits(bits));
+    Reset();
+  }
+  void Reset() {
+    runs_.clear();
+    block_ = init_;
+    in_block_ = 0;
+  }
+  void Add(const ScalarValue* lifted) {
+    Combine(block_.data(), lifted, block_.data());
+    if (++in_block_ == kBlock) Flush();
+  }
+  const std::vector<ScalarValue>& Finish() {
+    std::vector<ScalarValue> acc = block_;
+    while (!runs_.empty()) {
+      Combine(runs_.back().acc.data(), acc.data(), acc.data());
+      runs_.pop_back();
+    }
+    result_ = acc;
+    return result_;
+  }
+
+ private:
+  struct Run {
+    int64_t blocks;
+    std::vector<ScalarValue> acc;
+  };
+  void Combine(const ScalarValue* a, const ScalarValue* b, ScalarValue* out) {
+    args_.assign(a, a + k_);
+    args_.insert(args_.end(), b, b + k_);
+    EvalScalarProgram(reduce_.combine, args_.data(), out);
+  }
+  void Flush() {
+    Run run{1, block_};
+    while (!runs_.empty() && runs_.back().blocks == run.blocks) {
+      Combine(runs_.back().acc.data(), run.acc.data(), run.acc.data());
+      run.blocks *= 2;
+      runs_.pop_back();
+    }
+    runs_.push_back(std::move(run));
+    block_ = init_;
+    in_block_ = 0;
+  }
+
+  const PlanReduce& reduce_;
+  size_t k_;
+  std::vector<ScalarValue> init_, block_, args_, result_;
+  int64_t in_block_ = 0;
+  std::vector<Run> runs_;
+};
+
+bool NextPoint(absl::Span<const int64_t> extents, size_t first, std::vector<int64_t>* axes) {
+  for (size_t d = extents.size(); d-- > 0;) {
+    if (++(*axes)[first + d] < extents[d]) return true;
+    (*axes)[first + d] = 0;
+  }
+  return false;
+}
+
+int64_t Product(absl::Span<const int64_t> extents) {
+  int64_t n = 1;
+  for (int64_t e : extents) n *= e;
+  return n;
+}
+
+class Machine {
+ public:
+  Machine(const KernelPlan& plan, absl::Span<void* const> buffers, absl::Span<const uint64_t> scalars, absl::Span<const int64_t> symbols)
+      : plan_(plan), buffers_(buffers), scalars_(scalars) {
+    for (const SizeExpr& e : plan.sizes) sizes_.push_back(e.Eval(symbols));
+    for (const AccessMap& a : plan.accesses) accesses_.push_back(Evaluate(a, symbols));
+    parallel_ = EvalDims(plan.parallel, symbols);
+    inner_ = EvalDims(plan.inner, symbols);
+    size_t n = plan.insts.size();
+    values_.resize(n);
+    stamp_.assign(n, 0);
+    kept_slot_.assign(n, -1);
+    for (int id : plan.keep) {
+      kept_slot_[static_cast<size_t>(id)] = static_cast<int>(kept_.size());
+      kept_.emplace_back(static_cast<size_t>(std::max<int64_t>(0, Product(inner_))));
+    }
+    for (const Stage& s : plan.stages) {
+      StageState state;
+      for (const PlanReduce& r : s.reduces) state.accumulators.emplace_back(r);
+      for (const Store& st : s.stores) state.stores.push_back(Evaluate(st.access, symbols));
+      std::vector<bool> listed(n, false);
+      for (int id : s.elem_insts) listed[static_cast<size_t>(id)] = true;
+      for (int id : plan.keep) {
+        if (!listed[static_cast<size_t>(id)] && kept_by_now_.contains(id)) state.reload.push_back(id);
+        if (listed[static_cast<size_t>(id)]) kept_by_now_.insert(id);
+      }
+      stages_.push_back(std::move(state));
+    }
+  }
+
+  absl::Status Run() {
+    axes_.assign(parallel_.size() + inner_.size(), 0);
+    if (Product(parallel_) == 0) return absl::OkStatus();
+    do {
+      row_stamp_ = ++clock_;
+      for (size_t s = 0; s < plan_.stages.size(); ++s) JF_RETURN_IF_ERROR(RunStage(s));
+    } while (NextPoint(parallel_, 0, &axes_));
+    return absl::OkStatus();
+  }
+
+ private:
+  struct StageState {
+    std::vector<Accumulator> accumulators;
+    std::vector<FlatAccess> stores;
+    std::vector<int> reload;  // kept by an earlier stage
+    std::vector<std::vector<ScalarValue>> results;
+  };
+
+  absl::Status RunStage(size_t s) {
+    const Stage& stage = plan_.stages[s];
+    StageState& state = stages_[s];
+    for (int id : stage.row_insts_before) JF_RETURN_IF_ERROR(Execute(id, row_stamp_));
+    for (Accumulator& a : state.accumulators) a.Reset();
+    for (size_t i = parallel_.size(); i < axes_.size(); ++i) axes_[i] = 0;
+    if (Product(inner_) > 0) {
+      int64_t point = 0;
+      do {
+        JF_RETURN_IF_ERROR(RunPoint(stage, state, point++));
+      } while (!inner_.empty() && NextPoint(inner_, parallel_.size(), &axes_));
+    }
+    state.results.clear();
+    for (Accumulator& a : state.accumulators) state.results.push_back(a.Finish());
+    for (int id : stage.row_insts_after) JF_RETURN_IF_ERROR(Execute(id, row_stamp_));
+    for (size_t i = 0; i < stage.stores.size(); ++i) {
+      if (!stage.stores[i].elem) JF_RETURN_IF_ERROR(Write(stage.stores[i], state.stores[i]));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status RunPoint(const Stage& stage, StageState& state, int64_t point) {
+    elem_stamp_ = ++clock_;
+    auto at = static_cast<size_t>(point);
+    for (int id : state.reload) {
+      values_[static_cast<size_t>(id)] = kept_[static_cast<size_t>(kept_slot_[static_cast<size_t>(id)])][at];
+      stamp_[static_cast<size_t>(id)] = elem_stamp_;
+    }
+    for (int id : stage.elem_insts) {
+      JF_RETURN_IF_ERROR(Execute(id, elem_stamp_));
+      int slot = kept_slot_[static_cast<size_t>(id)];
+      if (slot >= 0) kept_[static_cast<size_t>(slot)][at] = values_[static_cast<size_t>(id)];
+    }
+    for (size_t r = 0; r < stage.reduces.size(); ++r) {
+      lifted_.clear();
+      for (int in : stage.reduces[r].in) {
+        JF_RETURN_IF_ERROR(CheckReady(in));
+        lifted_.push_back(values_[static_cast<size_t>(in)]);
+      }
+      state.accumulators[r].Add(lifted_.data());
+    }
+    for (size_t i = 0; i < stage.stores.size(); ++i) {
+      if (stage.stores[i].elem) JF_RETURN_IF_ERROR(Write(stage.stores[i], state.stores[i]));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckReady(int id) const {
+    bool elem = plan_.insts[static_cast<size_t>(id)].elem;
+    if (stamp_[static_cast<size_t>(id)] == (elem ? elem_stamp_ : row_stamp_)) return absl::OkStatus();
+    return InternalError("plan ", plan_.name, ": %", id, " is read where it is neither computed nor kept");
+  }
+
+  absl::StatusOr<char*> Address(const FlatAccess& a) const {
+    int64_t offset = a.At(axes_);
+    if (plan_.offset_bits == 32 && (offset > std::numeric_limits<int32_t>::max() || offset < std::numeric_limits<int32_t>::min())) {
+      return InternalError("plan ", plan_.name, ": offset ", offset, " does not fit 32 bits");
+    }
+    return static_cast<char*>(buffers_[a.param]) + offset * ItemSize(plan_.params[a.param].dtype);
+  }
+
+  absl::Status Write(const Store& store, const FlatAccess& access) {
+    JF_RETURN_IF_ERROR(CheckReady(store.value));
+    JF_ASSIGN_OR_RETURN(char* address, Address(access));
+    DType from = ComputeType(plan_.insts[static_cast<size_t>(store.value)].dtype);
+    DType to = plan_.params[access.param].dtype;
+    StoreScalar(to, ConvertScalar(from, to, values_[static_cast<size_t>(store.value)]), address);
+    return absl::OkStatus();
+  }
+
+  absl::Status Execute(int id, int64_t stamp) {
+    const Inst& inst = plan_.insts[static_cast<size_t>(id)];
+    ScalarValue& out = values_[static_cast<size_t>(id)];
+    switch (inst.kind) {
+      case Inst::Kind::kLoad: {
+        const FlatAccess& access = accesses_[static_cast<size_t>(inst.access)];
+        JF_ASSIGN_OR_RETURN(const char* address, Address(access));
+        out = LoadScalar(plan_.params[access.param].dtype, address);
+        break;
+      }
+      case Inst::Kind::kConst: out = ScalarValue::FromBits(inst.bits); break;
+      case Inst::Kind::kScalar: out = ScalarValue::FromBits(scalars_[static_cast<size_t>(inst.scalar)]); break;
+      case Inst::Kind::kIndex: out = ScalarFromInt(DType::kI64, axes_[static_cast<size_t>(inst.axis)]); break;
+      case Inst::Kind::kSize: out = ScalarFromInt(DType::kI64, sizes_[static_cast<size_t>(inst.size)]); break;
+      case Inst::Kind::kResult: {
+        const auto& results = stages_[static_cast<size_t>(inst.stage)].results;
+        out = results[static_cast<size_t>(inst.reduce)][static_cast<size_t>(inst.which)];
+        break;
+      }
+      case Inst::Kind::kOp: JF_RETURN_IF_ERROR(Operate(inst, &out)); break;
+    }
+    stamp_[static_cast<size_t>(id)] = stamp;
+    return absl::OkStatus();
+  }
+
+  absl::Status Operate(const Inst& inst, ScalarValue* out) {
+    ScalarInst op;
+    op.op = inst.op;
+    op.dtype = inst.dtype;
+    DType types[3] = {};
+    ScalarValue in[3];
+    for (int k = 0; k < GetScalarOp(inst.op).arity; ++k) {
+      JF_RETURN_IF_ERROR(CheckReady(inst.in[k]));
+      op.in[k] = static_cast<int16_t>(k);
+      types[k] = ComputeType(plan_.insts[static_cast<size_t>(inst.in[k])].dtype);
+      in[k] = values_[static_cast<size_t>(inst.in[k])];
+    }
+    *out = EvalScalarInst(op, types, in);
+    return absl::OkStatus();
+  }
+
+  const KernelPlan& plan_;
+  absl::Span<void* const> buffers_;
+  absl::Span<const uint64_t> scalars_;
+  std::vector<int64_t> sizes_, parallel_, inner_;
+  std::vector<FlatAccess> accesses_;
+  std::vector<StageState> stages_;
+  absl::flat_hash_set<int> kept_by_now_;
+  std::vector<int> kept_slot_;
+  std::vector<std::vector<ScalarValue>> kept_;
+  std::vector<ScalarValue> values_, lifted_;
+  std::vector<int64_t> stamp_;  // when each value was last computed
+  int64_t clock_ = 0, row_stamp_ = 0, elem_stamp_ = 0;
+  std::vector<int64_t> axes_;
+};
+
+}  // namespace
+
+absl::Status InterpretPlan(const KernelPlan& plan, absl::Span<void* const> buffers, absl::Span<const uint64_t> scalars,
+                           absl::Span<const int64_t> symbols) {
+  if (buffers.size() != plan.params.size() || scalars.size() != plan.scalars.size()) {
+    return InvalidArgument("plan ", plan.name, " takes ", plan.params.size(), " buffers and ", plan.scalars.size(), " scalars, not ", buffers.size(),
+                           " and ", scalars.size());
+  }
+  for (SymbolId s : PlanSymbols(plan)) {
+    if (static_cast<size_t>(s) >= symbols.size()) return InvalidArgument("plan ", plan.name, ": no value for symbol ", s);
+  }
+  return Machine(plan, buffers, scalars, symbols).Run();
+}
+
+}  // namespace jitfuse::internal
