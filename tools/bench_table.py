@@ -1,0 +1,50 @@
+"""Writes the tables of docs/benchmarks.md from bench/results/*.json, between the markers; `--check` fails if the page is stale.
+
+    python3 tools/bench_table.py [--check]
+"""
+
+import json
+import pathlib
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "benchmarks.md"
+BEGIN, END = "<!-- results: begin -->\n", "<!-- results: end -->\n"
+
+
+def number(x):
+    return f"{x:.3g}" if abs(x) < 100 else f"{x:.0f}"
+
+
+def goal(row):
+    if "goal" not in row:
+        return ""
+    return f"{'<=' if row['goal_is_max'] else '>='} {number(row['goal'])}"
+
+
+def table(path):
+    result = json.loads(path.read_text())
+    lines = [f"### {result['benchmark']}, {result['machine']}, {result['date']}", "", f"`{path.relative_to(ROOT)}`", "",
+             "| case | measured | beside it, same run | share | goal |", "|---|---|---|---|---|"]
+    for row in result["rows"]:
+        peer = f"{number(row['peer_value'])} {row['unit']} {row['peer']}" if "peer" in row else ""
+        share = f"{row['share']:.3f}" if "share" in row else ""
+        lines.append(f"| {row['name']} | {number(row['value'])} {row['unit']} | {peer} | {share} | {goal(row)} |")
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    page = PAGE.read_text()
+    before, rest = page.split(BEGIN)
+    _, after = rest.split(END)
+    tables = "\n".join(table(p) for p in sorted((ROOT / "bench" / "results").glob("*.json")))
+    fresh = before + BEGIN + tables + END + after
+    if "--check" in sys.argv[1:]:
+        if fresh != page:
+            sys.exit("docs/benchmarks.md is stale: run python3 tools/bench_table.py")
+        return
+    PAGE.write_text(fresh)
+
+
+if __name__ == "__main__":
+    main()
