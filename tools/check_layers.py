@@ -28,7 +28,7 @@ RULES = {  # longest match first: a file, else its folder, else a parent folder 
     "api/*.h": ["api"],  # public ones; the others are sources of api/
     "python/**": ["api", "python"],
     "examples/**": ["api", "examples"],
-    "tools": ["api", "tools"],  # the command; for gen_*.cc see rule_for
+    "tools/**": ["api", "tools", "tools/cli"],  # the command; for gen_*.cc see rule_for
     "bench/**": ["*"],
     "tests/**": ["*"],
     "third_party/**": ["*"],
