@@ -11,6 +11,7 @@
 #include "codegen/plan/verify_plan.h"
 #include "ir/expand.h"
 #include "ir/rewrite/optimize.h"
+#include "ir/support/check.h"
 #include "ir/support/dump.h"
 #include "ir/support/flags.h"
 #include "ir/support/status.h"

@@ -1,0 +1,170 @@
+// Compile times: NVRTC and ORC per kernel, everything before the compiler, start-up, and how planning scales with the graph.
+//
+//   bench_compile [--out FILE.json]     (NVRTC rows only where an NVRTC is found; no GPU is needed)
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "api/jitfuse.h"
+#include "api/runtime.h"
+#include "common/report.h"
+#include "ir/graph.h"
+#include "ir/text.h"
+#include "jit/compile.h"
+
+namespace jitfuse_bench {
+namespace {
+
+using namespace jitfuse::internal;  // NOLINT: a benchmark of the inside
+using Clock = std::chrono::steady_clock;
+
+constexpr int kSamples = 15;
+
+struct NamedGraph {
+  const char* name;
+  const char* text;
+};
+
+constexpr NamedGraph kPointwise[] = {
+    {"relu(a*b+c) f32", "graph f(%a: f32[n], %b: f32[n], %c: f32[n]) -> (f32[n]) {\n %0 = multiply(%a, %b) : f32[n]\n %1 = add(%0, %c) : f32[n]\n %2 = relu(%1) : f32[n]\n return %2\n}"},
+    {"gelu(a+b) f32", "graph f(%a: f32[n], %b: f32[n]) -> (f32[n]) {\n %0 = add(%a, %b) : f32[n]\n %1 = gelu(%0) : f32[n]\n return %1\n}"},
+    {"tanh(a*b) bf16", "graph f(%a: bf16[n], %b: bf16[n]) -> (bf16[n]) {\n %0 = multiply(%a, %b) : bf16[n]\n %1 = tanh(%0) : bf16[n]\n return %1\n}"},
+    {"bias+gelu bf16", "graph f(%a: bf16[n,4096], %b: bf16[4096]) -> (bf16[n,4096]) {\n %0 = add(%a, %b) : bf16[n,4096]\n %1 = gelu(%0) : bf16[n,4096]\n return %1\n}"}};
+constexpr NamedGraph kRows[] = {
+    {"softmax f32 4096", "graph f(%x: f32[n,4096]) -> (f32[n,4096]) {\n %0 = softmax(%x) {axis=1} : f32[n,4096]\n return %0\n}"},
+    {"softmax bf16 4096", "graph f(%x: bf16[n,4096]) -> (bf16[n,4096]) {\n %0 = softmax(%x) {axis=1} : bf16[n,4096]\n return %0\n}"},
+    {"layer_norm f32 4096", "graph f(%x: f32[n,4096], %w: f32[4096], %b: f32[4096]) -> (f32[n,4096]) {\n %0 = layer_norm(%x, %w, %b) {norm_dims=1, eps=1e-05} : f32[n,4096]\n return %0\n}"}};
+
+double Ms(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
+
+template <typename T>
+T Must(absl::StatusOr<T> v) {
+  if (v.ok()) return *std::move(v);
+  std::fprintf(stderr, "bench_compile: %s\n", std::string(v.status().message()).c_str());
+  std::exit(1);
+}
+
+// The class of a call with n = 1000, everything dense and aligned.
+CallClass ClassOf(const Graph& graph) {
+  std::vector<std::vector<int64_t>> dims;
+  std::vector<TensorView> views;
+  std::vector<int64_t> symbols(graph.symbols().names.size(), 1000);
+  for (NodeId id : graph.inputs()) dims.push_back(EvalDims(graph.type({id, 0}).dims, symbols));
+  for (size_t i = 0; i < dims.size(); ++i) views.push_back({nullptr, graph.type({graph.inputs()[i], 0}).dtype, dims[i], {}});
+  return Must(ClassifyCall(graph, ComputeShapeFacts(graph), views, {}));
+}
+
+std::vector<KernelSource> SourcesOf(const Graph& graph, const Backend& backend) {
+  PlannedGraph planned = Must(PlanGraph(graph, ClassOf(graph), Options{}, backend));
+  std::vector<KernelSource> out;
+  for (const KernelPlan& plan : planned.plans) out.push_back(Must(backend.Emit(plan)));
+  return out;
+}
+
+void CompileRows(const Backend& backend, absl::Span<const NamedGraph> graphs, double goal_ms, Report* report) {
+  for (const NamedGraph& g : graphs) {
+    KernelSource source = SourcesOf(Must(ParseGraph(g.text)), backend).at(0);
+    std::vector<double> ms;
+    for (int i = 0; i < kSamples; ++i) {
+      Clock::time_point start = Clock::now();
+      CompiledKernel compiled = Must(backend.Compile(source));
+      ms.push_back(Ms(start));
+    }
+    double median = Median(ms);
+    report->Add({absl::StrCat(ToAbsl(backend.name()), " compile, ", backend.target().arch, ", ", g.name), "ms", median, "goal", goal_ms, median / goal_ms, 1, true});
+  }
+}
+
+// n ops in layers of two that read both of the layer before: fan-out 2, nothing can be folded.
+Graph Layered(int n) {
+  Graph g;
+  Value a = *g.AddInput("a", {DType::kF32, {g.SymbolNamed("n")}}), b = *g.AddInput("b", {DType::kF32, {g.SymbolNamed("n")}});
+  for (int i = 0; i < n / 2; ++i) {
+    Value c = *g.Add(Op::kAdd, {a, b});
+    Value d = *g.Add(Op::kMaximum, {a, b});
+    a = c;
+    b = d;
+  }
+  (void)g.AddOutput(a);
+  (void)g.AddOutput(b);
+  return g;
+}
+
+double PlanMs(const Graph& graph, const Backend& backend) {
+  CallClass cls = ClassOf(graph);
+  std::vector<double> ms;
+  for (int i = 0; i < 5; ++i) {
+    Clock::time_point start = Clock::now();
+    PlannedGraph planned = Must(PlanGraph(graph, cls, Options{}, backend));
+    for (const KernelPlan& plan : planned.plans) Must(backend.Emit(plan));
+    ms.push_back(Ms(start));
+  }
+  return Median(ms);
+}
+
+void PlanRows(const Backend& backend, Report* report) {
+  std::string name(backend.name());
+  double twenty = PlanMs(Layered(20), backend);
+  report->Add({absl::StrCat("plan and emit, ", name, ", 20 ops"), "ms", twenty, "goal", 1, twenty, 1, true});
+  double hundred = PlanMs(Layered(100), backend), ten_thousand = PlanMs(Layered(10000), backend);
+  report->Add({absl::StrCat("plan and emit, ", name, ", 100 ops"), "ms", hundred, "", 0, 0, 0, false});
+  report->Add({absl::StrCat("plan and emit, ", name, ", 10000 ops"), "ms", ten_thousand, "goal", 1500, ten_thousand / 1500, 1, true});
+  report->Add({absl::StrCat("time per op, ", name, ", 10000 against 100 ops"), "ratio", ten_thousand / hundred / 100, "", 0, 0, 0, false});
+}
+
+// In a fresh process: from exec to the first fused result on the CPU.
+double FirstResultMs(const char* self) {
+  std::vector<double> ms;
+  for (int i = 0; i < 9; ++i) {
+    Clock::time_point start = Clock::now();
+    pid_t child = fork();
+    if (child == 0) {
+      execl(self, self, "--first-result", static_cast<char*>(nullptr));
+      _exit(127);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (status != 0) std::exit(1);
+    ms.push_back(Ms(start));
+  }
+  return Median(ms);
+}
+
+int FirstResult() {
+  jitfuse::CompileOptions options;
+  options.device = jitfuse::DeviceKind::kCpu;
+  auto f = jitfuse::CompileText(kPointwise[0].text, options);
+  jitfuse::Array x = *jitfuse::Array::FromValues(jitfuse::DType::kF32, {3}, {1, 2, 3});
+  return f.ok() && f->Run({x, x, x}).ok() ? 0 : 1;
+}
+
+int Main(int argc, char** argv) {
+  if (argc > 1 && std::string(argv[1]) == "--first-result") return FirstResult();
+  setenv("JITFUSE_NVRTC_NO_CACHE", "1", 1);
+  Report report("compile times", CpuName());
+  auto cpu = Must(BackendForArch(jitfuse::DeviceKind::kCpu, ""));
+  double first = FirstResultMs("/proc/self/exe");
+  report.Add({"process start to first fused result, cpu", "ms", first, "goal", 150, first / 150, 1, true});
+  PlanRows(*cpu, &report);
+  CompileRows(*cpu, kPointwise, 15, &report);
+  CompileRows(*cpu, kRows, 15, &report);
+  auto cuda = BackendForArch(jitfuse::DeviceKind::kCuda, "sm_90");
+  if (cuda.ok() && !(*cuda)->CompilerId().empty()) {
+    PlanRows(**cuda, &report);
+    CompileRows(**cuda, kPointwise, 30, &report);
+    CompileRows(**cuda, kRows, 60, &report);
+  } else {
+    std::printf("no NVRTC was found: its rows are left out\n");
+  }
+  return report.Write(Flag(argc, argv, "--out")) ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace jitfuse_bench
+
+int main(int argc, char** argv) { return jitfuse_bench::Main(argc, argv); }
