@@ -1,6 +1,7 @@
 #include "ir/expand.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -92,7 +93,10 @@ Expansion ExpandSoftmax(Graph* graph, const Node& node) {
   DType dtype = DTypeOf(*graph, node);
   Value x = c.Cast(node.in[0], ComputeType(dtype));
   auto [m, s] = Reduce(&c, Op::kMaxSumexp, x, {node.Get<int64_t>("axis")}, true);
-  Value e = c.Add(Op::kExp, {c.Add(Op::kSubtract, {x, m})});
+  // The same shift as max_sumexp's own (a row of all -inf still gives 0 / 0), so that a kernel computes each exp once.
+  Value all_low = c.Add(Op::kEqual, {m, c.Constant(ComputeType(dtype), -std::numeric_limits<double>::infinity())});
+  Value shift = c.Add(Op::kWhere, {all_low, c.Constant(ComputeType(dtype), 0), m});
+  Value e = c.Add(Op::kExp, {c.Add(Op::kSubtract, {x, shift})});
   return Done(c, c.Cast(c.Add(Op::kDivide, {e, s}), dtype));
 }
 

@@ -71,10 +71,11 @@ struct NormContext {
   }
 };
 
-absl::Status NormalizeAxis(const NormContext& c, std::string_view attr, int64_t rank, int64_t* axis) {
+// `front` is "axis is " or "axes has ".
+absl::Status NormalizeAxis(const NormContext& c, const std::string& front, int64_t rank, int64_t* axis) {
   if (*axis < -rank || *axis >= rank) {
     std::string expected = rank == 0 ? "no axis, since the rank is 0" : absl::StrCat("an axis from ", -rank, " to ", rank - 1);
-    return InvalidArgument(c.Where(), ToAbsl(attr), " has ", *axis, ", expected ", expected);
+    return InvalidArgument(c.Where(), front, *axis, ", expected ", expected);
   }
   if (*axis < 0) *axis += rank;
   return absl::OkStatus();
@@ -85,7 +86,8 @@ absl::Status NormalizeAxes(const NormContext& c, std::string_view attr, int64_t 
   if (axes->size() > kMaxRank) {
     return InvalidArgument(c.Where(), ToAbsl(attr), " has ", axes->size(), " entries, expected at most ", rank);
   }
-  for (int64_t& axis : *axes) JF_RETURN_IF_ERROR(NormalizeAxis(c, attr, rank, &axis));
+  std::string front = absl::StrCat(ToAbsl(attr), " has ");
+  for (int64_t& axis : *axes) JF_RETURN_IF_ERROR(NormalizeAxis(c, front, rank, &axis));
   std::sort(axes->begin(), axes->end());
   if (std::adjacent_find(axes->begin(), axes->end()) != axes->end()) {
     return InvalidArgument(c.Where(), ToAbsl(attr), "=", given, " names an axis twice, expected each at most once");
@@ -144,7 +146,7 @@ absl::Status Normalize(const NormContext& c, const AttrDef& def, AttrValue* valu
   auto* ints = std::get_if<std::vector<int64_t>>(value);
   switch (def.norm) {
     case AttrNorm::kNone: return absl::OkStatus();
-    case AttrNorm::kAxis: return NormalizeAxis(c, def.name, c.Rank(), std::get_if<int64_t>(value));
+    case AttrNorm::kAxis: return NormalizeAxis(c, absl::StrCat(ToAbsl(def.name), " is "), c.Rank(), std::get_if<int64_t>(value));
     case AttrNorm::kAxes:
       if (ints->empty()) *ints = AllAxes(c.Rank());
       return NormalizeAxes(c, def.name, c.Rank(), ints);

@@ -1,0 +1,246 @@
+#include "ir/graph.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "ir/builder.h"
+#include "ir/scalar_expr.h"
+#include "ir/text.h"
+#include "ir/verify.h"
+
+namespace jitfuse::internal {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Dims = std::vector<int64_t>;
+
+class GraphTest : public ::testing::Test {
+ protected:
+  Value In(const char* name, const char* type) {
+    auto t = ParseType(type, &g.symbols());
+    EXPECT_TRUE(t.ok()) << t.status();
+    auto v = g.AddInput(name, *t);
+    EXPECT_TRUE(v.ok()) << v.status();
+    return v.value_or(Value{});
+  }
+  Value Op2(Op op, std::initializer_list<Value> in, Attrs attrs = {}) {
+    auto v = g.Add(op, in, std::move(attrs));
+    EXPECT_TRUE(v.ok()) << v.status();
+    return v.value_or(Value{});
+  }
+  std::string Bind(std::vector<Dims> dims) {
+    auto symbols = g.BindSymbols(dims);
+    if (!symbols.ok()) return std::string(symbols.status().message());
+    std::string out;
+    for (int64_t s : *symbols) absl::StrAppend(&out, out.empty() ? "" : ",", s);
+    return out;
+  }
+  Graph g;
+};
+
+TEST_F(GraphTest, EqualNodesAreOneNode) {
+  Value x = In("x", "f32[4,8]"), y = In("y", "f32[4,8]");
+  Value a = Op2(Op::kAdd, {x, y});
+  EXPECT_EQ(a, Op2(Op::kAdd, {x, y}));
+  EXPECT_NE(a, Op2(Op::kAdd, {y, x}));
+  EXPECT_EQ(Op2(Op::kSum, {x}), Op2(Op::kSum, {x}, {{"keepdims", false}, {"axes", Dims{-1, 0}}}));  // one form of attributes
+  EXPECT_NE(Op2(Op::kSum, {x}), Op2(Op::kSum, {x}, {{"keepdims", true}}));
+  EXPECT_NE(x, y);  // inputs of one type stay two
+  EXPECT_NE(Op2(Op::kLeakyRelu, {x}, {{"slope", 0.0}}), Op2(Op::kLeakyRelu, {x}, {{"slope", -0.0}}));
+}
+
+TEST_F(GraphTest, ConstantsAreRegisterBits) {
+  EXPECT_EQ(g.AddConstant(DType::kF32, 1), g.AddConstantInt(DType::kF32, 1));
+  EXPECT_NE(g.AddConstant(DType::kF32, 1), g.AddConstant(DType::kF64, 1));
+  EXPECT_NE(g.AddConstant(DType::kF32, 0.0), g.AddConstant(DType::kF32, -0.0));
+  EXPECT_EQ(g.AddConstant(DType::kBF16, 1.0 + 1e-4), g.AddConstant(DType::kBF16, 1.0));  // brought onto the grid
+  double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(g.AddConstant(DType::kF32, nan), g.AddConstant(DType::kF32, nan));
+  int64_t big = (int64_t{1} << 62) + 1;
+  EXPECT_EQ(g.ConstantValue(g.AddConstantInt(DType::kI64, big).node).i, big);
+  EXPECT_EQ(g.ConstantValue(g.AddConstant(DType::kF32, 0.1).node).f32, 0.1f);
+  EXPECT_EQ(g.TypeString(g.AddConstant(DType::kF16, 2)), "f16[]");
+}
+
+TEST_F(GraphTest, BadOperandsAndNamesAreErrors) {
+  Value x = In("x", "f32[4]");
+  EXPECT_THAT(g.Add(Op::kRelu, {Value{7, 0}}).status().message(), HasSubstr("relu: operand 0 is value 7.0, which this graph does not have"));
+  EXPECT_THAT(g.Add(Op::kRelu, {Value{x.node, 1}}).status().message(), HasSubstr("operand 0 is value 0.1"));
+  EXPECT_THAT(g.Add(Op::kRelu, {Value{}}).status().message(), HasSubstr("operand 0 is value -1.0"));
+  EXPECT_THAT(g.Add(Op::kInput, {}).status().message(), HasSubstr("input: expected to be made by AddInput"));
+  EXPECT_THAT(g.Add(Op::kConstant, {}).status().message(), HasSubstr("AddConstant"));
+  EXPECT_FALSE(g.Add(Op::kCount, {}).ok());
+  EXPECT_THAT(g.AddOutput({9, 0}).message(), HasSubstr("output 0 is value 9.0"));
+  EXPECT_THAT(g.AddInput("x", {DType::kF32, {}}).status().message(), HasSubstr("input name 'x' is taken"));
+  EXPECT_THAT(g.AddInput("2x", {DType::kF32, {}}).status().message(), HasSubstr("input name '2x': expected a letter"));
+  EXPECT_EQ(g.input_name(0), "x");
+  ASSERT_TRUE(g.AddInput("", {DType::kF32, {}}).ok());
+  EXPECT_EQ(g.input_name(1), "arg1");
+}
+
+TEST_F(GraphTest, BindSymbols) {
+  Value x = In("x", "f32[n,768]"), y = In("y", "f32[m]");
+  ASSERT_TRUE(g.AddScalar("lr", DType::kF32).ok());
+  In("z", "f32[n*2]");
+  EXPECT_EQ(Bind({{5, 768}, {3}, {}, {10}}), "5,3");
+  EXPECT_EQ(Bind({{5, 768}, {3}}), "f takes 4 inputs, got 2");
+  EXPECT_EQ(Bind({{5}, {3}, {}, {10}}), "input x of shape [5] has rank 1, expected rank 2 as in f32[n,768]");
+  EXPECT_EQ(Bind({{5, 767}, {3}, {}, {10}}), "input x of shape [5,767]: dim 1 is 767, expected 768 as in f32[n,768]");
+  EXPECT_EQ(Bind({{5, 768}, {3}, {}, {11}}), "input z of shape [11]: dim 0 is 11, expected 10 = n*2 as in f32[n*2]");
+  EXPECT_EQ(Bind({{-5, 768}, {3}, {}, {11}}), "input x of shape [-5,768]: dim 0 is negative, expected f32[n,768]");
+  EXPECT_EQ(Bind({{5, 768}, {3}, {1}, {10}}), "input lr of shape [1] has rank 1, expected rank 0 as in f32[]");
+  EXPECT_THAT(Bind({{int64_t{1} << 60, 768}, {3}, {}, {10}}), HasSubstr("more elements than fit in 64 bits"));
+  // A guard.
+  Op2(Op::kAdd, {Op2(Op::kSum, {x}, {{"axes", Dims{1}}}), y});
+  EXPECT_EQ(Bind({{3, 768}, {3}, {}, {6}}), "3,3");
+  EXPECT_EQ(Bind({{5, 768}, {3}, {}, {10}}), "f: n is 5 and m is 3, expected equal sizes, which add(f32[n], f32[m]) needs");
+  EXPECT_EQ(Bind({{0, 768}, {0}, {}, {0}}), "0,0");
+  // And a size that may not be 0.
+  Op2(Op::kMax, {y});
+  EXPECT_EQ(Bind({{0, 768}, {0}, {}, {0}}), "f: m is 0, expected at least 1: max(f32[m]) has no value over nothing");
+  EXPECT_EQ(Bind({{3, 768}, {3}, {}, {6}}), "3,3");
+}
+
+TEST_F(GraphTest, TheSameSymbolTwice) {
+  In("x", "f32[n]");
+  In("y", "f32[4,n]");
+  EXPECT_EQ(Bind({{5}, {4, 6}}), "input y of shape [4,6]: dim 1 is 6, expected 5 = n as in f32[4,n] (n comes from x's dim 0)");
+}
+
+TEST_F(GraphTest, SameDimFollowsGuards) {
+  Value a = In("a", "f32[n]"), b = In("b", "f32[m]"), c = In("c", "f32[k]"), d = In("d", "f32[6]");
+  SizeExpr n = g.SymbolNamed("n"), m = g.SymbolNamed("m"), k = g.SymbolNamed("k");
+  EXPECT_FALSE(g.SameDim(n, m));
+  Op2(Op::kAdd, {a, b});
+  EXPECT_TRUE(g.SameDim(n, m));
+  EXPECT_TRUE(g.SameDim(n * 4, m * 4));
+  EXPECT_TRUE(g.SameShape(Shape{n, 3}, Shape{m, 3}));
+  EXPECT_FALSE(g.SameShape(Shape{n, 3}, Shape{m}));
+  EXPECT_FALSE(g.SameDim(n, k));
+  Op2(Op::kAdd, {b, c});
+  EXPECT_TRUE(g.SameDim(n, k));
+  EXPECT_FALSE(g.SameDim(n, 6));
+  Op2(Op::kAdd, {c, d});
+  EXPECT_TRUE(g.SameDim(n, 6));
+  EXPECT_TRUE(g.SameDim(m + 2, 8));
+  EXPECT_EQ(g.Canonical(n * k), SizeExpr(36));
+  Graph copy;
+  copy.InheritFrom(g);
+  EXPECT_TRUE(copy.SameDim(n, 6));
+  EXPECT_EQ(copy.guards().size(), 3u);
+}
+
+TEST_F(GraphTest, GuardsBetweenProducts) {
+  Value x = In("x", "f32[n,m]");
+  In("y", "f32[p]");
+  In("z", "f32[q,r]");
+  SizeExpr n = g.SymbolNamed("n"), m = g.SymbolNamed("m"), p = g.SymbolNamed("p"), q = g.SymbolNamed("q"), r = g.SymbolNamed("r");
+  Op2(Op::kReshape, {x}, {{"shape", std::vector<Dim>{p}}});
+  EXPECT_TRUE(g.SameDim(n * m, p));
+  Op2(Op::kReshape, {x}, {{"shape", std::vector<Dim>{q, r}}});
+  EXPECT_TRUE(g.SameDim(n * m, q * r));
+  EXPECT_TRUE(g.SameDim(p, q * r));
+  EXPECT_FALSE(g.SameDim(n, q));
+  EXPECT_EQ(Bind({{2, 6}, {12}, {3, 4}}), "2,6,12,3,4");
+  EXPECT_THAT(Bind({{2, 6}, {12}, {3, 5}}), HasSubstr("expected equal sizes, which reshape(f32[n,m]) needs"));
+}
+
+TEST_F(GraphTest, FingerprintIsOfStructureNotOfNames) {
+  auto make = [](const char* symbol, const char* input, double slope) {
+    Graph h;
+    h.set_name(input);
+    Value x = *h.AddInput(input, {DType::kF32, {h.SymbolNamed(symbol), 8}});
+    EXPECT_TRUE(h.AddOutput(*h.Add(Op::kLeakyRelu, {x}, {{"slope", slope}})).ok());
+    return h.Fingerprint();
+  };
+  EXPECT_EQ(make("n", "x", 0.1), make("m", "y", 0.1));
+  EXPECT_NE(make("n", "x", 0.1), make("n", "x", 0.2));
+  EXPECT_EQ(make("n", "x", 0.1).ToHex(), make("n", "x", 0.1).ToHex());
+  Hash128 before = g.Fingerprint();
+  Value x = In("x", "f32[n]");
+  EXPECT_NE(before, g.Fingerprint());
+  before = g.Fingerprint();
+  ASSERT_TRUE(g.AddOutput(x).ok());
+  EXPECT_NE(before, g.Fingerprint());
+}
+
+TEST_F(GraphTest, Users) {
+  Value x = In("x", "f32[4]");
+  Value y = Op2(Op::kMultiply, {x, x});
+  Value z = Op2(Op::kAdd, {x, y});
+  ASSERT_TRUE(g.AddOutput(z).ok());
+  auto users = ComputeUsers(g);
+  EXPECT_THAT(users[0], ElementsAre(y.node, z.node));
+  EXPECT_THAT(users[1], ElementsAre(z.node));
+  EXPECT_TRUE(users[2].empty());
+}
+
+TEST_F(GraphTest, LongChainsNeedNoStackAndLinearTime) {
+  Value v = In("x", "f32[n]");
+  Value y = In("y", "f32[n]");
+  for (int i = 0; i < 100000; ++i) v = *g.Add(i % 2 ? Op::kAdd : Op::kMultiply, {v, y});
+  ASSERT_TRUE(g.AddOutput(v).ok());
+  EXPECT_TRUE(VerifyGraph(g).ok());
+  Graph copy = g;
+  EXPECT_EQ(copy.Fingerprint(), g.Fingerprint());
+}
+
+// ---- Verify
+
+TEST_F(GraphTest, VerifyFindsUnboundSymbols) {
+  In("x", "f32[n*2]");
+  EXPECT_THAT(VerifyGraph(g).message(), HasSubstr("f: node 0, input: symbol n of f32[n*2] is no input's size; expected an input with a dim that is exactly n"));
+  In("y", "f32[n]");
+  EXPECT_TRUE(VerifyGraph(g).ok()) << VerifyGraph(g);
+}
+
+TEST_F(GraphTest, VerifyNeedsTheGuards) {
+  Value x = In("x", "f32[n]"), y = In("y", "f32[m]");
+  ASSERT_TRUE(g.AddOutput(Op2(Op::kAdd, {x, y})).ok());
+  EXPECT_TRUE(VerifyGraph(g).ok()) << VerifyGraph(g);
+}
+
+// ---- Builder helpers
+
+TEST_F(GraphTest, PromotionInsertsCasts) {
+  Value a = In("a", "bf16[4]"), b = In("b", "f32[4]"), i = In("i", "i32[4]"), p = In("p", "bool[4]");
+  EXPECT_EQ(g.TypeString(*AddPromoted(&g, Op::kAdd, {a, b})), "f32[4]");
+  EXPECT_EQ(g.TypeString(*AddPromoted(&g, Op::kAdd, {a, i})), "bf16[4]");
+  EXPECT_EQ(g.TypeString(*AddPromoted(&g, Op::kDivide, {i, i})), "f32[4]");
+  EXPECT_EQ(g.TypeString(*AddPromoted(&g, Op::kExp, {i})), "f32[4]");
+  EXPECT_EQ(g.TypeString(*AddPromoted(&g, Op::kWhere, {p, a, b})), "f32[4]");
+  EXPECT_EQ(*AddPromoted(&g, Op::kAdd, {b, b}), *g.Add(Op::kAdd, {b, b}));  // nothing to cast
+  EXPECT_FALSE(AddPromoted(&g, Op::kAdd, {b, Value{}}).ok());
+  EXPECT_FALSE(AddPromoted(&g, Op::kAdd, {b}).ok());
+  EXPECT_FALSE(AddPromoted(&g, Op::kWhere, {p}).ok());
+  EXPECT_FALSE(AddPromoted(&g, Op::kExp, {p}).ok());
+}
+
+TEST_F(GraphTest, WeakNumbers) {
+  Value a = In("a", "bf16[4]"), i = In("i", "u8[4]"), p = In("p", "bool[4]");
+  EXPECT_EQ(g.TypeString(*ConstantLike(&g, 0.5, a)), "bf16[]");
+  EXPECT_EQ(g.TypeString(*ConstantLike(&g, 2, i)), "u8[]");
+  EXPECT_EQ(g.TypeString(*ConstantLike(&g, 0.5, i)), "f32[]");
+  EXPECT_EQ(g.TypeString(*ConstantLike(&g, 1, p)), "i64[]");
+  EXPECT_EQ(g.TypeString(*ConstantLike(&g, std::nan(""), i)), "f32[]");
+  EXPECT_THAT(ConstantLike(&g, 300, i).status().message(), HasSubstr("the number 300 does not fit u8"));
+  EXPECT_THAT(ConstantLike(&g, -1, i).status().message(), HasSubstr("the number -1 does not fit u8"));
+}
+
+TEST_F(GraphTest, MatMulOfVectorsAsInNumPy) {
+  Value v = In("v", "f32[8]"), m = In("m", "f32[8,5]"), t = In("t", "f32[5,8]"), b = In("b", "f32[3,8,5]");
+  EXPECT_EQ(g.TypeString(*AddPromoted(&g, Op::kMatMul, {v, m})), "f32[5]");
+  EXPECT_EQ(g.TypeString(*AddPromoted(&g, Op::kMatMul, {t, v})), "f32[5]");
+  EXPECT_EQ(g.TypeString(*AddPromoted(&g, Op::kMatMul, {v, v})), "f32[]");
+  EXPECT_EQ(g.TypeString(*AddPromoted(&g, Op::kMatMul, {v, b})), "f32[3,5]");
+  EXPECT_EQ(g.TypeString(*AddPromoted(&g, Op::kMatMul, {v, t}, {{"transpose_b", true}})), "f32[5]");
+  EXPECT_EQ(g.TypeString(*AddPromoted(&g, Op::kMatMul, {t, v}, {{"transpose_b", true}})), "f32[5]");
+}
+
+}  // namespace
+}  // namespace jitfuse::internal
