@@ -17,8 +17,6 @@ constexpr int kRowBufferAlign = 64;
 
 bool IsPowerOfTwo(int v) { return v > 0 && std::has_single_bit(static_cast<unsigned>(v)); }
 
-int64_t RoundUp(int64_t v, int64_t multiple) { return (v + multiple - 1) / multiple * multiple; }
-
 }  // namespace
 
 CpuFeatures FeaturesOf(const Target& target) {
@@ -41,7 +39,9 @@ absl::Status LlvmEmitter::Check() const {
   if (!IsPowerOfTwo(schedule->lanes) || schedule->lanes > kMaxLanes || !IsPowerOfTwo(schedule->unroll)) {
     return refuse("lanes ", schedule->lanes, " and unroll ", schedule->unroll, " must be powers of two, lanes at most ", kMaxLanes);
   }
-  if (!plan_.keep.empty() && !IsStatic(plan_.inner)) return refuse("a row of ", ShapeToString(plan_.inner), " cannot be kept: its extents are not constants");
+  if (!plan_.keep.empty() && !IsStatic(plan_.inner) && plan_.inner_bound <= 0) {
+    return refuse("a row of ", ShapeToString(plan_.inner), " cannot be kept: its size has no bound");
+  }
   if (!plan_.IsRow() && plan_.stages.size() != 1) return refuse("a flat plan has one stage, not ", plan_.stages.size());
   return absl::OkStatus();
 }
@@ -104,12 +104,9 @@ void LlvmEmitter::EmitEntry() {
     host_scalars_.push_back(dtype == DType::kBool ? text_.Entry("icmp ne i8 ", value, ", 0") : value);
   }
   if (plan_.keep.empty()) return;
-  padded_inner_ = RoundUp(plan_.inner.back().constant(), lanes_);
-  int64_t outer = 1;
-  for (size_t i = 0; i + 1 < plan_.inner.size(); ++i) outer *= plan_.inner[i].constant();
-  for (int k : plan_.keep) {
-    kept_[k] = text_.Alloca(absl::StrCat("[", padded_inner_ * outer, " x ", KeptType(TypeOf(k), 1), "]"), kRowBufferAlign);
-  }
+  SizeExpr points = NumElements(plan_.inner);
+  int64_t room = (points.IsConstant() ? points.constant() : plan_.inner_bound) + lanes_;  // the last vector of a row may be a partial one
+  for (int k : plan_.keep) kept_[k] = text_.Alloca(absl::StrCat("[", room, " x ", KeptType(TypeOf(k), 1), "]"), kRowBufferAlign);
 }
 
 // A bool is kept as an i8, any other value as its register.
@@ -156,6 +153,7 @@ std::string LlvmEmitter::Scalar(int i) {
     case Inst::Kind::kConst: return ConstantOf(inst.dtype, inst.bits, 1);
     case Inst::Kind::kScalar: return host_scalars_[static_cast<size_t>(inst.scalar)];
     case Inst::Kind::kIndex: return coordinates_[static_cast<size_t>(inst.axis)].text;
+    case Inst::Kind::kSize: return Size(plan_.sizes[static_cast<size_t>(inst.size)]).text;
     case Inst::Kind::kResult: return results_[{inst.stage, inst.reduce, inst.which}];
     default: break;
   }
@@ -204,10 +202,12 @@ std::string LlvmEmitter::KeptAddress(int i, int copy, const Body& body) {
   return text_.Value("getelementptr ", KeptType(TypeOf(i), 1), ", ptr ", kept_[i], ", i64 ", offset.text);
 }
 
-// Vector positions are multiples of the lane count, for the loop begins at 0 and rows are padded.
+// Vectors begin at multiples of the lane count within a row of the last inner axis. Rows lie one after another: what a partial vector writes beyond its row is
+// overwritten by the next one, or falls into the spare vector at the end.
 int LlvmEmitter::KeptAlign(int i, const Body& body) const {
   int size = TypeOf(i) == DType::kF16 || TypeOf(i) == DType::kBF16 ? 4 : ItemSize(TypeOf(i));
-  return body.lanes < lanes_ ? size : std::min(size * body.lanes, kRowBufferAlign);
+  bool whole = plan_.inner.size() == 1 || plan_.inner.back().KnownDivisor() % lanes_ == 0;
+  return whole && body.lanes == lanes_ ? std::min(size * body.lanes, kRowBufferAlign) : size;
 }
 
 void LlvmEmitter::EmitStage(int s) {
@@ -227,7 +227,7 @@ void LlvmEmitter::EmitStage(int s) {
     } else {
       LlvmText::Loop loop = text_.BeginLoop(0, Size(outer), 1, "outer inner axes");
       SetCoordinates(loop.index, first, last);
-      kept_offset_ = plan_.keep.empty() ? I64(0) : text_.Mul(loop.index, padded_inner_);
+      kept_offset_ = plan_.keep.empty() ? I64(0) : text_.Mul(loop.index, width);
       EmitVectorLoop(s, 0, width);
       text_.EndLoop(loop);
     }

@@ -148,7 +148,6 @@ class LlvmEmitter {
   std::map<const AccessMap*, std::string> bases_;
   std::map<std::tuple<int, int, int>, std::string> results_;  // (stage, reduce, which)
   std::map<int, std::string> kept_;                           // inst -> row buffer
-  int64_t padded_inner_ = 0;                                  // the last inner extent, whole vectors
   I64 kept_offset_ = 0;                                       // of the current outer inner point in the row buffers
   int64_t col_multiple_ = 1;
   std::vector<Reduce> reduces_;

@@ -1,0 +1,184 @@
+#include "cpu_backend/gemm_onednn.h"
+
+#include <mutex>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "cpu_backend/parallel.h"
+#include "ir/support/hash128.h"
+#include "ir/support/status.h"
+
+#if JF_HAVE_ONEDNN
+#include <dnnl.hpp>
+#if defined(_OPENMP) && !defined(JF_TSAN)
+#include <omp.h>
+#endif
+#endif
+
+namespace jitfuse::internal {
+
+#if JF_HAVE_ONEDNN
+namespace {
+
+std::string Describe(const GemmProblem& p) {
+  return absl::StrCat("matmul of ", ToAbsl(DTypeName(p.dtype)), " [", p.batch, ",", p.m, ",", p.k, "]", p.transpose_a ? "^T" : "", " by [", p.batch, ",", p.k, ",", p.n, "]",
+                      p.transpose_b ? "^T" : "");
+}
+
+// How many threads oneDNN may use on this thread, while this object lives; it bakes the number into primitives.
+class ThreadScope {
+ public:
+#if defined(_OPENMP) && !defined(JF_TSAN)
+  explicit ThreadScope(int threads) : before_(omp_get_max_threads()) { omp_set_num_threads(threads); }
+  ~ThreadScope() { omp_set_num_threads(before_); }
+
+ private:
+  int before_;
+#else
+  explicit ThreadScope(int) {}
+#endif
+};
+
+int Threads() { return ForkGeneration() == 0 ? NumThreads() : 1; }
+
+const dnnl::engine& Engine() {
+  static const auto* engine = new dnnl::engine(dnnl::engine::kind::cpu, 0);
+  return *engine;
+}
+
+dnnl::memory::data_type TypeOf(DType dtype) {
+  return dtype == DType::kBF16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
+}
+
+// A matrix of `rows` by `cols` as the product sees it; transposed: stored as [cols, rows] with rows of distance ld.
+dnnl::memory::desc Matrix(const GemmProblem& p, int64_t rows, int64_t cols, int64_t ld, bool transposed, int64_t batch_stride) {
+  int64_t row_stride = transposed ? 1 : ld, col_stride = transposed ? ld : 1;
+  if (p.batch == 1) return dnnl::memory::desc({rows, cols}, TypeOf(p.dtype), dnnl::memory::dims{row_stride, col_stride});
+  int64_t batch = batch_stride == 0 ? 1 : p.batch;  // a batch dim of 1 broadcasts
+  return dnnl::memory::desc({batch, rows, cols}, TypeOf(p.dtype), dnnl::memory::dims{batch == 1 ? rows * cols : batch_stride, row_stride, col_stride});
+}
+
+struct Primitive {
+  dnnl::matmul matmul;
+  dnnl::memory::desc a, b, d;
+  std::string implementation;
+};
+
+absl::StatusOr<std::shared_ptr<const Primitive>> MakePrimitive(const GemmProblem& p) {
+  try {
+    auto made = std::make_shared<Primitive>();
+    made->a = Matrix(p, p.m, p.k, p.lda, p.transpose_a, p.batch_stride_a);
+    made->b = Matrix(p, p.k, p.n, p.ldb, p.transpose_b, p.batch_stride_b);
+    made->d = Matrix(p, p.m, p.n, p.ldd, false, p.batch_stride_d);
+    dnnl::primitive_attr attributes;
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::library);
+#if DNNL_VERSION_MAJOR >= 3
+    dnnl::matmul::primitive_desc desc(Engine(), made->a, made->b, made->d, attributes);
+#else
+    dnnl::matmul::primitive_desc desc(dnnl::matmul::desc(made->a, made->b, made->d), attributes, Engine());
+#endif
+    made->matmul = dnnl::matmul(desc);
+    made->implementation = desc.impl_info_str();
+    return std::shared_ptr<const Primitive>(std::move(made));
+  } catch (const dnnl::error& e) {
+    return Unimplemented(Describe(p), ": oneDNN ", OnednnVersion(), " refuses it: ", e.what());
+  }
+}
+
+// By problem and thread count. Library scratchpads are per thread, so a primitive may run on several threads at once.
+absl::StatusOr<std::shared_ptr<const Primitive>> CachedPrimitive(const GemmProblem& problem) {
+  static auto* mutex = new std::mutex;
+  static auto* cache = new absl::flat_hash_map<Hash128, std::shared_ptr<const Primitive>>;
+  Hash128 key = Hasher().Hash(problem.Key()).Int(Threads()).Finish();
+  {
+    std::lock_guard<std::mutex> lock(*mutex);
+    if (auto it = cache->find(key); it != cache->end()) return it->second;
+  }
+  ThreadScope scope(Threads());
+  JF_ASSIGN_OR_RETURN(std::shared_ptr<const Primitive> made, MakePrimitive(problem));
+  std::lock_guard<std::mutex> lock(*mutex);
+  return cache->try_emplace(key, std::move(made)).first->second;
+}
+
+class OnednnGemm : public PreparedGemm {
+ public:
+  OnednnGemm(const GemmProblem& problem, std::shared_ptr<const Primitive> primitive)
+      : problem_(problem), generation_(ForkGeneration()), primitive_(std::move(primitive)) {}
+  size_t workspace_bytes() const override { return 0; }
+  std::string Describe() const override { return absl::StrCat("oneDNN ", OnednnVersion(), ", ", primitive_->implementation); }
+
+  // The primitive made for this process: a fork's child cannot run its parent's.
+  absl::StatusOr<std::shared_ptr<const Primitive>> Current() const {
+    if (ForkGeneration() == generation_) return primitive_;
+    return CachedPrimitive(problem_);
+  }
+  const GemmProblem& problem() const { return problem_; }
+
+ private:
+  GemmProblem problem_;
+  int generation_;
+  std::shared_ptr<const Primitive> primitive_;
+};
+
+}  // namespace
+
+std::string OnednnVersion() {
+  const dnnl_version_t* v = dnnl_version();
+  return absl::StrCat(v->major, ".", v->minor, ".", v->patch);
+}
+
+absl::Status OnednnSupport(DType dtype, Reason* reason) {
+  if (dtype == DType::kF32) return absl::OkStatus();
+  *reason = Reason::kGemmDtype;
+  if (dtype != DType::kBF16) return Unimplemented("oneDNN multiplies f32 and bf16 here, not ", ToAbsl(DTypeName(dtype)));
+  static const absl::Status* bf16 = [] {  // no bf16 kernels below AVX-512
+    GemmProblem small{.m = 16, .n = 16, .k = 16, .dtype = DType::kBF16, .lda = 16, .ldb = 16, .ldd = 16};
+    return new absl::Status(CachedPrimitive(small).status());
+  }();
+  return *bf16;
+}
+
+absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareOnednn(const GemmProblem& problem) {
+  Reason reason;
+  JF_RETURN_IF_ERROR(OnednnSupport(problem.dtype, &reason));
+  if (problem.batch <= 0 || problem.m <= 0 || problem.n <= 0 || problem.k <= 0) return InvalidArgument(Describe(problem), ": every extent must be positive");
+  JF_ASSIGN_OR_RETURN(std::shared_ptr<const Primitive> primitive, CachedPrimitive(problem));
+  return std::shared_ptr<const PreparedGemm>(std::make_shared<OnednnGemm>(problem, std::move(primitive)));
+}
+
+absl::Status RunOnednn(const PreparedGemm& gemm, const void* a, const void* b, void* d) {
+  const auto& prepared = static_cast<const OnednnGemm&>(gemm);
+  JF_ASSIGN_OR_RETURN(std::shared_ptr<const Primitive> primitive, prepared.Current());
+  ThreadScope scope(Threads());
+  try {
+    dnnl::stream stream(Engine());
+    primitive->matmul.execute(stream, {{DNNL_ARG_SRC, dnnl::memory(primitive->a, Engine(), const_cast<void*>(a))},
+                                       {DNNL_ARG_WEIGHTS, dnnl::memory(primitive->b, Engine(), const_cast<void*>(b))},
+                                       {DNNL_ARG_DST, dnnl::memory(primitive->d, Engine(), d)}});
+    stream.wait();
+  } catch (const dnnl::error& e) {
+    return InternalError(Describe(prepared.problem()), ": oneDNN failed: ", e.what());
+  }
+  return absl::OkStatus();
+}
+
+#else  // !JF_HAVE_ONEDNN
+
+std::string OnednnVersion() { return ""; }
+absl::Status OnednnSupport(DType, Reason* reason) {
+  *reason = Reason::kGemmNoLibrary;
+  return NotFound("this build has no oneDNN (on Debian and Ubuntu: apt-get install libdnnl-dev, then build again)");
+}
+absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareOnednn(const GemmProblem&) {
+  Reason reason;
+  return OnednnSupport(DType::kF32, &reason);
+}
+absl::Status RunOnednn(const PreparedGemm&, const void*, const void*, void*) {
+  Reason reason;
+  return OnednnSupport(DType::kF32, &reason);
+}
+
+#endif
+
+}  // namespace jitfuse::internal
