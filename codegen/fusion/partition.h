@@ -39,11 +39,13 @@ struct LoweredGraph {
 };
 // Every matmul that `options` or `gemm_support` keeps from the library, or that has an extent of 0, as multiply and sum over k (accumulated in f32 for
 // f16 and bf16; integers wrap as their own type does). Without such a node the graph comes back as it is.
-absl::StatusOr<LoweredGraph> LowerMatMul(const Graph& graph, const Options& options, const GemmSupportFn& gemm_support);
+// `input_layouts`: by signature position, as in CallClass; empty, or empty strides: contiguous. The same for Partition; matters for matrix operands only.
+absl::StatusOr<LoweredGraph> LowerMatMul(const Graph& graph, const Options& options, const GemmSupportFn& gemm_support,
+                                         absl::Span<const Layout> input_layouts = {});
 // A Note for each lowered product in the group that now computes it.
 void AddLoweringNotes(const LoweredGraph& lowered, FusionPlan* plan);
 
-// `input_layouts`: by signature position, as in CallClass; empty, or empty strides: contiguous. Matters for matrix operands only.
+// Writes the plan to the dump point "groups".
 absl::StatusOr<FusionPlan> Partition(const Graph& graph, const Target& target, const Options& options, const GemmSupportFn& gemm_support,
                                      absl::Span<const Layout> input_layouts = {});
 

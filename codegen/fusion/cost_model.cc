@@ -1,0 +1,104 @@
+#include "codegen/fusion/cost_model.h"
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "ir/scalar_expr.h"
+#include "ir/support/status.h"
+
+namespace jitfuse::internal {
+namespace {
+
+constexpr int kFreeCost = 16;       // issue slots that hide behind the memory traffic of one element
+constexpr int kBijectiveCost = 8;   // recompute instead of read, with one load either way
+constexpr int kFewRepeats = 4;
+constexpr int kMaxLoads = 4;
+constexpr int kReduceInsts = 24;    // lift, combine and finalize of the largest row (moments), for both passes
+constexpr int64_t kFewRows = 16;
+constexpr int64_t kLongRow = 64 * 1024;  // elements
+
+bool IsTranscendental(const ScalarOpDef& def) { return def.cost >= 8 && def.max_ulp_f32 > 0.5; }
+
+std::optional<double> AttrNumber(const Node& node, std::string_view name) {
+  for (const Attr& a : node.attrs) {
+    if (a.name != name) continue;
+    if (const auto* f = std::get_if<double>(&a.value)) return *f;
+    if (const auto* i = std::get_if<int64_t>(&a.value)) return static_cast<double>(*i);
+    if (const auto* b = std::get_if<bool>(&a.value)) return *b ? 1 : 0;
+  }
+  return std::nullopt;
+}
+
+OpCost CostOf(const ScalarProgram& program) {
+  OpCost cost{0, false};
+  for (const ScalarInst& inst : program.insts) {
+    if (inst.op == ScalarOp::kArg || inst.op == ScalarOp::kConst) continue;
+    const ScalarOpDef& def = GetScalarOp(inst.op);
+    cost.insts += def.cost;
+    cost.dear |= IsTranscendental(def);
+  }
+  return cost;
+}
+
+}  // namespace
+
+absl::StatusOr<OpCost> CostModel::Compute(const Node& node) const {
+  switch (node.kind()) {
+    case OpKind::kPointwise: break;
+    case OpKind::kReduce: return OpCost{kReduceInsts, false};
+    default: return OpCost{};
+  }
+  std::vector<DType> types;
+  for (Value v : node.in) types.push_back(ComputeType(graph_.type(v).dtype));
+  auto lookup = [&node](std::string_view name) { return AttrNumber(node, name); };
+  JF_ASSIGN_OR_RETURN(ScalarProgram program, BuildScalarProgram(node.def().body, node.def().args.subspan(0, types.size()), types, lookup,
+                                                                {node.types[0].dtype}));
+  OpCost cost = CostOf(program);
+  if (cost.insts == 0) cost.insts = 1;  // a cast is a convert of its argument
+  return cost;
+}
+
+absl::StatusOr<OpCost> CostModel::Of(NodeId id) {
+  const Node& node = graph_.node(id);
+  if (node.kind() != OpKind::kPointwise) return Compute(node);
+  std::string key = absl::StrCat(static_cast<int>(node.op), ":", static_cast<int>(node.types[0].dtype));
+  for (Value v : node.in) absl::StrAppend(&key, ",", static_cast<int>(graph_.type(v).dtype));
+  auto it = known_.find(key);
+  if (it == known_.end()) {
+    JF_ASSIGN_OR_RETURN(OpCost cost, Compute(node));
+    it = known_.emplace(std::move(key), cost).first;
+  }
+  return it->second;
+}
+
+Repeats RepeatsOf(const SizeExpr& points, const SizeExpr& value) {
+  if (value.Is(1)) return {std::nullopt, true};
+  std::optional<SizeExpr> times = points.DivExact(value);
+  if (!times || !times->IsConstant()) return {};
+  return {times->constant(), false};
+}
+
+bool MayRecompute(const Cone& cone, const Repeats& repeats) {
+  if (!cone.computable || cone.cost > kMaxConeCost || cone.loads > kMaxLoads) return false;
+  if (repeats.single || (repeats.times && *repeats.times <= kFewRepeats)) return true;
+  return cone.dear < 0 && cone.cost <= kFreeCost;
+}
+
+bool PrefersRecompute(const Cone& cone, const Repeats& repeats) {
+  if (!MayRecompute(cone, repeats)) return false;
+  bool bijective = repeats.times == 1 && !repeats.single;
+  return !bijective || (cone.dear < 0 && cone.loads <= 1 && cone.cost <= kBijectiveCost);
+}
+
+std::string DescribeRecompute(const Graph& graph, const Cone& cone, const Repeats& repeats) {
+  std::string what = cone.dear >= 0        ? std::string(graph.node(cone.dear).def().name)
+                     : !cone.computable    ? std::string("what the value is made of")
+                                           : absl::StrCat(cone.cost, " instructions");
+  return absl::StrCat("fusing recomputes ", what, " ", repeats.times ? absl::StrCat(*repeats.times, " times") : "for each element");
+}
+
+bool TailWantsOwnKernel(const SizeExpr& rows, const SizeExpr& row_elements) {
+  return rows.IsConstant() && row_elements.IsConstant() && rows.constant() < kFewRows && row_elements.constant() >= kLongRow;
+}
+
+}  // namespace jitfuse::internal

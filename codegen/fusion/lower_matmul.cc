@@ -1,0 +1,185 @@
+// LowerMatMul: see codegen/fusion/partition.h.
+#include <utility>
+#include <vector>
+
+#include "codegen/fusion/gemm_match.h"
+#include "codegen/fusion/partition.h"
+#include "ir/support/status.h"
+
+namespace jitfuse::internal {
+namespace {
+
+class Lowering {
+ public:
+  Lowering(const Graph& from, const Options& options, const GemmSupportFn& support, absl::Span<const Layout> layouts)
+      : from_(from), options_(options), support_(support), layouts_(layouts) {
+    out_.graph.InheritFrom(from);
+    map_.resize(static_cast<size_t>(from.size()));
+  }
+
+  absl::StatusOr<LoweredGraph> Run() {
+    for (size_t i = 0; i < from_.inputs().size(); ++i) JF_RETURN_IF_ERROR(AddInput(static_cast<int>(i)));
+    for (NodeId id = 0; id < from_.size(); ++id) {
+      absl::StatusOr<Value> now = Rebuild(id);
+      if (!now.ok()) return Annotate(now.status(), "lowering matmul");
+      map_[static_cast<size_t>(id)] = *now;
+    }
+    for (Value v : from_.outputs()) JF_RETURN_IF_ERROR(out_.graph.AddOutput(Map(v)));
+    return std::move(out_);
+  }
+
+ private:
+  Value Map(Value v) const {
+    Value now = map_[static_cast<size_t>(v.node)];
+    return {now.node, now.result + v.result};
+  }
+
+  absl::Status AddInput(int i) {
+    NodeId id = from_.inputs()[static_cast<size_t>(i)];
+    const Node& node = from_.node(id);
+    JF_ASSIGN_OR_RETURN(map_[static_cast<size_t>(id)], node.kind() == OpKind::kScalar
+                                                           ? out_.graph.AddScalar(from_.input_name(i), node.types[0].dtype)
+                                                           : out_.graph.AddInput(from_.input_name(i), node.types[0]));
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<Value> Rebuild(NodeId id) {
+    const Node& node = from_.node(id);
+    switch (node.kind()) {
+      case OpKind::kInput:
+      case OpKind::kScalar: return map_[static_cast<size_t>(id)];
+      case OpKind::kConstant: return out_.graph.AddConstantBits(node.types[0].dtype, from_.ConstantValue(id));
+      case OpKind::kMatMul: return MatMul(node);
+      default: return Copy(node);
+    }
+  }
+
+  absl::StatusOr<Value> Copy(const Node& node) {
+    absl::InlinedVector<Value, 4> in;
+    for (Value v : node.in) in.push_back(Map(v));
+    return out_.graph.Add(node.op, in, node.attrs);
+  }
+
+  absl::StatusOr<Value> MatMul(const Node& node) {
+    std::optional<Reason> library = options_.use_gemm_library ? support_(node.types[0].dtype) : std::nullopt;
+    std::optional<Rejection> rejection = RejectMatMul(from_, node, options_.use_gemm_library, library);
+    if (!rejection) return ForLibrary(node);
+    JF_ASSIGN_OR_RETURN(Product product, AsLoop(node));
+    if (product.sum >= 0) out_.lowered.push_back({product.sum, rejection->reason, rejection->detail});
+    return product.value;
+  }
+
+  absl::StatusOr<Value> ForLibrary(const Node& node) {
+    absl::InlinedVector<Value, 2> in;
+    for (int i = 0; i < 2; ++i) {
+      Value v = Map(node.in[static_cast<size_t>(i)]);
+      if (!DenseBatchNests(from_, node, i)) {
+        const Shape& dims = out_.graph.type(v).dims;
+        Shape full = Batch(node);
+        full.insert(full.end(), dims.end() - 2, dims.end());
+        JF_ASSIGN_OR_RETURN(v, Broadcast(v, full));
+      } else if (IsStridedInput(node, i)) {  // the copy needs a value of its own: a view of the input
+        const Shape& dims = out_.graph.type(v).dims;
+        JF_ASSIGN_OR_RETURN(v, out_.graph.Add(Op::kReshape, {v}, {{"shape", std::vector<Dim>(dims.begin(), dims.end())}}));
+      }
+      in.push_back(v);
+    }
+    return out_.graph.Add(node.op, in, node.attrs);
+  }
+
+  bool IsStridedInput(const Node& node, int i) const {
+    Value v = node.in[static_cast<size_t>(i)];
+    for (size_t p = 0; p < layouts_.size(); ++p) {
+      if (from_.inputs()[p] != v.node || layouts_[p].strides.empty()) continue;
+      auto match = MatchOperand(from_, node, i, nullptr, from_.type(v).dims, layouts_[p].strides);
+      return std::holds_alternative<Rejection>(match);
+    }
+    return false;
+  }
+
+  struct Product {
+    Value value;
+    NodeId sum = -1;
+  };
+
+  // a as [.., m, n, k] times b as [.., m, n, k], summed over k.
+  absl::StatusOr<Product> AsLoop(const Node& node) {
+    DType dtype = node.types[0].dtype;
+    DType compute = ComputeType(dtype);
+    JF_ASSIGN_OR_RETURN(Value a, Oriented(Map(node.in[0]), node.Get<bool>("transpose_a")));    // [.., m, k]
+    JF_ASSIGN_OR_RETURN(Value b, Oriented(Map(node.in[1]), !node.Get<bool>("transpose_b")));   // [.., n, k]
+    Shape full = node.types[0].dims;
+    full.push_back(out_.graph.type(a).dims.back());
+    JF_ASSIGN_OR_RETURN(a, Repeated(a, 1, compute, full));
+    JF_ASSIGN_OR_RETURN(b, Repeated(b, 2, compute, full));
+    JF_ASSIGN_OR_RETURN(Value product, out_.graph.Add(Op::kMultiply, {a, b}));
+    std::vector<int64_t> axes = {static_cast<int64_t>(full.size()) - 1};
+    JF_ASSIGN_OR_RETURN(Value sum, out_.graph.Add(Op::kSum, {product}, {{"axes", axes}}));
+    JF_ASSIGN_OR_RETURN(Value result, Cast(sum, dtype));
+    return Product{result, sum.node};
+  }
+
+  // The last two dims swapped if `swap`.
+  absl::StatusOr<Value> Oriented(Value v, bool swap) {
+    if (!swap) return v;
+    auto rank = static_cast<int64_t>(out_.graph.type(v).dims.size());
+    std::vector<int64_t> perm;
+    for (int64_t i = 0; i < rank; ++i) perm.push_back(i);
+    std::swap(perm[static_cast<size_t>(rank - 1)], perm[static_cast<size_t>(rank - 2)]);
+    return out_.graph.Add(Op::kTranspose, {v}, {{"perm", perm}});
+  }
+
+  // `v` with a dim of 1 put in `from_end` dims before its end, in the compute type, repeated to `full`.
+  absl::StatusOr<Value> Repeated(Value v, int from_end, DType compute, const Shape& full) {
+    JF_ASSIGN_OR_RETURN(v, Cast(v, compute));
+    Shape dims = out_.graph.type(v).dims;
+    dims.insert(dims.end() - from_end, Dim(1));
+    JF_ASSIGN_OR_RETURN(v, out_.graph.Add(Op::kReshape, {v}, {{"shape", std::vector<Dim>(dims.begin(), dims.end())}}));
+    return Broadcast(v, full);
+  }
+
+  absl::StatusOr<Value> Cast(Value v, DType dtype) {
+    if (out_.graph.type(v).dtype == dtype) return v;
+    return out_.graph.Add(Op::kCast, {v}, {{"dtype", dtype}});
+  }
+
+  absl::StatusOr<Value> Broadcast(Value v, const Shape& shape) {
+    if (out_.graph.type(v).dims == shape) return v;
+    return out_.graph.Add(Op::kBroadcast, {v}, {{"shape", std::vector<Dim>(shape.begin(), shape.end())}});
+  }
+
+  static Shape Batch(const Node& node) {
+    const Shape& dims = node.types[0].dims;
+    return Shape(dims.begin(), dims.end() - 2);
+  }
+
+  const Graph& from_;
+  const Options& options_;
+  const GemmSupportFn& support_;
+  absl::Span<const Layout> layouts_;
+  LoweredGraph out_;
+  std::vector<Value> map_;
+};
+
+}  // namespace
+
+absl::StatusOr<LoweredGraph> LowerMatMul(const Graph& graph, const Options& options, const GemmSupportFn& gemm_support,
+                                          absl::Span<const Layout> input_layouts) {
+  bool any = false;
+  for (NodeId id = 0; id < graph.size() && !any; ++id) any = graph.node(id).kind() == OpKind::kMatMul;
+  if (!any) return LoweredGraph{graph, {}};
+  return Lowering(graph, options, gemm_support, input_layouts).Run();
+}
+
+void AddLoweringNotes(const LoweredGraph& lowered, FusionPlan* plan) {
+  std::vector<int> group_of(static_cast<size_t>(lowered.graph.size()), -1);
+  for (size_t g = 0; g < plan->groups.size(); ++g) {
+    for (NodeId id : plan->groups[g].nodes) group_of[static_cast<size_t>(id)] = static_cast<int>(g);
+  }
+  for (const LoweredMatMul& product : lowered.lowered) {
+    int group = group_of[static_cast<size_t>(product.node)];
+    if (group >= 0) plan->notes.push_back({group, product.reason, product.detail});
+  }
+}
+
+}  // namespace jitfuse::internal

@@ -1,0 +1,333 @@
+// Sweep: groups that become one, and what is alive.
+#include <algorithm>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "codegen/fusion/sweep.h"
+
+namespace jitfuse::internal {
+namespace {
+
+std::vector<int> ByLevelDescending(const std::vector<WorkGroup>& groups) {
+  std::vector<int> order(groups.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+    return groups[static_cast<size_t>(a)].level > groups[static_cast<size_t>(b)].level;
+  });
+  return order;
+}
+
+std::optional<int> UnitAxis(const Shape& domain) {
+  for (size_t a = 0; a < domain.size(); ++a) {
+    if (domain[a].Is(1)) return static_cast<int>(a);
+  }
+  return std::nullopt;
+}
+
+SizeExpr ProductOf(const Shape& domain, const std::vector<int>& axes) {
+  SizeExpr n(1);
+  for (int a : axes) n = n * domain[static_cast<size_t>(a)];
+  return n;
+}
+
+}  // namespace
+
+std::optional<MergePlan> Sweep::PlanMergeAt(int into, int from, Value base, const IndexMap& at, const IndexMap* back, Rejection* why) const {
+  const WorkGroup &to = At(into), &old = At(from);
+  const Frame& frame = FrameOf(base.node);
+  bool per_row = to.reduces && !UsesAxes(at, to.reduce_axes);
+  if (back != nullptr && !frame.row && !(per_row && old.reduces)) {
+    auto map = Through(frame.inverse, at, old.domain, to.domain);
+    auto inverse = Through(*back, frame.map, to.domain, old.domain);
+    if (map && inverse) return PlanMerge(into, from, *std::move(map), *std::move(inverse), per_row, why);
+  }
+  *why = {Reason::kDomainDiffers, absl::StrCat(Dims(old.domain), " against ", Dims(to.domain))};
+  std::vector<std::pair<std::optional<Frame>, bool>> guesses = {{ReshapeFrame(graph_, to.domain, old.domain), false}};
+  if (to.reduces && !old.reduces) guesses.emplace_back(ReshapeRowFrame(graph_, to.domain, to.reduce_axes, old.domain), true);
+  for (auto& [guess, rows] : guesses) {
+    if (!guess) continue;
+    auto there = Through(frame.map, guess->map, frame.shape, to.domain);
+    if (there && *there == at) return PlanMerge(into, from, std::move(guess->map), std::move(guess->inverse), rows, why);
+  }
+  return std::nullopt;
+}
+
+std::optional<MergePlan> Sweep::PlanMerge(int into, int from, IndexMap map, IndexMap inverse, bool rows, Rejection* why) const {
+  const WorkGroup &to = At(into), &old = At(from);
+  MergePlan plan{from, std::move(map), std::move(inverse), {}, to.reduce_axes, to.reduces || old.reduces};
+  if (old.reduces) {
+    std::vector<int64_t> axes(old.reduce_axes.begin(), old.reduce_axes.end());
+    std::optional<std::vector<int>> matched = rows ? std::nullopt : MatchAxes(graph_, plan.map, old.domain, axes, to.domain);
+    if (matched && matched->empty() && !to.reduces) {
+      if (std::optional<int> unit = UnitAxis(to.domain)) {
+        matched->push_back(*unit);
+      } else {
+        matched.reset();
+      }
+    } else if (matched && to.reduces && *matched != WithoutUnits(to.reduce_axes, to.domain)) {
+      matched.reset();
+    }
+    if (!matched) {
+      *why = {Reason::kReduceAxesDiffer, absl::StrCat("axes [", absl::StrJoin(old.reduce_axes, ","), "] of ", Dims(old.domain), " against [",
+                                                      absl::StrJoin(to.reduce_axes, ","), "] of ", Dims(to.domain))};
+      return std::nullopt;
+    }
+    if (!to.reduces) plan.reduce_axes = *matched;
+  }
+  *why = {Reason::kViewNotAffine, absl::StrCat(Dims(old.domain), " seen from ", Dims(to.domain))};
+  for (const Frame& frame : old.frames) {
+    auto there = Through(frame.map, plan.map, frame.shape, to.domain);
+    auto here = Through(plan.inverse, frame.inverse, to.domain, frame.shape);
+    if (!there || !here) return std::nullopt;
+    plan.frames.push_back({frame.shape, *std::move(there), *std::move(here), frame.row || rows});
+  }
+  for (const auto& [node, maps] : old.clones) {
+    for (const IndexMap& at : maps) {
+      if (!Through(at, plan.map, graph_.node(node).types[0].dims, to.domain)) return std::nullopt;
+    }
+  }
+  return plan;
+}
+
+bool Sweep::MergeWithinBudgets(int into, const MergePlan& plan, int crossing, Rejection* why) const {
+  int live = std::max(At(into).peak, At(plan.from).peak) + crossing;
+  if (live > target_.max_live) {
+    *why = {Reason::kRegisterBudget, absl::StrCat(live, " values alive at once, at most ", target_.max_live)};
+    return false;
+  }
+  Ask nothing;
+  nothing.node = At(into).members.front();
+  JoinPlan join;
+  join.group = into;
+  join.merges.push_back(plan);
+  return WithinBudgets(nothing, join, why);
+}
+
+void Sweep::Merge(int into, const MergePlan& plan) {
+  WorkGroup &to = At(into), &old = At(plan.from);
+  std::vector<int> renumbered;
+  for (const Frame& frame : plan.frames) {
+    auto it = std::find_if(to.frames.begin(), to.frames.end(), [&](const Frame& f) { return f.shape == frame.shape && f.map == frame.map; });
+    renumbered.push_back(static_cast<int>(it - to.frames.begin()));
+    if (it == to.frames.end()) to.frames.push_back(frame);
+  }
+  for (NodeId id : old.members) {
+    auto i = static_cast<size_t>(id);
+    home_[i] = into;
+    frame_of_[i] = renumbered[static_cast<size_t>(frame_of_[i])];
+    iterates_[i] = renumbered[static_cast<size_t>(iterates_[i])];
+    for (size_t r = 0; r < graph_.node(id).types.size(); ++r) to.reads.erase(Value{id, static_cast<int32_t>(r)});
+  }
+  for (const auto& [node, maps] : old.clones) {
+    for (const IndexMap& at : maps) AddClone(into, node, *Through(at, plan.map, graph_.node(node).types[0].dims, to.domain));
+  }
+  to.members.insert(to.members.end(), old.members.begin(), old.members.end());
+  to.reads.insert(old.reads.begin(), old.reads.end());
+  to.reduces = plan.reduces;
+  to.reduce_axes = plan.reduce_axes;
+  to.outputs += old.outputs;
+  to.insts += old.insts;
+  to.live += old.live;
+  to.peak = std::max({to.peak, old.peak, to.live});
+  alias_[static_cast<size_t>(plan.from)] = into;
+  old = WorkGroup{};
+  old.gone = true;
+  ++fusions_;
+}
+
+int Sweep::Alias(int group) const {
+  while (alias_[static_cast<size_t>(group)] != group) group = alias_[static_cast<size_t>(group)];
+  return group;
+}
+
+void Sweep::Trace() {
+  auto size = static_cast<size_t>(graph_.size());
+  stored_.assign(size, false);
+  readings_.assign(size, {});
+  live_.assign(groups_.size(), {});
+  mark_.assign(size, -1);
+  for (Value v : graph_.outputs()) stored_[static_cast<size_t>(v.node)] = true;
+  for (int group : ByLevelDescending(groups_)) {
+    if (!At(group).gone) TraceGroup(group);
+  }
+}
+
+void Sweep::TraceGroup(int group) {
+  WorkGroup& g = At(group);
+  std::vector<NodeId> todo;
+  auto reach = [&](NodeId id) {
+    if (mark_[static_cast<size_t>(id)] == group) return;
+    mark_[static_cast<size_t>(id)] = group;
+    todo.push_back(id);
+  };
+  for (NodeId id : g.members) {
+    if (stored_[static_cast<size_t>(id)]) reach(id);
+  }
+  while (!todo.empty()) {
+    NodeId id = todo.back();
+    todo.pop_back();
+    absl::InlinedVector<Operand, 3> operands = OperandsOf(id);
+    if (g.kind == GroupKind::kGemm) operands = {{g.gemm_operands[0], g.gemm_operands[0], nullptr}, {g.gemm_operands[1], g.gemm_operands[1], nullptr}};
+    for (const Operand& operand : operands) {
+      NodeId base = operand.base.node;
+      bool iota_stored = g.kind == GroupKind::kGemm && Home(operand.base) >= 0;
+      if (IsSource(operand.base) && !InMemory(operand.base) && !iota_stored) continue;
+      if (!IsSource(operand.base) && InGroup(group, base)) {
+        reach(base);
+        continue;
+      }
+      stored_[static_cast<size_t>(base)] = true;
+      std::vector<Reading>& readings = readings_[static_cast<size_t>(base)];
+      if (readings.empty() || readings.back().reader != id || readings.back().group != group) readings.push_back({id, group});
+    }
+  }
+  g.outputs = 0;
+  for (NodeId id : g.members) {
+    if (mark_[static_cast<size_t>(id)] != group) continue;
+    live_[static_cast<size_t>(group)].push_back(id);
+    if (stored_[static_cast<size_t>(id)]) g.outputs += static_cast<int>(graph_.node(id).types.size());
+  }
+}
+
+std::vector<Sweep::ReadAt> Sweep::ReadsAt(int group, NodeId reader, Value base) const {
+  std::vector<ReadAt> out;
+  const WorkGroup& g = At(group);
+  bool member = home_[static_cast<size_t>(reader)] == group;
+  auto add = [&](const IndexMap& map, const Frame* frame) {
+    for (const Operand& operand : OperandsOf(reader)) {
+      if (operand.base.node != base.node) continue;
+      std::optional<IndexMap> at = map;
+      if (operand.chain != nullptr) at = Through(operand.chain->map, map, ShapeOf(operand.base), g.domain);
+      if (!at) continue;
+      ReadAt read{*std::move(at), std::nullopt, false};
+      if (frame != nullptr && operand.chain == nullptr) read.back = frame->inverse;
+      if (frame != nullptr && operand.chain != nullptr && operand.chain->inverse) {
+        read.back = Through(frame->inverse, *operand.chain->inverse, g.domain, ShapeOf(operand.base));
+      }
+      read.full = read.back && !frame->row;
+      out.push_back(std::move(read));
+    }
+  };
+  if (member) add(IterationOf(reader).map, &IterationOf(reader));
+  auto clones = g.clones.find(reader);
+  if (clones != g.clones.end()) {
+    for (const IndexMap& at : clones->second) add(at, nullptr);
+  }
+  return out;
+}
+
+std::vector<int> Sweep::ReadersOf(int group) const {
+  std::vector<int> out;
+  for (NodeId id : At(group).members) {
+    for (const Reading& reading : readings_[static_cast<size_t>(id)]) {
+      int reader = Alias(reading.group);
+      if (reader != group && std::find(out.begin(), out.end(), reader) == out.end()) out.push_back(reader);
+      if (out.size() > 8) return out;
+    }
+  }
+  return out;
+}
+
+void Sweep::Sink() {
+  for (int group : ByLevelDescending(groups_)) {
+    if (!At(group).gone && At(group).kind == GroupKind::kLoop && !live_[static_cast<size_t>(group)].empty()) SinkGroup(group);
+  }
+}
+
+void Sweep::SinkGroup(int group) {
+  std::vector<int> readers = ReadersOf(group);
+  if (readers.size() != 1 || At(readers[0]).kind != GroupKind::kLoop) return;
+  Rejection why;
+  if (MayFuse(&why) && SinkInto(group, readers[0], &why)) return;
+  not_sunk_[group] = why;
+}
+
+bool Sweep::SinkInto(int group, int reader, Rejection* why) {
+  const WorkGroup &old = At(group), &to = At(reader);
+  std::vector<std::pair<Value, ReadAt>> reads;
+  for (NodeId id : old.members) {
+    for (const Reading& reading : readings_[static_cast<size_t>(id)]) {
+      if (Alias(reading.group) != reader) continue;
+      for (ReadAt& read : ReadsAt(reader, reading.reader, {id, 0})) reads.emplace_back(Value{id, 0}, std::move(read));
+    }
+  }
+  std::optional<MergePlan> plan;
+  for (size_t i = 0; i < reads.size() && !plan; ++i) {
+    const auto& [base, read] = reads[i];
+    plan = PlanMergeAt(reader, group, base, read.at, read.back ? &*read.back : nullptr, why);
+  }
+  if (!plan) return false;
+  for (const auto& [base, read] : reads) {
+    auto there = Through(FrameOf(base.node).map, plan->map, FrameOf(base.node).shape, to.domain);
+    if (there && *there == read.at) continue;
+    *why = {Reason::kRecomputeTooDear, absl::StrCat(Dims(ShapeOf(base)), " is read at two places at once")};
+    return false;
+  }
+  SizeExpr row = ProductOf(old.domain, old.reduce_axes);
+  if (old.reduces && row.IsConstant() && NumElements(old.domain).IsConstant() && !row.Is(0) &&
+      TailWantsOwnKernel(NumElements(old.domain).constant() / row.constant(), row)) {
+    *why = {Reason::kDomainDiffers, absl::StrCat("few rows of ", row.constant(), " elements: what follows runs over all in parallel")};
+    return false;
+  }
+  if (!MergeWithinBudgets(reader, *plan, static_cast<int>(reads.size()), why)) return false;
+  Merge(reader, *plan);
+  return true;
+}
+
+void Sweep::Siblings() {
+  for (NodeId id = 0; id < graph_.size(); ++id) {
+    OpKind kind = graph_.node(id).kind();
+    if (kind != OpKind::kScalar && readings_[static_cast<size_t>(id)].size() > 1) JoinSiblings({id, 0});
+  }
+}
+
+void Sweep::JoinSiblings(Value base) {
+  struct Sibling {
+    int group;
+    ReadAt read;
+  };
+  std::vector<Sibling> siblings;
+  for (const Reading& reading : readings_[static_cast<size_t>(base.node)]) {
+    int group = Alias(reading.group);
+    if (At(group).kind != GroupKind::kLoop || !SameNumElements(graph_, At(group).domain, ShapeOf(base))) continue;
+    if (std::any_of(siblings.begin(), siblings.end(), [group](const Sibling& s) { return s.group == group; })) continue;
+    for (ReadAt& read : ReadsAt(group, reading.reader, base)) {
+      if (!read.full) continue;
+      siblings.push_back({group, std::move(read)});
+      break;
+    }
+  }
+  std::stable_sort(siblings.begin(), siblings.end(), [this](const Sibling& a, const Sibling& b) {
+    auto key = [this](const Sibling& s) { return std::make_tuple(At(s.group).level, !At(s.group).reduces, -static_cast<int>(At(s.group).members.size())); };
+    return key(a) < key(b);
+  });
+  for (size_t i = 0, first = 0; i < siblings.size(); ++i) {
+    const Sibling &into = siblings[first], &from = siblings[i];
+    if (i == first) continue;
+    bool merged = false;
+    if (At(into.group).level == At(from.group).level && SiblingsFit(into.group, from.group) && MayFuse()) {
+      auto map = Through(*from.read.back, into.read.at, At(from.group).domain, At(into.group).domain);
+      auto inverse = Through(*into.read.back, from.read.at, At(into.group).domain, At(from.group).domain);
+      Rejection unused;
+      std::optional<MergePlan> plan;
+      if (map && inverse) plan = PlanMerge(into.group, from.group, *std::move(map), *std::move(inverse), false, &unused);
+      merged = plan && MergeWithinBudgets(into.group, *plan, 0, &unused);
+      if (merged) Merge(into.group, *plan);
+    }
+    if (!merged) first = i;
+  }
+}
+
+// A reduction over an outer axis walks its rows with a stride: bad company for elementwise work.
+bool Sweep::SiblingsFit(int a, int b) const {
+  if (At(a).reduces == At(b).reduces) return true;
+  const WorkGroup& g = At(a).reduces ? At(a) : At(b);
+  for (size_t axis = g.domain.size(); axis-- > 0;) {
+    if (g.domain[axis].Is(1)) continue;
+    return std::find(g.reduce_axes.begin(), g.reduce_axes.end(), static_cast<int>(axis)) != g.reduce_axes.end();
+  }
+  return true;
+}
+
+}  // namespace jitfuse::internal

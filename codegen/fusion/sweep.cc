@@ -1,0 +1,346 @@
+#include "codegen/fusion/sweep.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "ir/support/check.h"
+#include "ir/support/status.h"
+
+namespace jitfuse::internal {
+namespace {
+
+constexpr int kAboveAll = std::numeric_limits<int>::max();  // level of a group that is just being made
+
+int AddFrame(const Frame& frame, std::vector<Frame>* frames) {
+  for (size_t i = 0; i < frames->size(); ++i) {
+    if ((*frames)[i].shape == frame.shape && (*frames)[i].map == frame.map) return static_cast<int>(i);
+  }
+  frames->push_back(frame);
+  return static_cast<int>(frames->size()) - 1;
+}
+
+}  // namespace
+
+Sweep::Sweep(const Graph& graph, const Target& target, const Options& options, const GemmSupportFn& gemm_support,
+             absl::Span<const Layout> input_layouts)
+    : graph_(graph), target_(target), options_(options), gemm_support_(gemm_support), input_layouts_(input_layouts), costs_(graph) {}
+
+absl::StatusOr<FusionPlan> Sweep::Run() {
+  JF_RETURN_IF_ERROR(Prepare());
+  JF_RETURN_IF_ERROR(Forward());
+  if (MayFuse()) {
+    Trace();
+    Sink();
+    Siblings();
+  }
+  return Finish();
+}
+
+absl::Status Sweep::Prepare() {
+  JF_ASSIGN_OR_RETURN(views_, Views::Of(graph_));
+  auto size = static_cast<size_t>(graph_.size());
+  home_.assign(size, -1);
+  frame_of_.assign(size, -1);
+  iterates_.assign(size, -1);
+  position_.assign(size, -1);
+  readers_left_.assign(size, 0);
+  stored_.assign(size, false);
+  is_output_.assign(size, false);
+  cones_.resize(size);
+  for (size_t i = 0; i < graph_.inputs().size(); ++i) position_[static_cast<size_t>(graph_.inputs()[i])] = static_cast<int>(i);
+  for (Value v : graph_.outputs()) is_output_[static_cast<size_t>(v.node)] = true;
+  for (NodeId id = 0; id < graph_.size(); ++id) {
+    if (graph_.node(id).kind() == OpKind::kView && !IsStoredView(id)) continue;
+    for (const Operand& operand : OperandsOf(id)) ++readers_left_[static_cast<size_t>(operand.base.node)];
+  }
+  return absl::OkStatus();
+}
+
+bool Sweep::IsStoredView(NodeId id) const { return is_output_[static_cast<size_t>(id)] || views_->IsCut(id); }
+
+absl::InlinedVector<Operand, 3> Sweep::OperandsOf(NodeId id) const {
+  absl::InlinedVector<Operand, 3> out;
+  const Node& node = graph_.node(id);
+  if (node.kind() == OpKind::kView) {
+    const ViewChain* chain = views_->OwnChain(id);
+    out.push_back({{id, 0}, chain->base, chain});
+    return out;
+  }
+  for (Value v : node.in) out.push_back(MakeOperand(v));
+  return out;
+}
+
+bool Sweep::IsSource(Value base) const {
+  OpKind kind = graph_.node(base).kind();
+  return kind == OpKind::kInput || kind == OpKind::kScalar || kind == OpKind::kConstant || kind == OpKind::kIota;
+}
+
+bool Sweep::InMemory(Value base) const {
+  OpKind kind = graph_.node(base).kind();
+  return kind == OpKind::kInput || kind == OpKind::kScalar || kind == OpKind::kMatMul;
+}
+
+bool Sweep::MayFuse(Rejection* why) const {
+  Rejection unused;
+  Rejection& out = why != nullptr ? *why : unused;
+  if (!options_.fuse) {
+    out = {Reason::kFusionOff, ""};
+    return false;
+  }
+  if (options_.max_fusions >= 0 && fusions_ >= options_.max_fusions) {
+    out = {Reason::kMaxFusions, absl::StrCat("after ", options_.max_fusions, " fusions")};
+    return false;
+  }
+  return true;
+}
+
+absl::Status Sweep::Forward() {
+  for (NodeId id = 0; id < graph_.size(); ++id) {
+    if (absl::Status s = Visit(id); !s.ok()) {
+      return Annotate(s, absl::StrCat("partition: node ", id, " ", ToAbsl(graph_.node(id).def().name)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Sweep::Visit(NodeId id) {
+  switch (graph_.node(id).kind()) {
+    case OpKind::kInput:
+    case OpKind::kScalar:
+    case OpKind::kConstant:
+    case OpKind::kIota: return absl::OkStatus();
+    case OpKind::kView:
+      if (!IsStoredView(id)) return absl::OkStatus();
+      copies_[id] = views_->IsCut(id) ? Reason::kViewNotAffine : Reason::kOutputCopy;
+      JF_RETURN_IF_ERROR(Place(id));
+      break;
+    case OpKind::kPointwise:
+    case OpKind::kReduce: JF_RETURN_IF_ERROR(Place(id)); break;
+    case OpKind::kMatMul: JF_RETURN_IF_ERROR(PlaceMatMul(id)); break;
+    case OpKind::kComposite: return InternalError("composites must be expanded before partitioning");
+  }
+  PassReaders(id);
+  return absl::OkStatus();
+}
+
+// Values that wait for a reader have to be held (or stored): a proxy for registers.
+void Sweep::PassReaders(NodeId id) {
+  for (const Operand& operand : OperandsOf(id)) {
+    int left = --readers_left_[static_cast<size_t>(operand.base.node)];
+    if (left == 0 && Home(operand.base) >= 0) --At(Home(operand.base)).live;
+  }
+  if (readers_left_[static_cast<size_t>(id)] == 0) return;
+  WorkGroup& home = At(home_[static_cast<size_t>(id)]);
+  home.peak = std::max(home.peak, ++home.live);
+}
+
+absl::StatusOr<Ask> Sweep::MakeAsk(NodeId id) {
+  const Node& node = graph_.node(id);
+  Ask ask;
+  ask.node = id;
+  ask.operands = OperandsOf(id);
+  ask.shape = node.types[0].dims;
+  ask.reduces = node.kind() == OpKind::kReduce;
+  if (ask.reduces) {
+    ask.shape = ShapeOf(node.in[0]);
+    ask.axes = node.Get<std::vector<int64_t>>("axes");
+    std::sort(ask.axes.begin(), ask.axes.end());
+  }
+  if (node.kind() == OpKind::kPointwise) {
+    for (const Operand& operand : ask.operands) {
+      if (!graph_.SameShape(ShapeOf(operand.value), ask.shape)) {
+        return InternalError("operand ", graph_.TypeString(operand.value), " of a result ", graph_.TypeString({id, 0}),
+                             ": broadcasts must be explicit before partitioning");
+      }
+    }
+  }
+  JF_ASSIGN_OR_RETURN(OpCost cost, costs_.Of(id));
+  ask.insts = cost.insts;
+  if (node.kind() == OpKind::kPointwise) LearnCone(id, cost);
+  return ask;
+}
+
+void Sweep::LearnCone(NodeId id, const OpCost& cost) {
+  Cone cone{cost.insts, cost.insts, 0, cost.dear ? id : -1, true};
+  for (const Operand& operand : OperandsOf(id)) {
+    OpKind kind = graph_.node(operand.base).kind();
+    if (kind == OpKind::kInput || kind == OpKind::kMatMul) ++cone.loads;
+    if (IsSource(operand.base) || kind == OpKind::kMatMul) continue;
+    const Cone& below = cones_[static_cast<size_t>(operand.base.node)];
+    cone.cost = std::min(cone.cost + below.cost, 2 * kMaxConeCost);
+    cone.loads += below.loads;
+    cone.computable &= below.computable;
+    if (below.dear >= 0) cone.dear = below.dear;
+  }
+  cone.computable &= cone.cost <= kMaxConeCost;
+  cones_[static_cast<size_t>(id)] = cone;
+}
+
+absl::Status Sweep::Place(NodeId id) {
+  JF_ASSIGN_OR_RETURN(Ask ask, MakeAsk(id));
+  Rejection why;
+  bool may_fuse = MayFuse(&why);
+  for (int group : Candidates(ask)) {
+    if (may_fuse) {
+      if (std::optional<JoinPlan> plan = TryJoin(group, ask, &why)) {
+        Apply(ask, *plan);
+        return absl::OkStatus();
+      }
+    }
+    for (const Operand& operand : ask.operands) {
+      if (Home(operand.base) == group) Remember(operand.base, id, why);
+    }
+  }
+  PlaceAlone(ask);
+  return absl::OkStatus();
+}
+
+void Sweep::Remember(Value base, NodeId reader, const Rejection& why) { why_.try_emplace({base.node, reader}, why); }
+
+// Loop groups of the highest level among the operands' homes: reductions first, since domains follow theirs, then the larger.
+std::vector<int> Sweep::Candidates(const Ask& ask) const {
+  int level = 0;
+  for (const Operand& operand : ask.operands) {
+    if (Home(operand.base) >= 0 && !IsSource(operand.base)) level = std::max(level, At(Home(operand.base)).level);
+  }
+  std::vector<int> groups;
+  for (const Operand& operand : ask.operands) {
+    int home = Home(operand.base);
+    if (home < 0 || IsSource(operand.base) || At(home).level != level || At(home).kind != GroupKind::kLoop) continue;
+    if (std::find(groups.begin(), groups.end(), home) == groups.end()) groups.push_back(home);
+  }
+  std::stable_sort(groups.begin(), groups.end(), [this](int a, int b) {
+    return std::make_pair(At(a).reduces, At(a).members.size()) > std::make_pair(At(b).reduces, At(b).members.size());
+  });
+  return groups;
+}
+
+void Sweep::PlaceAlone(const Ask& ask) {
+  JoinPlan plan;
+  plan.group = static_cast<int>(groups_.size());
+  plan.frame = IdentityFrame(ask.shape);
+  groups_.emplace_back();
+  alias_.push_back(plan.group);
+  WorkGroup& group = groups_.back();
+  group.level = kAboveAll;
+  group.domain = ask.shape;
+  Rejection unused;
+  for (const Operand& operand : ask.operands) {
+    bool resolved = Resolve(operand, operand.chain != nullptr ? operand.chain->map : plan.frame.map, ask, &plan, &unused);
+    JF_CHECK(resolved);  // all else lies on a lower level and can be read
+  }
+  if (ask.reduces) {
+    std::vector<int> axes(ask.axes.begin(), ask.axes.end());
+    plan.reduce_axes = WithoutUnits(axes, ask.shape);
+    if (plan.reduce_axes.empty()) plan.reduce_axes = axes;
+    plan.result = ResultFrame(ask, plan.frame, ask.shape);
+  }
+  Apply(ask, plan);
+  group.level = 1;
+  for (Value v : plan.reads) {
+    if (Home(v) >= 0) group.level = std::max(group.level, At(Home(v)).level + 1);
+  }
+}
+
+void Sweep::CountStored(Value base) {
+  if (Home(base) < 0 || stored_[static_cast<size_t>(base.node)]) return;
+  stored_[static_cast<size_t>(base.node)] = true;
+  At(Home(base)).outputs += static_cast<int>(graph_.node(base).types.size());
+}
+
+void Sweep::AddClone(int group, NodeId node, const IndexMap& at) {
+  Maps& maps = At(group).clones[node];
+  if (std::find(maps.begin(), maps.end(), at) == maps.end()) maps.push_back(at);
+}
+
+void Sweep::Apply(const Ask& ask, const JoinPlan& plan) {
+  for (const MergePlan& merge : plan.merges) Merge(plan.group, merge);
+  WorkGroup& group = At(plan.group);
+  fusions_ += (group.members.empty() ? 0 : 1) + (plan.clones.empty() ? 0 : 1);
+  if (plan.reroot) {
+    group.domain = ask.shape;
+    group.frames = plan.rerooted;
+    group.clones = plan.rerooted_clones;
+  }
+  auto id = static_cast<size_t>(ask.node);
+  group.members.push_back(ask.node);
+  home_[id] = plan.group;
+  iterates_[id] = AddFrame(plan.frame, &group.frames);
+  frame_of_[id] = plan.result ? AddFrame(*plan.result, &group.frames) : iterates_[id];
+  group.insts += ask.insts;
+  if (ask.reduces) {
+    group.reduces = true;
+    group.reduce_axes = plan.reduce_axes;
+  }
+  for (const auto& [node, at] : plan.clones) {
+    AddClone(plan.group, node, at);
+    group.insts += cones_[static_cast<size_t>(node)].own;
+  }
+  for (Value v : plan.reads) {
+    group.reads.insert(v);
+    if (!IsSource(v)) CountStored(v);
+  }
+  if (is_output_[id]) CountStored({ask.node, 0});
+}
+
+absl::Status Sweep::PlaceMatMul(NodeId id) {
+  const Node& node = graph_.node(id);
+  std::optional<Reason> library = options_.use_gemm_library ? gemm_support_(node.types[0].dtype) : std::nullopt;
+  if (auto rejection = RejectMatMul(graph_, node, options_.use_gemm_library, library)) {
+    return InternalError(rejection->detail, " goes to no library (", ToAbsl(ReasonName(rejection->reason)), ") and must be lowered before partitioning");
+  }
+  WorkGroup group;
+  group.kind = GroupKind::kGemm;
+  OperandLayout layouts[2];
+  for (int i = 0; i < 2; ++i) {
+    Value base;
+    JF_ASSIGN_OR_RETURN(layouts[i], GemmOperand(id, i, &base, &group));
+    group.gemm_operands.push_back(base);
+    if (Home(base) >= 0) group.level = std::max(group.level, At(Home(base)).level + 1);
+    CountStored(base);
+  }
+  group.gemm = MakeGemmCall(graph_, node, layouts[0], layouts[1]);
+  group.members.push_back(id);
+  group.frames.push_back(IdentityFrame(node.types[0].dims));
+  group.domain = node.types[0].dims;
+  home_[static_cast<size_t>(id)] = static_cast<int>(groups_.size());
+  frame_of_[static_cast<size_t>(id)] = iterates_[static_cast<size_t>(id)] = 0;
+  alias_.push_back(static_cast<int>(groups_.size()));
+  groups_.push_back(std::move(group));
+  CountStored({id, 0});
+  return absl::OkStatus();
+}
+
+absl::StatusOr<OperandLayout> Sweep::GemmOperand(NodeId id, int index, Value* base, WorkGroup* group) {
+  const Node& node = graph_.node(id);
+  Value v = node.in[static_cast<size_t>(index)];
+  bool stored = Home(v) >= 0;
+  *base = stored ? v : views_->Base(v);
+  const ViewChain* chain = stored ? nullptr : views_->Chain(v);
+  bool in_memory = Home(*base) >= 0 || graph_.node(*base).kind() == OpKind::kInput;
+  if (in_memory) {
+    int position = position_[static_cast<size_t>(base->node)];
+    Shape strides;
+    if (position >= 0 && !input_layouts_.empty()) strides = input_layouts_[static_cast<size_t>(position)].strides;
+    if (strides == ContiguousStrides(ShapeOf(*base))) strides.clear();
+    auto match = MatchOperand(graph_, node, index, chain, ShapeOf(*base), strides);
+    if (auto* layout = std::get_if<OperandLayout>(&match)) return *layout;
+    const Rejection& why = std::get<Rejection>(match);
+    group->notes.push_back({-1, why.reason, why.detail});
+  }
+  if (graph_.node(v).kind() == OpKind::kInput) return InternalError("an input with strides no library takes, not behind a view: LowerMatMul puts one there");
+  JF_RETURN_IF_ERROR(Materialize(v, Reason::kCopyOperand));
+  *base = v;
+  auto match = MatchOperand(graph_, node, index, nullptr, ShapeOf(v), {});
+  if (auto* layout = std::get_if<OperandLayout>(&match)) return *layout;
+  return InternalError(std::get<Rejection>(match).detail, ", though it is dense");
+}
+
+// Gives a home to a view or a source that has none.
+absl::Status Sweep::Materialize(Value v, Reason why) {
+  if (graph_.node(v).kind() == OpKind::kView) copies_[v.node] = why;
+  return Place(v.node);
+}
+
+}  // namespace jitfuse::internal

@@ -1,0 +1,56 @@
+#include "codegen/fusion/view_chain.h"
+
+#include <utility>
+
+#include "ir/support/status.h"
+
+namespace jitfuse::internal {
+namespace {
+
+absl::StatusOr<ViewChain> OneStep(const Graph& graph, NodeId id) {
+  const Node& node = graph.node(id);
+  const Shape& shape = node.types[0].dims;
+  const Shape& from = graph.type(node.in[0]).dims;
+  std::optional<IndexMap> map = node.def().index(graph, node, IdentityOf(shape), IndexSpace{shape});
+  if (map) map = Through(IdentityMap(static_cast<int>(from.size())), *map, from, shape);
+  if (!map) {
+    return InternalError(ToAbsl(node.def().name), "(", graph.TypeString(node.in[0]), ") -> ", graph.TypeString({id, 0}), " has no affine index map");
+  }
+  ViewChain chain{node.in[0], *std::move(map), std::nullopt};
+  chain.inverse = Invert(chain.map, shape, from);
+  return chain;
+}
+
+// `step` on top of `below`.
+std::optional<ViewChain> Join(const Graph& graph, const ViewChain& below, const ViewChain& step, const Shape& shape) {
+  const Shape& base = graph.type(below.base).dims;
+  std::optional<IndexMap> map = Through(below.map, step.map, base, shape);
+  if (!map) return std::nullopt;
+  ViewChain chain{below.base, *std::move(map), std::nullopt};
+  if (below.inverse && step.inverse) chain.inverse = Through(*step.inverse, *below.inverse, shape, base);
+  return chain;
+}
+
+}  // namespace
+
+absl::StatusOr<Views> Views::Of(const Graph& graph) {
+  Views views;
+  views.chains_.resize(static_cast<size_t>(graph.size()));
+  views.cut_.resize(static_cast<size_t>(graph.size()));
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    const Node& node = graph.node(id);
+    if (node.kind() != OpKind::kView) continue;
+    JF_ASSIGN_OR_RETURN(ViewChain chain, OneStep(graph, id));
+    if (const ViewChain* below = views.Chain(node.in[0])) {
+      if (auto joined = Join(graph, *below, chain, node.types[0].dims)) {
+        chain = *std::move(joined);
+      } else {
+        views.cut_[static_cast<size_t>(node.in[0].node)] = true;
+      }
+    }
+    views.chains_[static_cast<size_t>(id)] = std::make_unique<ViewChain>(std::move(chain));
+  }
+  return views;
+}
+
+}  // namespace jitfuse::internal
