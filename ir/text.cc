@@ -75,6 +75,7 @@ class GraphParser {
 
   absl::Status Input() {
     JF_ASSIGN_OR_RETURN(Word name, cursor_.ExpectName("an input (%name: type)"));
+    if (graph_.size() >= kMaxInputs) return cursor_.Error(name.span, absl::StrCat("more than ", kMaxInputs, " inputs"));
     if (!IsIdentifier(name.text)) {
       return cursor_.Error(name.span, "expected an input's name to begin with a letter or '_'; numbers are for results");
     }

@@ -1,7 +1,8 @@
 // Graph text: graphs written down, one op a line with its types, and read back (docs/text.md has the grammar).
 //
 // In: text (.jf files, tests, the command) or a Graph. Out: a Graph or text. Guarantees:
-//   ParseGraph(GraphToString(g)) is g again: the same nodes in the same order, an equal Fingerprint, and the same text.
+//   ParseGraph(GraphToString(g)) is g again: the same nodes in the same order, an equal Fingerprint, and the same text (if g's
+//   inputs were added before its ops; guards inherited from ops that are gone have no text).
 //   The type written after an op must be the inferred one; the error says both.
 //   No text crashes, hangs or overflows the stack; errors carry line, column, what was expected, the line and a caret.
 // Reading and printing are linear in the text. Must not know: files, back ends.
@@ -22,6 +23,7 @@ namespace jitfuse::internal {
 
 inline constexpr size_t kMaxTextBytes = size_t{64} << 20;
 inline constexpr size_t kMaxTokenLength = 512;  // of a name or a number
+inline constexpr int kMaxInputs = 4096;
 inline constexpr int kMaxSymbols = 64;
 inline constexpr int kMaxOperands = 1024;       // also of results, and of numbers in one attribute list
 inline constexpr size_t kMaxDimBytes = 1024;

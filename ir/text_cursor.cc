@@ -77,7 +77,8 @@ std::string NearestHint(std::string_view word, absl::Span<const std::string_view
   std::string_view nearest;
   for (std::string_view candidate : candidates) {
     size_t distance = EditDistance(word, candidate, best);
-    if (distance > best || (distance == best && !nearest.empty())) continue;
+    bool nothing_shared = distance >= std::max(word.size(), candidate.size());
+    if (nothing_shared || distance > best || (distance == best && !nearest.empty())) continue;
     best = distance;
     nearest = candidate;
   }

@@ -1,4 +1,5 @@
 // Literals of graph text: reading one as a given dtype, and printing the shortest one that reads back to the same bits.
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -38,7 +39,8 @@ absl::StatusOr<double> ReadDouble(std::string_view text) {
     v = std::numeric_limits<double>::quiet_NaN();
   } else {
     auto format = TakeHexPrefix(&rest) ? std::chars_format::hex : std::chars_format::general;
-    std::errc error = rest.empty() || rest[0] == '-' ? std::errc::invalid_argument : Scan(rest, format, &v);
+    bool begins = !rest.empty() && (std::isxdigit(static_cast<unsigned char>(rest[0])) || rest[0] == '.');  // no "infinity"
+    std::errc error = begins ? Scan(rest, format, &v) : std::errc::invalid_argument;
     if (error == std::errc::result_out_of_range) {
       return InvalidArgument("'", ToAbsl(text), "' is beyond what f64 holds; write 0, inf or -inf if that is meant");
     }
