@@ -81,7 +81,7 @@ absl::StatusOr<Planned> Plan(const Graph& graph, const CallClass& cls, Options o
   auto refusal = [&](DType dtype) { return GemmRefusal(backend, dtype); };
   Planned out;
   JF_ASSIGN_OR_RETURN(Graph prepared, PrepareGraph(graph, cls, options));
-  JF_ASSIGN_OR_RETURN(LoweredGraph lowered, LowerMatMul(prepared, options, refusal));
+  JF_ASSIGN_OR_RETURN(LoweredGraph lowered, LowerMatMul(prepared, options, refusal, cls.inputs));
   out.graph.graph = lowered.graph;
   const Graph& g = out.graph.graph;
   JF_ASSIGN_OR_RETURN(out.graph.fusion, Partition(g, backend.target(), options, refusal, cls.inputs));
