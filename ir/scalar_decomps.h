@@ -126,21 +126,25 @@ inline constexpr std::string_view kLog1pF64 =
     "0x1.39a0fc32acfccp-3, 0x1.2f0d04637a076p-3), e * 0x1.abc9e3b39803fp-56))); "
     "select(a > -1, select(a < inf, copysign(y, a), a), select(a == -1, -inf, nan))";
 
-// Odd rational functions, clamped where the result rounds to 1. The numerator's leading 1 is kept apart for accuracy near 0.
+// -E / (E + 2) with E = e^(-2|a|) - 1 = 2^n p + (2^n - 1), n <= 0; the denominator is put together from the same parts, so that it
+// rounds once.
 inline constexpr std::string_view kTanhF32 =
-    "h = select(a > 9.01, 9.01, a); x = select(h < -9.01, -9.01, h); z = x * x; "
-    "fma(x * z, poly(z, 0x1.1832bp-3, 0x1.fb4f8ep-9, 0x1.d6b6dep-16, 0x1.07eb1cp-25, -0x1.b184d4p-37), "
-    "x) / poly(z, 0x1p+0, 0x1.e16eacp-2, 0x1.be852p-6, 0x1.9d6a54p-12, 0x1.5a93bap-20)";
+    "x = -2 * abs(a); h = select(x < -20, -20, x); t = fma(h, 0x1.715476p+0, 0x1.8p+23); n = t - 0x1.8p+23; "
+    "r = fma(n, 0x1.05c61p-29, fma(n, -0x1.62e43p-1, h)); p = fma(poly(r, 0x1.fffffep-2, 0x1.5554bp-3, "
+    "0x1.55572ep-5, 0x1.1227ep-7, 0x1.6b5828p-10), r * r, r); s = bitcast_float(shl_raw(bitcast_int(t), "
+    "23) + 0x3f800000); copysign(fma(p, s, s - 1) / fma(p, s, s + 1), a)";
 
 // -E / (E + 2) with E = e^(-2|a|) - 1.
 inline constexpr std::string_view kTanhF64 =
-    "e = expm1(-2 * abs(a)); copysign(-e / (e + 2), a)";
+    "x = -2 * abs(a); e = expm1(x); copysign(e / (e + 2), a)";
 
+// erf(x) = 1 - 2^q for x >= 0, where q(x) = log2(erfc(x)) is x times a polynomial: accurate near 0 as well.
 inline constexpr std::string_view kErfF32 =
-    "h = select(a > 3.925, 3.925, a); x = select(h < -3.925, -3.925, h); z = x * x; "
-    "fma(x, poly(z, 0x1.06eba8p-3, 0x1.7b6f7ap-3, 0x1.bc79c4p-5, 0x1.f7c9aap-9, 0x1.8af83p-12, 0x1.34f596p-18, "
-    "-0x1.b73d5cp-27), x) / poly(z, 0x1p+0, 0x1.fd7762p-2, 0x1.d2a3d6p-4, 0x1.f9ece2p-7, 0x1.556c34p-10, "
-    "0x1.058188p-14)";
+    "v = abs(a); x = select(v > 3.94, 3.94, v); q = x * poly(x, -0x1.a0be84p+0, -0x1.d63ec2p-1, -0x1.2fac2p-3, "
+    "0x1.c4be44p-6, 0x1.e1d0fp-13, -0x1.3b12b6p-9, 0x1.de6ebcp-11, -0x1.63c32ep-13, 0x1.bff14ap-17); "
+    "t = q + 0x1.8p+23; r = q - (t - 0x1.8p+23); p = r * poly(r, 0x1.62e43p-1, 0x1.ebfbdep-3, 0x1.c6afap-5, "
+    "0x1.3b2c66p-7, 0x1.5ef38ap-10, 0x1.42694p-13); s = bitcast_float(shl_raw(bitcast_int(t), 23) + 0x3f800000); "
+    "copysign(fma(p, s, s - 1), a)";
 
 // A polynomial below 1, 1 - erfc above.
 inline constexpr std::string_view kErfF64 =
@@ -150,24 +154,62 @@ inline constexpr std::string_view kErfF64 =
     "-0x1.f4c9ed8c54e34p-17, 0x1.b97c62f491ff4p-20, -0x1.5bf357fa70d75p-23, 0x1.d69944c00426cp-27, "
     "-0x1.aa3cff40c0a9p-31), a), copysign(1 - erfc(x), a))";
 
-// erfc(x) = e^(-x^2) G(t) / (1 + 2x) with t = (x - k) / (x + k); the part of x^2 that rounding loses enters as a factor 1 - l.
+// erfc(x) = e^(-x^2) G(t) / (x + k) with t = (x - k) / (x + k). A step of refinement makes t right to the last bit: near x = 0 its error
+// would be the largest. The part of x^2 that rounding loses enters as a factor 1 - l.
 inline constexpr std::string_view kErfcF32 =
-    "v = abs(a); x = select(v > 10.1, 10.1, v); t = (x - 2) / (x + 2); q = x * x; l = fma(x, x, -q); "
-    "w = exp(-q); "
-    "y = poly(t, 0x1.46e80ep+0, -0x1.7bf604p-4, -0x1.540808p-3, 0x1.4ffbe4p-3, -0x1.bc11c6p-5, -0x1.080eep-7, "
-    "0x1.1b26c4p-7, 0x1.58c4a2p-10, -0x1.44c7dp-10, -0x1.a95194p-12) / fma(2, x, 1) * fma(w, -l, w); "
-    "select(a < 0, 2 - y, y)";
+    "v = abs(a); x = select(v > 10.1, 10.1, v); i = 1 / (x + 3); j = (x - 3) * i; "
+    "t = fma(i, fma(-x, j, fma(j + 1, -3, x)), j); q = x * x; l = fma(x, x, -q); w = exp(-q); "
+    "y = poly(t, 0x1.12f21ep+0, -0x1.c44c48p-1, 0x1.2e325cp-1, -0x1.3deadcp-2, 0x1.e99a42p-4, -0x1.b7b5c2p-6, "
+    "-0x1.43792ap-10, 0x1.92e83p-9, -0x1.f4f11ep-12, -0x1.4ff276p-12) * i * fma(w, -l, w); select(a < 0, 2 - y, y)";
 
 inline constexpr std::string_view kErfcF64 =
-    "v = abs(a); x = select(v > 27.3, 27.3, v); t = (x - 4) / (x + 4); q = x * x; l = fma(x, x, -q); "
-    "w = exp(-q); "
-    "y = poly(t, 0x1.3ba5916e9fd7fp+0, -0x1.1df1ad154a28fp-3, 0x1.f7f5df66fc3bfp-7, 0x1.16ecefcfa54fbp-4, "
-    "-0x1.9ddb23c3e2e1bp-4, 0x1.7fee004e0cd4ap-4, -0x1.0fb06dfeb29aap-4, 0x1.3079edf785cb5p-5, "
-    "-0x1.096238755d506p-6, 0x1.49c67229cb97ep-8, -0x1.8d4aa5f78f298p-11, -0x1.a1dedc234d698p-13, "
-    "0x1.3be10b62d62ccp-13, -0x1.9961ddb48382cp-16, -0x1.78abd1a58a4afp-17, 0x1.7f753cccb98e7p-18, "
-    "0x1.43e46e11ae26ap-22, -0x1.bdf9f84812501p-21, 0x1.10baa1caf01a8p-24, 0x1.e37323c159f7ap-24, "
-    "-0x1.2bc6e7c1aca46p-27, -0x1.bd0d1253f5caap-27, -0x1.92f5fc48911afp-30) / fma(2, x, 1) * fma(w, -l, w); "
-    "select(a < 0, 2 - y, y)";
+    "v = abs(a); x = select(v > 27.3, 27.3, v); i = 1 / (x + 4); j = (x - 4) * i; t = fma(i, fma(-x, j, "
+    "fma(j + 1, -4, x)), j); q = x * x; l = fma(x, x, -q); w = exp(-q); y = poly(t, 0x1.18932bf08e154p+0, "
+    "-0x1.f3fe31ecb49bfp-1, 0x1.8be202d26c795p-1, -0x1.14eacb1ad037ep-1, 0x1.52cac2370cd43p-2, "
+    "-0x1.645fd8a4ba3ccp-3, 0x1.38dbd2c9d5e09p-4, -0x1.b00c052c72f4dp-6, 0x1.908f468f8842dp-8, "
+    "-0x1.269b53be282a2p-12, -0x1.dd280fdbc7146p-12, 0x1.72cdd322a7417p-13, -0x1.e8481dba2cb68p-19, "
+    "-0x1.3c76487b29a58p-16, 0x1.3b738a12e16ddp-18, 0x1.7fb0577ae101p-20, -0x1.ca9c698da54c1p-21, "
+    "-0x1.69d60cb7fe93cp-24, 0x1.15ee05ecaf8fcp-23, 0x1.2af7e1c341d84p-27, -0x1.1590323b915e1p-26, "
+    "-0x1.7e2218f9e155dp-29, 0x1.7c5f88dcc05f2p-32) * i * fma(w, -l, w); select(a < 0, 2 - y, y)";
+
+// sin and cos. r = |a| - n pi/2, |r| <= pi/4; k = n mod 4 picks sin r or cos r (u, v) and the sign.
+// In f32 for every a: |a| times each of 7 pieces of 2/pi (29 bits each: exact in f64) is reduced to its distance from the next integer; the
+// running sum stays within 1/2, so that nothing is lost next to a multiple of pi/2.
+#define JF_TRIG_F32 \
+  "x = cast_f64(abs(a)); p0 = x * 0x1.45f306dp-1; n0 = round_even(p0); s0 = p0 - n0; " \
+  "q0 = fma(round_even(n0 * 0.25), -4, n0); p1 = x * 0x1.9391054p-30; n1 = round_even(p1); " \
+  "t1 = s0 + (p1 - n1); m1 = round_even(t1); s1 = t1 - m1; q1 = q0 + (fma(round_even(n1 * 0.25), -4, " \
+  "n1) + m1); p2 = x * 0x1.4fe13abp-59; n2 = round_even(p2); t2 = s1 + (p2 - n2); m2 = round_even(t2); " \
+  "s2 = t2 - m2; q2 = q1 + (fma(round_even(n2 * 0.25), -4, n2) + m2); p3 = x * 0x1.d1f534dp-88; " \
+  "n3 = round_even(p3); t3 = s2 + (p3 - n3); m3 = round_even(t3); s3 = t3 - m3; " \
+  "q3 = q2 + (fma(round_even(n3 * 0.25), -4, n3) + m3); p4 = x * 0x1.b81b6c5p-117; n4 = round_even(p4); " \
+  "t4 = s3 + (p4 - n4); m4 = round_even(t4); s4 = t4 - m4; q4 = q3 + (fma(round_even(n4 * 0.25), -4, " \
+  "n4) + m4); p5 = x * 0x1.5993c4p-148; n5 = round_even(p5); t5 = s4 + (p5 - n5); m5 = round_even(t5); " \
+  "s5 = t5 - m5; q5 = q4 + (fma(round_even(n5 * 0.25), -4, n5) + m5); p6 = x * 0x1.c820ff3p-175; " \
+  "n6 = round_even(p6); t6 = s5 + (p6 - n6); m6 = round_even(t6); s6 = t6 - m6; " \
+  "q6 = q5 + (fma(round_even(n6 * 0.25), -4, n6) + m6); k = bitcast_int(q6 + 0x1.8p+52); " \
+  "r = s6 * 0x1.921fb54442d18p+0; z = r * r; u = fma(r * z, poly(z, -0x1.5555554c5b5b9p-3, " \
+  "0x1.1111085a9e3dfp-7, -0x1.a00f72c3fb761p-13, 0x1.6ccf09c5f4515p-19), r); v = fma(z, fma(z, poly(z, " \
+  "0x1.555549fe2eeeep-5, -0x1.6c0c27d9967c9p-10, 0x1.99e83380ee16ep-16), -0.5), 1); "
+// In f64 for |a| <= 2^45, with pi/2 in three parts: a - n P1 is exact, the rest is carried as r + l. Larger ones give NaN, not noise.
+#define JF_TRIG_F64 \
+  "x = select(abs(a) <= 0x1p+45, abs(a), nan); t = fma(x, 0x1.45f306dc9c883p-1, 0x1.8p+52); n = t - 0x1.8p+52; k = bitcast_int(t); w = fma(n, " \
+  "-0x1.921fb54442d18p+0, x); p = n * 0x1.1a62633145c07p-54; g = fma(n, 0x1.1a62633145c07p-54, -p); h = w - p; " \
+  "j = h - w; e = (w - (h - j)) - (p + j) - g + n * 0x1.f1976b7ed8fbcp-110; r = h + e; l = e - (r - h); " \
+  "z = r * r; u = r + fma(r * z, poly(z, -0x1.5555555555548p-3, 0x1.111111110f74bp-7, -0x1.a01a019bee943p-13, " \
+  "0x1.71de355b29188p-19, -0x1.ae5e50f764523p-26, 0x1.5d8d17e118b33p-33), fma(z, -0.5, 1) * l); b = 0.5 * z; " \
+  "c = 1 - b; v = c + ((1 - c) - b + fma(z * z, poly(z, 0x1.555555555554bp-5, -0x1.6c16c16c1500ap-10, " \
+  "0x1.a01a019c8d36ap-16, -0x1.27e4f7efa911ap-22, 0x1.1ee9da37bc176p-29, -0x1.8fa58fd56f971p-37), -r * l)); "
+inline constexpr std::string_view kSinF32 = JF_TRIG_F32
+    "cast_f32(select((k & 1) == 0, u, v) * select((k & 2) == 0, 1, -1)) * copysign(1, a)";
+inline constexpr std::string_view kCosF32 = JF_TRIG_F32
+    "cast_f32(select((k & 1) == 0, v, u) * select(((k + 1) & 2) == 0, 1, -1))";
+inline constexpr std::string_view kSinF64 = JF_TRIG_F64
+    "select((k & 1) == 0, u, v) * select((k & 2) == 0, 1, -1) * copysign(1, a)";
+inline constexpr std::string_view kCosF64 = JF_TRIG_F64
+    "select((k & 1) == 0, v, u) * select(((k + 1) & 2) == 0, 1, -1)";
+#undef JF_TRIG_F32
+#undef JF_TRIG_F64
 
 // 2^(b log2 |a|) in f64, then C's special cases.
 inline constexpr std::string_view kPowF32 =

@@ -250,17 +250,15 @@ absl::Status ScalarBodyError(std::string_view text, int column, std::string_view
 
 absl::StatusOr<const ScalarBody*> ParseScalarBody(std::string_view text) {
   static auto* mutex = new std::mutex;
-  static auto* cache = new std::map<std::string, absl::StatusOr<std::unique_ptr<const ScalarBody>>, std::less<>>;
+  static auto* cache = new std::map<std::string, std::unique_ptr<const absl::StatusOr<ScalarBody>>, std::less<>>;
   std::lock_guard<std::mutex> lock(*mutex);
   auto found = cache->find(text);
   if (found == cache->end()) {
-    absl::StatusOr<ScalarBody> parsed = Parser(text).Parse();
-    absl::StatusOr<std::unique_ptr<const ScalarBody>> entry = parsed.status();
-    if (parsed.ok()) entry = std::make_unique<const ScalarBody>(std::move(*parsed));
-    found = cache->emplace(std::string(text), std::move(entry)).first;
+    auto parsed = std::make_unique<const absl::StatusOr<ScalarBody>>(Parser(text).Parse());
+    found = cache->emplace(std::string(text), std::move(parsed)).first;
   }
-  if (!found->second.ok()) return found->second.status();
-  return found->second->get();
+  if (!found->second->ok()) return found->second->status();
+  return &found->second->value();
 }
 
 }  // namespace jitfuse::internal
