@@ -102,9 +102,9 @@ CudaSchedule PickRow(const KernelPlan& plan, const Target& target, const Width& 
   s.vec = width.vec;
   int64_t n = InnerPoints(plan);
   bool one_pass = plan.stages.size() == 1 && n > 0 && n <= 16 * 1024;
-  bool unrolled = (!plan.keep.empty() || one_pass) && plan.inner.size() == 1;
+  bool unrolled = !plan.keep.empty() || one_pass;
   auto pow2 = [](int64_t x) { return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(1, x)))); };
-  int64_t threads = n > 0 && n <= 256 ? 32 : std::clamp<int64_t>(pow2((n + 15) / 16), 64, 512);
+  int64_t threads = n > 0 && n <= 256 ? 32 : std::clamp<int64_t>(pow2((n + 15) / 16), n <= 512 ? 64 : 128, 512);
   if (unrolled && n > 0) {
     while (threads < 1024 && (n + threads - 1) / threads * KeptRegisters(plan) > kElementsPerThread) threads *= 2;
   } else if (n == 0 || n > 256) {
