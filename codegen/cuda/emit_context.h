@@ -113,6 +113,8 @@ class Emitter {
   void RowStage(const Stage& stage, int number);
   void RegisterLoop(const Stage& stage, int number);
   void StreamLoop(const Stage& stage, int number);
+  void DeclareReciprocals(const Stage& stage);
+  bool DividesByRowValue(const Inst& i) const;
   void RowStores(const Stage& stage);
   void DeclareAccumulators(const Stage& stage, int number, std::string_view prefix);
   void AcrossThreads(const Stage& stage, int number);
@@ -128,6 +130,7 @@ class Emitter {
   const AccessMap& LoadAccess(const Inst& inst) const { return plan_.accesses[static_cast<size_t>(inst.access)]; }
   const Inst& inst(int id) const { return plan_.insts[static_cast<size_t>(id)]; }
   Point PointOf(const Loop& loop, bool element) const;
+  bool InRegisters() const;                                                // Row: every thread's share of a row fits its items
   bool IsRow() const { return schedule_.emitter == CudaEmitter::kRow; }
   std::string Unsigned(int64_t v) const;                                   // a literal of the index type
 
@@ -147,6 +150,7 @@ class Emitter {
   bool live_guard_ = false;                // Row: the last block may have rows beyond the end
   std::vector<std::pair<AccessMap, std::string>> row_bases_;
   absl::flat_hash_map<std::string, std::string> row_base_names_;
+  absl::flat_hash_map<std::string, std::string> reciprocals_;  // divisor -> variable
   struct Combine {
     std::vector<DType> dtypes;
     std::vector<ScalarInst> insts;

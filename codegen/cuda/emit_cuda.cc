@@ -101,18 +101,25 @@ absl::Status Emitter::Check() const {
   if (s.items < (IsRow() ? 0 : 1)) return bad(s.items, " items");
   if (!IsRow()) {
     if (plan_.stages.size() != 1 || plan_.IsRow()) return bad("a Flat schedule for a plan with rows");
+    if (!plan_.keep.empty()) return bad("values kept between the stages of a Flat plan");
     if (s.vec > s.threads) return bad("fewer threads than elements of a vector");
     return absl::OkStatus();
   }
   if (!IsPowerOfTwo(s.threads_per_row) || s.threads_per_row * s.rows_per_block != s.threads) {
     return bad(s.rows_per_block, " rows of ", s.threads_per_row, " threads are not a block of ", s.threads);
   }
-  const bool loops = s.items == 0 || !inner_points_.IsConstant();
-  if (loops && !plan_.keep.empty()) return bad("values kept between stages of a row that is read again");
-  if (!loops && int64_t{s.items} * s.vec * s.threads_per_row < inner_points_.constant()) {
+  if (InRegisters()) return absl::OkStatus();
+  if (inner_points_.IsConstant() && s.items > 0) {
     return bad("rows of ", inner_points_.constant(), " do not fit ", s.threads_per_row, " threads of ", s.items, " x ", s.vec);
   }
+  if (!plan_.keep.empty()) return bad("values kept between stages of a row that is read again");
   return absl::OkStatus();
+}
+
+bool Emitter::InRegisters() const {
+  const int64_t capacity = int64_t{schedule_.items} * schedule_.vec * schedule_.threads_per_row;
+  if (inner_points_.IsConstant()) return schedule_.items > 0 && inner_points_.constant() <= capacity;
+  return plan_.inner_bound > 0 && plan_.inner_bound <= capacity;
 }
 
 void Emitter::Signature(std::string* text) const {

@@ -65,12 +65,13 @@ void Emitter::RowStage(const Stage& stage, int number) {
   for (int id : stage.row_insts_before) Statement(id, point);
   const bool has_loop = !stage.elem_insts.empty() || !stage.reduces.empty() ||
                         std::any_of(stage.stores.begin(), stage.stores.end(), [](const Store& s) { return s.elem; });
+  DeclareReciprocals(stage);
   DeclareAccumulators(stage, number, "a");
   if (has_loop && !inner_points_.Is(0)) {
-    if (schedule_.items == 0 || !inner_points_.IsConstant()) {
-      StreamLoop(stage, number);
-    } else {
+    if (InRegisters()) {
       RegisterLoop(stage, number);
+    } else {
+      StreamLoop(stage, number);
     }
   }
   if (!stage.reduces.empty()) AcrossThreads(stage, number);
@@ -78,23 +79,33 @@ void Emitter::RowStage(const Stage& stage, int number) {
   RowStores(stage);
 }
 
+// A divisor that all elements of a row share is inverted once; jf_div_by then gives the correctly rounded quotients for much less than a
+// division each.
+void Emitter::DeclareReciprocals(const Stage& stage) {
+  for (int id : stage.elem_insts) {
+    if (!DividesByRowValue(inst(id))) continue;
+    const std::string divisor = Operand(inst(id).in[1]);
+    std::string& name = reciprocals_[divisor];
+    if (!name.empty()) continue;
+    name = absl::StrCat("y", reciprocals_.size() - 1);
+    out_.Line("const float ", name, " = jf_inverse(", divisor, ");");
+  }
+}
+
 // The row is read once: `items` vectors a thread, all loads first.
 void Emitter::RegisterLoop(const Stage& stage, int number) {
   const CudaSchedule& s = schedule_;
   const int64_t per_item = int64_t{s.threads_per_row} * s.vec;
-  const int64_t points = inner_points_.constant();
+  const std::string points = SizeText(inner_points_, false);
   Loop loop;
   loop.vec = s.vec;
   loop.items = loop.kept_items = s.items;
-  loop.index = absl::StrCat("c");
+  loop.index = "c";
   const std::string thread = s.items == 1 ? "lane" : absl::StrCat("(i * ", s.threads_per_row, "u + lane)");
   loop.index_at = s.vec == 1 ? thread : absl::StrCat(thread, " * ", s.vec, "u");
-  const int64_t full = points / per_item;  // items that need no guard
-  if (full < s.items) {
-    loop.guard = absl::StrCat("c < ", Unsigned(points));
-    if (full > 0) loop.guard = absl::StrCat("i < ", full, " || ", loop.guard);
-  }
-  if (points % s.vec != 0) loop.elem_guard = absl::StrCat("c + j < ", Unsigned(points));
+  const int64_t full = inner_points_.IsConstant() ? inner_points_.constant() / per_item : 0;  // items that need no guard
+  if (full < s.items) loop.guard = full == 0 ? absl::StrCat("c < ", points) : absl::StrCat("i < ", full, " || c < ", points);
+  if (!Divides(s.vec, inner_points_)) loop.elem_guard = absl::StrCat("c + j < ", points);
   // Braces: the names of one stage's loop must not meet those of the next.
   out_.Line("{").Indent();
   Items(stage, number, loop);
