@@ -40,7 +40,7 @@ std::optional<Value> Fold(RuleContext& c) {
   }
   const OpDef& def = node.def();
   absl::StatusOr<ScalarProgram> program = BuildScalarProgram(
-      def.body, def.args.subspan(0, node.in.size()), types, [&](std::string_view name) { return AttrAsDouble(node, name); });
+      def.body, def.args.subspan(0, node.in.size()), types, [&](std::string_view name) { return AttrAsDouble(node, name); }, {c.dtype()});
   if (!program.ok() || program->results.size() != 1) return std::nullopt;
   ScalarValue result;
   EvalScalarProgram(*program, args.data(), &result);

@@ -1,5 +1,6 @@
 // Thousands of damaged texts: none may crash, hang or break the round trip. The same check runs under libFuzzer (tests/fuzz).
-#include <chrono>
+#include <algorithm>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -26,7 +27,7 @@ std::vector<std::string> Corpus() {
   %0 = reshape(%i) {shape=[-1]} : i64[12]
   %c = constant {value=-9223372036854775808} : i64[]
   %1 = maximum(%0, %c) : i64[12]
-  %2 = where(true, %1, 0x10) : i64[12]
+  %2 = maximum(%1, 0x10) : i64[12]
   %3, %4 = moments(%x) {axes=[0], keepdims=true} : f32[1,m*2], f32[1,m*2]
   %5 = clamp(%3) {min=-inf, max=0x1.8p-3} : f32[1,m*2]
   %6 = transpose(%x) {perm=[1,0]} : f32[m*2,n]
@@ -72,7 +73,7 @@ TEST(TextMutation, DamagedTextsGiveErrorsOrRoundTrip) {
   }
   std::mt19937 rng(20240607);
   int parsed = 0;
-  for (int i = 0; i < 6000; ++i) {
+  for (int i = 0; i < 20000; ++i) {
     std::string text = Mutate(corpus[rng() % corpus.size()], corpus, &rng);
     ASSERT_EQ(CheckOneText(text), "") << text;
     parsed += ParseGraph(text).ok() ? 1 : 0;
@@ -109,12 +110,12 @@ TEST(TextMutation, HostileTextsAreAnsweredFast) {
       std::string(1000000, '\0'),
   };
   for (const std::string& text : texts) {
-    auto start = std::chrono::steady_clock::now();
+    std::clock_t start = std::clock();
     absl::StatusOr<Graph> graph = ParseGraph(text);
-    std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    double took = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
     EXPECT_FALSE(graph.ok()) << text.substr(0, 60);
     EXPECT_LT(graph.status().message().size(), 1000u) << text.substr(0, 60);
-    EXPECT_LT(took.count(), 2.0) << text.substr(0, 60);
+    EXPECT_LT(took, 2.0) << text.substr(0, 60);
   }
 }
 
