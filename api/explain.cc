@@ -50,7 +50,8 @@ class Explainer {
     out["version"] = kExplainVersion;
     out["graph"] = exe_.graph.name();
     out["backend"] = std::string(exe_.backend->name());
-    out["target"] = TargetToString(exe_.backend->target());
+    out["arch"] = exe_.backend->target().arch;
+    out["features"] = exe_.backend->target().features;
     out["plan_ms"] = exe_.plan_ms;
     out["arena_bytes"] = call_.arena_bytes;
     out["groups"] = json::array();
@@ -154,7 +155,7 @@ std::string ExplainJson(const BoundCall& call) { return Explainer(call).Build().
 
 std::string ExplainText(const BoundCall& call) {
   json e = Explainer(call).Build();
-  std::string out = absl::StrCat("graph ", e["graph"].get<std::string>(), " on ", e["target"].get<std::string>(), ": ", e["groups"].size(),
+  std::string out = absl::StrCat("graph ", e["graph"].get<std::string>(), " on ", e["backend"].get<std::string>(), ":", e["arch"].get<std::string>(), ": ", e["groups"].size(),
                                  " groups, ", Bytes(e["arena_bytes"].get<int64_t>()), " of scratch memory, planned in ",
                                  absl::StrFormat("%.2f ms\n", e["plan_ms"].get<double>()));
   for (const json& g : e["groups"]) {

@@ -26,7 +26,7 @@ Slot& SlotOf(DeviceKind kind) {
 
 absl::StatusOr<std::unique_ptr<Backend>> Create(DeviceKind kind) {
   switch (kind) {
-    case DeviceKind::kCpu: return CreateCpuBackend();
+    case DeviceKind::kCpu: return absl::StatusOr<std::unique_ptr<Backend>>(CreateCpuBackend());
     case DeviceKind::kCuda: return CreateCudaBackend();
     case DeviceKind::kInterpret: return CreateInterpretBackend();
     case DeviceKind::kAuto: break;
@@ -63,7 +63,7 @@ absl::StatusOr<std::unique_ptr<Backend>> BackendForArch(DeviceKind kind, const s
   if (arch.empty() || arch == "host") return Create(kind);
   JF_ASSIGN_OR_RETURN(Target target, TargetFor(arch));
   switch (target.kind) {
-    case TargetKind::kCpu: return CreateCpuBackend(target);
+    case TargetKind::kCpu: return CreateCpuBackendFor(arch);
     case TargetKind::kCuda: return CreateOfflineCudaBackend(target);
     case TargetKind::kInterpret: return CreateInterpretBackend();
   }

@@ -1,0 +1,110 @@
+#include "api/inspect.h"
+
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "api/convert.h"
+#include "api/runtime.h"
+#include "ir/eval.h"
+#include "ir/support/status.h"
+#include "ir/text.h"
+
+namespace jitfuse {
+inline namespace v1 {
+namespace {
+
+using internal::HostTensor;
+
+absl::StatusOr<std::vector<HostTensor>> ToHost(const std::vector<Array>& arrays) {
+  std::vector<HostTensor> out;
+  for (const Array& a : arrays) {
+    JF_ASSIGN_OR_RETURN(HostTensor t, internal::ToHostTensor(a));
+    out.push_back(std::move(t));
+  }
+  return out;
+}
+
+std::string_view KindName(internal::OpKind kind) {
+  static constexpr std::string_view kNames[] = {"input", "scalar", "constant", "pointwise", "view", "iota", "reduce", "matmul", "composite"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+}  // namespace
+
+StatusOr<std::vector<InputInfo>> ParseInputs(const std::string& graph_text) {
+  JF_API_ASSIGN_OR_RETURN(internal::Graph graph, internal::ParseGraph(graph_text));
+  std::vector<InputInfo> out;
+  for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
+    const internal::Node& node = graph.node(graph.inputs()[i]);
+    InputInfo info;
+    info.name = graph.input_name(static_cast<int>(i));
+    info.dtype = internal::ToPublic(node.types[0].dtype);
+    info.scalar = node.kind() == internal::OpKind::kScalar;
+    for (const internal::Dim& d : node.types[0].dims) info.dims.push_back(d.ToString(graph.symbols().names));
+    out.push_back(std::move(info));
+  }
+  return out;
+}
+
+StatusOr<std::string> FormatText(const std::string& graph_text) {
+  JF_API_ASSIGN_OR_RETURN(internal::Graph graph, internal::ParseGraph(graph_text));
+  return internal::GraphToString(graph);
+}
+
+StatusOr<std::vector<std::vector<std::int64_t>>> InputDims(const std::string& graph_text, const std::map<std::string, std::int64_t>& symbols) {
+  JF_API_ASSIGN_OR_RETURN(internal::Graph graph, internal::ParseGraph(graph_text));
+  std::vector<std::int64_t> values;
+  for (const std::string& name : graph.symbols().names) {
+    auto it = symbols.find(name);
+    if (it == symbols.end()) return Status(StatusCode::kInvalidArgument, absl::StrCat("graph ", graph.name(), ": no size is given for ", name));
+    if (it->second < 0) return Status(StatusCode::kInvalidArgument, absl::StrCat("graph ", graph.name(), ": ", name, " is ", it->second, "; expected 0 or more"));
+    values.push_back(it->second);
+  }
+  for (const auto& [name, value] : symbols) {
+    if (!graph.symbols().Find(name)) {
+      return Status(StatusCode::kInvalidArgument, absl::StrCat("graph ", graph.name(), " has no symbol ", name, " (", value, " was given)"));
+    }
+  }
+  std::vector<std::vector<std::int64_t>> out;
+  for (internal::NodeId id : graph.inputs()) out.push_back(internal::EvalDims(graph.type({id, 0}).dims, values));
+  return out;
+}
+
+StatusOr<std::vector<Array>> Evaluate(const std::string& graph_text, const std::vector<Array>& inputs) {
+  JF_API_ASSIGN_OR_RETURN(internal::Graph graph, internal::ParseGraph(graph_text));
+  JF_API_ASSIGN_OR_RETURN(std::vector<HostTensor> host, ToHost(inputs));
+  JF_API_ASSIGN_OR_RETURN(std::vector<HostTensor> results, internal::EvalDeclared(graph, host));
+  std::vector<Array> out;
+  for (HostTensor& t : results) out.push_back(internal::FromHostTensor(std::move(t)));
+  return out;
+}
+
+StatusOr<std::vector<CheckResult>> Check(const std::string& graph_text, const std::vector<Array>& inputs, const std::vector<Array>& results) {
+  JF_API_ASSIGN_OR_RETURN(internal::Graph graph, internal::ParseGraph(graph_text));
+  JF_API_ASSIGN_OR_RETURN(std::vector<HostTensor> host, ToHost(inputs));
+  JF_API_ASSIGN_OR_RETURN(std::vector<HostTensor> got, ToHost(results));
+  JF_API_ASSIGN_OR_RETURN(std::vector<internal::WideTensor> expected, internal::EvalWide(graph, host));
+  if (got.size() != expected.size()) {
+    return Status(StatusCode::kInvalidArgument, absl::StrCat("graph ", graph.name(), ": expected ", expected.size(), " results, got ", got.size()));
+  }
+  std::vector<CheckResult> out;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    internal::CompareResult c = internal::Compare(expected[i], got[i]);
+    out.push_back({c.ok, c.max_ulp, c.max_bound, c.text});
+  }
+  return out;
+}
+
+std::vector<OpInfo> ListOps() {
+  std::vector<OpInfo> out;
+  for (const internal::OpDef* def : internal::AllOps()) {
+    OpInfo info{std::string(def->name), std::string(KindName(def->kind)), std::string(def->doc), std::string(def->example), {}, {}};
+    for (std::string_view arg : def->args) info.args.emplace_back(arg);
+    for (const internal::AttrDef& attr : def->attrs) info.attrs.emplace_back(attr.name);
+    out.push_back(std::move(info));
+  }
+  return out;
+}
+
+}  // namespace v1
+}  // namespace jitfuse

@@ -1,0 +1,102 @@
+// SourceOf: what each stage makes of a graph, for any known architecture, with no device.
+#include <cstdlib>
+#include <fstream>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "api/convert.h"
+#include "api/inspect.h"
+#include "api/runtime.h"
+#include "codegen/plan/plan_text.h"
+#include "ir/support/dump.h"
+#include "ir/support/status.h"
+#include "ir/text.h"
+#include "jit/compile.h"
+
+namespace jitfuse {
+namespace internal {
+namespace {
+
+// The architecture and back end a stage is asked for.
+DeviceKind KindFor(const std::string& stage, const std::string& arch, DeviceKind wanted) {
+  if (absl::StartsWith(arch, "sm_") || stage == "cuda" || stage == "ptx" || stage == "sass") return DeviceKind::kCuda;
+  if (!arch.empty() || stage == "llvm") return arch == "interpret" ? DeviceKind::kInterpret : DeviceKind::kCpu;
+  return wanted == DeviceKind::kAuto ? ResolveAuto() : wanted;
+}
+
+absl::StatusOr<std::unique_ptr<Backend>> BackendFor(DeviceKind kind, std::string arch) {
+  if (kind == DeviceKind::kCuda && arch.empty()) {
+    absl::StatusOr<const Backend*> here = GetBackend(kind);
+    arch = here.ok() ? (*here)->target().arch : "sm_90";
+  }
+  return BackendForArch(kind, arch);
+}
+
+absl::StatusOr<std::string> Disassemble(const std::string& cubin) {
+  std::string path = WriteDump("sass", "cubin", cubin);
+  if (path.empty()) return absl::UnavailableError("the cubin could not be written to a temporary file");
+  std::string out_path = absl::StrCat(path, ".sass");
+  int code = std::system(absl::StrCat("nvdisasm '", path, "' > '", out_path, "' 2> /dev/null").c_str());
+  std::ifstream file(out_path);
+  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  std::remove(path.c_str());
+  std::remove(out_path.c_str());
+  if (code != 0) return NotFound("stage sass needs nvdisasm on PATH (package nvidia-cuda-nvdisasm or the CUDA toolkit); it was not found or failed");
+  return text;
+}
+
+absl::StatusOr<std::string> StageOfKernel(const KernelPlan& plan, const std::string& stage, const Backend& backend) {
+  if (stage == "plan") return PlanToString(plan);
+  JF_ASSIGN_OR_RETURN(KernelSource source, backend.Emit(plan));
+  if (stage == "cuda" || stage == "llvm") return source.text;
+  if (stage == "ptx") source.options.push_back("--ptx");
+  JF_ASSIGN_OR_RETURN(CompiledKernel compiled, backend.Compile(source));
+  if (stage == "ptx") return compiled.bytes;
+  return Disassemble(compiled.bytes);
+}
+
+absl::StatusOr<std::string> Stage(const Graph& graph, const std::vector<Array>& inputs, const std::string& stage, const Backend& backend,
+                                  const Options& options) {
+  std::vector<TensorView> views;
+  for (const Array& a : inputs) views.push_back(ViewOf(a));
+  JF_ASSIGN_OR_RETURN(CallClass cls, ClassifyCall(graph, ComputeShapeFacts(graph), views, {}));
+  if (stage == "graph") {
+    JF_ASSIGN_OR_RETURN(Graph prepared, PrepareGraph(graph, cls, options));
+    return GraphToString(prepared);
+  }
+  JF_ASSIGN_OR_RETURN(PlannedGraph planned, PlanGraph(graph, cls, options, backend));
+  if (stage == "groups") return FusionPlanToString(planned.graph, planned.fusion);
+  std::string out;
+  for (const KernelPlan& plan : planned.plans) {
+    JF_ASSIGN_OR_RETURN(std::string text, StageOfKernel(plan, stage, backend));
+    absl::StrAppend(&out, text, "\n");
+  }
+  return out;
+}
+
+absl::Status CheckStage(const std::string& stage, const Backend& backend) {
+  static constexpr std::string_view kStages[] = {"graph", "groups", "plan", "cuda", "llvm", "ptx", "sass"};
+  bool known = false;
+  for (std::string_view s : kStages) known = known || s == stage;
+  if (!known) return InvalidArgument("unknown stage '", stage, "'; expected graph, groups, plan, cuda, llvm, ptx or sass");
+  bool cuda_stage = stage == "cuda" || stage == "ptx" || stage == "sass";
+  if (cuda_stage && backend.target().kind != TargetKind::kCuda) return InvalidArgument("stage ", stage, " needs a CUDA architecture such as sm_90, got ", backend.target().arch);
+  if (stage == "llvm" && backend.target().kind != TargetKind::kCpu) return InvalidArgument("stage llvm needs a CPU architecture such as x86-64-v3, got ", backend.target().arch);
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace internal
+
+inline namespace v1 {
+
+StatusOr<std::string> SourceOf(const std::string& graph_text, const std::vector<Array>& inputs, const std::string& stage, const std::string& arch,
+                               const CompileOptions& options) {
+  JF_API_ASSIGN_OR_RETURN(internal::Graph graph, internal::ParseGraph(graph_text));
+  JF_API_ASSIGN_OR_RETURN(std::unique_ptr<internal::Backend> backend, internal::BackendFor(internal::KindFor(stage, arch, options.device), arch));
+  JF_API_RETURN_IF_ERROR(internal::CheckStage(stage, *backend));
+  return internal::ToPublic(internal::Stage(graph, inputs, stage, *backend, internal::FromPublic(options)));
+}
+
+}  // namespace v1
+}  // namespace jitfuse
