@@ -1,4 +1,5 @@
 // The table itself: ir/ops.inc turned into OpDefs once, on first use, and never freed.
+#include <algorithm>
 #include <initializer_list>
 #include <limits>
 #include <utility>
@@ -15,11 +16,14 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-absl::Span<const std::string_view> Names(std::initializer_list<std::string_view> names) {
-  return *new std::vector<std::string_view>(names);
+// Columns live as long as the table, which is never freed.
+template <typename T>
+absl::Span<const T> Keep(std::initializer_list<T> items) {
+  if (items.size() == 0) return {};
+  T* kept = new T[items.size()];
+  std::copy(items.begin(), items.end(), kept);
+  return {kept, items.size()};
 }
-
-absl::Span<const AttrDef> Schema(std::initializer_list<AttrDef> attrs) { return *new std::vector<AttrDef>(attrs); }
 
 const ReduceDef* NewReduce(const ReduceDef& def) { return new ReduceDef(def); }
 
@@ -36,8 +40,8 @@ AttrDef OptionalAxes(std::string_view name, std::string_view doc, AttrNorm norm)
   return Optional(name, std::vector<int64_t>{}, doc, norm);
 }
 
-#define ARGS(...) Names({__VA_ARGS__})
-#define ATTRS(...) Schema({__VA_ARGS__})
+#define ARGS(...) Keep<std::string_view>({__VA_ARGS__})
+#define ATTRS(...) Keep<AttrDef>({__VA_ARGS__})
 #define REDUCE(...) NewReduce(ReduceDef __VA_ARGS__)
 #define BITS() Required("bits", AttrKind::kInt, "the number's register bits")
 #define DTYPE(name, doc) Required(name, AttrKind::kDType, doc)

@@ -30,9 +30,10 @@ class Verifier {
     return v.node >= 0 && v.node < before && v.result >= 0 && v.result < static_cast<int32_t>(graph_.node(v).types.size());
   }
 
-  std::string Where(NodeId id) const {
-    return absl::StrCat(graph_.name(), ": node ", id, ", ", ToAbsl(graph_.node(id).def().name), ": ");
+  std::string NodeName(NodeId id) const {
+    return absl::StrCat(graph_.name(), ": node ", id, ", ", ToAbsl(graph_.node(id).def().name));
   }
+  std::string Where(NodeId id) const { return NodeName(id) + ": "; }
 
   bool IsSource(NodeId id) const {
     OpKind kind = graph_.node(id).kind();
@@ -110,16 +111,16 @@ class Verifier {
     const auto& names = graph_.symbols().names;
     in_.clear();
     for (Value v : node.in) in_.push_back(graph_.type(v));
-    if (absl::Status s = CheckArity(def, in_, names); !s.ok()) return Annotate(s, Where(id));
+    if (absl::Status s = CheckArity(def, in_, names); !s.ok()) return Annotate(s, NodeName(id));
     absl::StatusOr<Attrs> attrs = NormalizeAttrs(def, in_, node.attrs, names);
-    if (!attrs.ok()) return Annotate(attrs.status(), Where(id));
+    if (!attrs.ok()) return Annotate(attrs.status(), NodeName(id));
     if (*attrs != node.attrs) return InvalidArgument(Where(id), "its attributes are not complete and in normal form");
     InferContext context{def, in_, node.attrs, names, [&](const Dim& a, const Dim& b) -> absl::StatusOr<Dim> {
                            if (graph_.SameDim(a, b)) return a;
                            return InvalidArgument("no guard says that ", a.ToString(names), " equals ", b.ToString(names));
                          }};
     absl::StatusOr<ResultTypes> types = InferTypes(context);
-    if (!types.ok()) return Annotate(types.status(), Where(id));
+    if (!types.ok()) return Annotate(types.status(), NodeName(id));
     bool same = types->size() == node.types.size();
     for (size_t i = 0; same && i < types->size(); ++i) {
       same = (*types)[i].dtype == node.types[i].dtype && graph_.SameShape((*types)[i].dims, node.types[i].dims);

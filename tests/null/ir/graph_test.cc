@@ -13,6 +13,15 @@
 #include "ir/verify.h"
 
 namespace jitfuse::internal {
+
+struct GraphPeer {
+  static Node& NodeAt(Graph* g, NodeId id) { return g->nodes_[static_cast<size_t>(id)]; }
+  static std::vector<NodeId>& Inputs(Graph* g) { return g->inputs_; }
+  static std::vector<std::string>& Names(Graph* g) { return g->input_names_; }
+  static std::vector<Value>& Outputs(Graph* g) { return g->outputs_; }
+  static std::vector<Guard>& Guards(Graph* g) { return g->guards_; }
+};
+
 namespace {
 
 using ::testing::ElementsAre;
@@ -199,10 +208,82 @@ TEST_F(GraphTest, VerifyFindsUnboundSymbols) {
   EXPECT_TRUE(VerifyGraph(g).ok()) << VerifyGraph(g);
 }
 
-TEST_F(GraphTest, VerifyNeedsTheGuards) {
-  Value x = In("x", "f32[n]"), y = In("y", "f32[m]");
-  ASSERT_TRUE(g.AddOutput(Op2(Op::kAdd, {x, y})).ok());
-  EXPECT_TRUE(VerifyGraph(g).ok()) << VerifyGraph(g);
+class VerifyTest : public GraphTest {
+ protected:
+  VerifyTest() {
+    x = In("x", "f32[n,4]");
+    y = In("y", "f32[m,4]");
+    sum = Op2(Op::kSum, {x}, {{"axes", Dims{1}}});
+    add = Op2(Op::kAdd, {x, y});
+    one = g.AddConstant(DType::kBF16, 1);
+    EXPECT_TRUE(g.AddOutput(add).ok());
+    EXPECT_TRUE(VerifyGraph(g).ok()) << VerifyGraph(g);
+  }
+  Node& At(Value v) { return GraphPeer::NodeAt(&g, v.node); }
+  std::string Message() { return std::string(VerifyGraph(g).message()); }
+  Value x, y, sum, add, one;
+};
+
+TEST_F(VerifyTest, Operands) {
+  At(sum).in[0] = add;
+  EXPECT_EQ(Message(), "f: node 2, sum: operand 0 does not come before it");
+  At(sum).in[0] = {x.node, 1};
+  EXPECT_EQ(Message(), "f: node 2, sum: operand 0 does not come before it");
+  At(sum).in[0] = {-1, 0};
+  EXPECT_EQ(Message(), "f: node 2, sum: operand 0 does not come before it");
+  At(sum).in = {x, x};
+  EXPECT_THAT(Message(), HasSubstr("expected 1 operand, got 2"));
+}
+
+TEST_F(VerifyTest, Types) {
+  At(sum).types[0].dtype = DType::kF64;
+  EXPECT_EQ(Message(), "f: node 2, sum: its type is f64[n], expected f32[n]");
+  At(sum).types[0] = {DType::kF32, {4}};
+  EXPECT_EQ(Message(), "f: node 2, sum: its type is f32[4], expected f32[n]");
+  At(sum).types.push_back(At(sum).types[0]);
+  EXPECT_THAT(Message(), HasSubstr("node 2, sum: its type is"));
+  At(sum).types = {{DType::kF32, {SizeExpr::Symbol(9)}}};
+  EXPECT_EQ(Message(), "f: node 2, sum: symbol number 9 is not in the graph's table");
+  At(sum).types = {{DType::kF32, {-1}}};
+  EXPECT_THAT(Message(), HasSubstr("negative size"));
+}
+
+TEST_F(VerifyTest, Attributes) {
+  At(sum).attrs[0].value = Dims{-1};
+  EXPECT_EQ(Message(), "f: node 2, sum: its attributes are not complete and in normal form");
+  At(sum).attrs.pop_back();
+  EXPECT_EQ(Message(), "f: node 2, sum: its attributes are not complete and in normal form");
+  At(sum).attrs[0].value = true;
+  EXPECT_THAT(Message(), HasSubstr("attribute axes is a bool"));
+  At(one).attrs[0].value = int64_t{-1};
+  At(sum).attrs = g.node(Op2(Op::kMean, {x}, {{"axes", Dims{1}}})).attrs;
+  EXPECT_EQ(Message(), "f: node 4, constant: its bits are no bf16");
+  At(one).attrs.clear();
+  EXPECT_THAT(Message(), HasSubstr("node 4, constant: expected rank 0"));
+}
+
+TEST_F(VerifyTest, Guards) {
+  Graph copy;
+  EXPECT_TRUE(copy.AddInput("x", g.type(x)).ok());
+  copy.symbols() = g.symbols();
+  EXPECT_TRUE(copy.AddInput("y", g.type(y)).ok());
+  EXPECT_TRUE(copy.Add(Op::kAdd, {{0, 0}, {1, 0}}).ok());
+  EXPECT_TRUE(VerifyGraph(copy).ok());
+  GraphPeer::Guards(&copy).clear();
+  EXPECT_EQ(std::string(VerifyGraph(copy).message()), "f: node 2, add: no guard says that n equals m");
+}
+
+TEST_F(VerifyTest, Signature) {
+  GraphPeer::Names(&g)[1] = "x";
+  EXPECT_EQ(Message(), "f: two inputs are called x");
+  GraphPeer::Names(&g)[1] = "y";
+  GraphPeer::Inputs(&g)[1] = add.node;
+  EXPECT_EQ(Message(), "f: input 1 is no input node");
+  GraphPeer::Inputs(&g) = {y.node, x.node};
+  EXPECT_EQ(Message(), "f: inputs are out of order at 1");
+  GraphPeer::Inputs(&g) = {x.node, y.node};
+  GraphPeer::Outputs(&g) = {{99, 0}};
+  EXPECT_EQ(Message(), "f: output 0 is no value of the graph");
 }
 
 // ---- Builder helpers
