@@ -86,7 +86,7 @@ absl::StatusOr<Value> Graph::AddSource(Op op, std::string_view name, const Tenso
   if (!IsIdentifier(full)) {
     return InvalidArgument("input name '", full, "': expected a letter or _, then letters, digits and _");
   }
-  if (std::find(input_names_.begin(), input_names_.end(), full) != input_names_.end()) {
+  if (taken_names_.contains(full)) {
     return InvalidArgument("input name '", full, "' is taken: expected a name of its own for each input");
   }
   if (absl::Status s = CheckType(type, symbols_.names); !s.ok()) return Annotate(s, absl::StrCat("input ", full));
@@ -100,6 +100,7 @@ absl::StatusOr<Value> Graph::AddSource(Op op, std::string_view name, const Tenso
   auto id = static_cast<NodeId>(nodes_.size());
   nodes_.push_back(std::move(node));
   inputs_.push_back(id);
+  taken_names_.insert(full);
   input_names_.push_back(std::move(full));
   return Value{id, 0};
 }
@@ -321,26 +322,31 @@ std::string Given(const std::string& name, const std::vector<int64_t>& dims) {
   return absl::StrCat("input ", name, " of shape [", absl::StrJoin(dims, ","), "]");
 }
 
+struct SymbolOrigin {
+  const std::string* input = nullptr;
+  size_t dim = 0;
+};
+
 // Takes symbol values from the dims of one input that are exactly a symbol.
 absl::Status TakeSymbols(const std::string& name, const TensorType& type, const std::vector<int64_t>& dims,
                          const std::vector<std::string>& names, std::vector<int64_t>* values,
-                         std::vector<std::string>* origin) {
-  std::string expected = TypeToString(type, names);
+                         std::vector<SymbolOrigin>* origin) {
+  auto expected = [&] { return TypeToString(type, names); };
   if (dims.size() != type.dims.size()) {
-    return InvalidArgument(Given(name, dims), " has rank ", dims.size(), ", expected rank ", type.dims.size(), " as in ", expected);
+    return InvalidArgument(Given(name, dims), " has rank ", dims.size(), ", expected rank ", type.dims.size(), " as in ", expected());
   }
   if (!CheckedNumElements(dims)) return InvalidArgument(Given(name, dims), " has more elements than fit in 64 bits");
   for (size_t k = 0; k < dims.size(); ++k) {
-    if (dims[k] < 0) return InvalidArgument(Given(name, dims), ": dim ", k, " is negative, expected ", expected);
+    if (dims[k] < 0) return InvalidArgument(Given(name, dims), ": dim ", k, " is negative, expected ", expected());
     auto symbol = type.dims[k].AsSymbol();
     if (!symbol) continue;
     auto s = static_cast<size_t>(*symbol);
     if ((*values)[s] < 0) {
       (*values)[s] = dims[k];
-      (*origin)[s] = absl::StrCat(name, "'s dim ", k);
+      (*origin)[s] = {&name, k};
     } else if ((*values)[s] != dims[k]) {
       return InvalidArgument(Given(name, dims), ": dim ", k, " is ", dims[k], ", expected ", (*values)[s], " = ", names[s],
-                             " as in ", expected, " (", names[s], " comes from ", (*origin)[s], ")");
+                             " as in ", expected(), " (", names[s], " comes from ", *(*origin)[s].input, "'s dim ", (*origin)[s].dim, ")");
     }
   }
   return absl::OkStatus();
@@ -353,7 +359,7 @@ absl::StatusOr<std::vector<int64_t>> Graph::BindSymbols(absl::Span<const std::ve
     return InvalidArgument(name_, " takes ", inputs_.size(), " input", inputs_.size() == 1 ? "" : "s", ", got ", input_dims.size());
   }
   std::vector<int64_t> values(symbols_.names.size(), -1);
-  std::vector<std::string> origin(symbols_.names.size());
+  std::vector<SymbolOrigin> origin(symbols_.names.size());
   for (size_t i = 0; i < inputs_.size(); ++i) {
     JF_RETURN_IF_ERROR(TakeSymbols(input_names_[i], node(inputs_[i]).types[0], input_dims[i], symbols_.names, &values, &origin));
   }

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -120,6 +121,7 @@ class Graph {
   std::vector<Node> nodes_;
   std::vector<NodeId> inputs_;
   std::vector<std::string> input_names_;
+  absl::flat_hash_set<std::string> taken_names_;
   std::vector<Value> outputs_;
   std::vector<Guard> guards_;
   std::vector<Guard> nonempty_;           // `a` may not be 0 when a call binds: max over a symbolic size
