@@ -1,0 +1,157 @@
+// The parts of the evaluator's walk that do not depend on what an element is.
+#include "ir/eval_walk.h"
+
+#include <variant>
+
+namespace jitfuse::internal {
+namespace {
+
+std::string DimsToString(absl::Span<const int64_t> dims) {
+  std::string text = "[";
+  for (size_t i = 0; i < dims.size(); ++i) absl::StrAppend(&text, i == 0 ? "" : ",", dims[i]);
+  return text + "]";
+}
+
+std::string InputWords(const Graph& graph, size_t i) {
+  const Value v{graph.inputs()[i], 0};
+  return absl::StrCat("input ", i, " (", graph.input_name(static_cast<int>(i)), ": ", graph.TypeString(v), ")");
+}
+
+absl::Status CheckInput(const Graph& graph, size_t i, const HostTensor& input) {
+  const DType want = graph.node(graph.inputs()[i]).types[0].dtype;
+  if (input.dtype != want) {
+    return InvalidArgument(InputWords(graph, i), ": got dtype ", ToAbsl(DTypeName(input.dtype)), ", expected ", ToAbsl(DTypeName(want)));
+  }
+  for (int64_t d : input.dims) {
+    if (d < 0) return InvalidArgument(InputWords(graph, i), ": got dims ", DimsToString(input.dims), ", expected none below 0");
+  }
+  const std::optional<int64_t> n = CheckedNumElements(input.dims);
+  const int64_t item = ItemSize(want);
+  if (!n.has_value() || *n > INT64_MAX / item || static_cast<int64_t>(input.bytes.size()) != *n * item) {
+    return InvalidArgument(InputWords(graph, i), ": got ", input.bytes.size(), " bytes for dims ", DimsToString(input.dims), " of ", item, " bytes each");
+  }
+  return absl::OkStatus();
+}
+
+// An attribute as a number, where it is one.
+std::optional<double> Number(const AttrValue& value) {
+  if (const double* d = std::get_if<double>(&value)) return *d;
+  if (const int64_t* i = std::get_if<int64_t>(&value)) return static_cast<double>(*i);
+  if (const bool* b = std::get_if<bool>(&value)) return *b ? 1 : 0;
+  return std::nullopt;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<int64_t>> BindEvalInputs(const Graph& graph, absl::Span<const HostTensor> inputs) {
+  if (inputs.size() != graph.inputs().size()) {
+    return InvalidArgument(graph.name(), ": got ", inputs.size(), " inputs, expected ", graph.inputs().size());
+  }
+  std::vector<std::vector<int64_t>> dims;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    JF_RETURN_IF_ERROR(CheckInput(graph, i, inputs[i]));
+    dims.push_back(inputs[i].dims);
+  }
+  return graph.BindSymbols(dims);
+}
+
+absl::StatusOr<int64_t> CountElements(const Graph& graph, const Node& node, absl::Span<const int64_t> dims) {
+  constexpr int64_t kLimit = int64_t{1} << 40;  // far beyond what memory holds, and safe to multiply by an element's size
+  std::optional<int64_t> n = CheckedNumElements(dims);
+  if (n.has_value() && *n <= kLimit) return *n;
+  return InvalidArgument(ToAbsl(node.def().name), ": a result of dims ", DimsToString(dims), " (", TypeToString(node.types[0], graph.symbols().names),
+                         ") is too large to evaluate");
+}
+
+std::vector<int64_t> BroadcastStrides(absl::Span<const int64_t> from, absl::Span<const int64_t> to) {
+  const std::vector<int64_t> own = ContiguousStrides(from);
+  std::vector<int64_t> strides(to.size(), 0);
+  const size_t lead = to.size() - from.size();
+  for (size_t i = 0; i < from.size(); ++i) strides[lead + i] = from[i] == 1 && to[lead + i] != 1 ? 0 : own[i];
+  return strides;
+}
+
+std::vector<int64_t> AllOffsets(absl::Span<const int64_t> dims, absl::Span<const int64_t> strides) {
+  int64_t n = 1;
+  for (int64_t d : dims) n *= d;
+  std::vector<int64_t> offsets(static_cast<size_t>(n));
+  std::vector<int64_t> at(dims.size(), 0);
+  int64_t offset = 0;
+  for (int64_t& o : offsets) {
+    o = offset;
+    for (size_t axis = dims.size(); axis-- > 0;) {
+      offset += strides[axis];
+      if (++at[axis] < dims[axis]) break;
+      offset -= strides[axis] * dims[axis];
+      at[axis] = 0;
+    }
+  }
+  return offsets;
+}
+
+absl::StatusOr<std::vector<int64_t>> ViewOffsets(const Graph& graph, const Node& node, absl::Span<const int64_t> from,
+                                                 absl::Span<const int64_t> to, absl::Span<const int64_t> symbols) {
+  const IndexSpace space{node.types[0].dims};
+  std::optional<IndexMap> map = node.def().index(graph, node, IdentityMap(static_cast<int>(to.size())), space);
+  if (!map.has_value()) return InternalError("no index map for ", graph.TypeString(node.in[0]));
+  const std::vector<int64_t> strides = ContiguousStrides(from);
+  std::vector<int64_t> at(to.size(), 0);
+  int64_t n = 1;
+  for (int64_t d : to) n *= d;
+  std::vector<int64_t> offsets(static_cast<size_t>(n), 0);
+  for (int64_t& offset : offsets) {
+    for (size_t d = 0; d < strides.size(); ++d) {
+      const int64_t coordinate = EvalIndexExpr(map->coords[d], at, symbols);
+      if (coordinate < 0 || coordinate >= from[d]) return InternalError("an index is outside ", graph.TypeString(node.in[0]));
+      offset += strides[d] * coordinate;
+    }
+    for (size_t axis = to.size(); axis-- > 0;) {
+      if (++at[axis] < to[axis]) break;
+      at[axis] = 0;
+    }
+  }
+  return offsets;
+}
+
+absl::StatusOr<ScalarProgram> BuildPointwiseProgram(const Graph& graph, const Node& node) {
+  std::vector<DType> types;
+  for (Value v : node.in) types.push_back(graph.type(v).dtype);
+  absl::Span<const std::string_view> names = node.def().args.subspan(0, node.in.size());
+  AttrLookup attr = [&node](std::string_view name) -> std::optional<double> {
+    for (const Attr& a : node.attrs) {
+      if (a.name == name) return Number(a.value);
+    }
+    return std::nullopt;
+  };
+  return BuildScalarProgram(node.def().body, names, types, attr, {node.types[0].dtype});
+}
+
+ReduceOffsets SplitReduction(const Node& node, absl::Span<const int64_t> dims) {
+  std::vector<bool> reduced(dims.size(), false);
+  for (int64_t axis : node.Get<std::vector<int64_t>>("axes")) reduced[static_cast<size_t>(axis)] = true;
+  const std::vector<int64_t> strides = ContiguousStrides(dims);
+  std::vector<int64_t> kept_dims, kept_strides, inner_dims, inner_strides;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    (reduced[i] ? inner_dims : kept_dims).push_back(dims[i]);
+    (reduced[i] ? inner_strides : kept_strides).push_back(strides[i]);
+  }
+  return {AllOffsets(kept_dims, kept_strides), AllOffsets(inner_dims, inner_strides)};
+}
+
+MatMulOperand MatMulStrides(absl::Span<const int64_t> dims, absl::Span<const int64_t> batch, bool rows_last) {
+  const size_t rank = dims.size();
+  const std::vector<int64_t> strides = ContiguousStrides(dims);
+  MatMulOperand o;
+  const size_t row = rows_last ? rank - 1 : rank - 2, k = rows_last ? rank - 2 : rank - 1;
+  o.rows = dims[row];
+  o.row_stride = strides[row];
+  o.k = dims[k];
+  o.k_stride = strides[k];
+  std::vector<int64_t> batch_strides(batch.size(), 0);
+  const size_t own = rank - 2, lead = batch.size() - own;
+  for (size_t i = 0; i < own; ++i) batch_strides[lead + i] = dims[i] == 1 && batch[lead + i] != 1 ? 0 : strides[i];
+  o.batch = AllOffsets(batch, batch_strides);
+  return o;
+}
+
+}  // namespace jitfuse::internal

@@ -1,0 +1,241 @@
+// The evaluator's walk over a graph, shared by its two modes.
+//
+// WalkGraph<Mode>(graph, inputs) checks and binds the inputs, expands composites, and computes node after node, freeing what is no longer
+// used. A Mode says what an element is and how programs act on it:
+//   using Elem; static Elem Load(DType, ScalarValue);
+//   static Elem Stored(DType, Elem)                       what becomes of a result of that dtype
+//   static void Run(const ScalarProgram&, const Elem* args, Elem* out)
+//   static void Reduce(const std::vector<ReduceProgram>&, const ReduceDef&, DType x, const std::vector<Elem>&, Elem* results)
+//   static Elem Dot(DType, const Elem* a, const Elem* b, int64_t k)
+// Must not know: how elements are represented.
+#ifndef JITFUSE_IR_EVAL_WALK_H_
+#define JITFUSE_IR_EVAL_WALK_H_
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "ir/eval.h"
+#include "ir/expand.h"
+#include "ir/index_map.h"
+#include "ir/reduce_program.h"
+#include "ir/support/status.h"
+
+namespace jitfuse::internal {
+
+template <typename Elem>
+struct EvalTensor {
+  DType dtype = DType::kF32;
+  std::vector<int64_t> dims;
+  std::vector<Elem> elems;
+};
+
+// The symbols' values, after checking number, dtype, dims and bytes of the inputs.
+absl::StatusOr<std::vector<int64_t>> BindEvalInputs(const Graph& graph, absl::Span<const HostTensor> inputs);
+// Element counts; an error if one does not fit.
+absl::StatusOr<int64_t> CountElements(const Graph& graph, const Node& node, absl::Span<const int64_t> dims);
+// Strides with which an operand of dims `from` is read along the axes of a result of dims `to` (NumPy broadcasting: 0 where repeated).
+std::vector<int64_t> BroadcastStrides(absl::Span<const int64_t> from, absl::Span<const int64_t> to);
+// The offset of every point of `dims` (row-major) under `strides`.
+std::vector<int64_t> AllOffsets(absl::Span<const int64_t> dims, absl::Span<const int64_t> strides);
+// For a view: the operand's linear index for every element of the result.
+absl::StatusOr<std::vector<int64_t>> ViewOffsets(const Graph& graph, const Node& node, absl::Span<const int64_t> from,
+                                                 absl::Span<const int64_t> to, absl::Span<const int64_t> symbols);
+// The node's body for its types.
+absl::StatusOr<ScalarProgram> BuildPointwiseProgram(const Graph& graph, const Node& node);
+// Offsets of a reduction: element = outer[result] + inner[position].
+struct ReduceOffsets {
+  std::vector<int64_t> outer, inner;
+};
+ReduceOffsets SplitReduction(const Node& node, absl::Span<const int64_t> dims);
+// Strides of a matmul operand over the result's batch dims, and of its rows (m or n) and its k.
+struct MatMulOperand {
+  std::vector<int64_t> batch;  // offset per batch element of the result
+  int64_t rows = 0, row_stride = 0, k = 0, k_stride = 0;
+};
+MatMulOperand MatMulStrides(absl::Span<const int64_t> dims, absl::Span<const int64_t> batch, bool rows_last);
+
+template <typename Mode>
+class GraphWalk {
+ public:
+  using Elem = typename Mode::Elem;
+  using Tensor = EvalTensor<Elem>;
+
+  absl::StatusOr<std::vector<Tensor>> Run(const Graph& original, absl::Span<const HostTensor> inputs) {
+    JF_ASSIGN_OR_RETURN(symbols_, BindEvalInputs(original, inputs));
+    JF_ASSIGN_OR_RETURN(Graph graph, Expand(original));
+    values_.resize(static_cast<size_t>(graph.size()));
+    std::vector<NodeId> last_use = LastUses(graph);
+    std::vector<std::vector<NodeId>> dead(static_cast<size_t>(graph.size()));
+    for (NodeId id = 0; id < graph.size(); ++id) {
+      if (last_use[static_cast<size_t>(id)] < graph.size()) dead[static_cast<size_t>(last_use[static_cast<size_t>(id)])].push_back(id);
+    }
+    size_t next_input = 0;
+    for (NodeId id = 0; id < graph.size(); ++id) {
+      const Node& node = graph.node(id);
+      absl::Status status = node.kind() == OpKind::kInput || node.kind() == OpKind::kScalar
+                                ? LoadInput(id, inputs[next_input++])
+                                : Compute(graph, id);
+      if (!status.ok()) return Annotate(status, absl::StrCat("evaluating ", ToAbsl(node.def().name)));
+      for (NodeId gone : dead[static_cast<size_t>(id)]) std::vector<Tensor>().swap(values_[static_cast<size_t>(gone)]);
+    }
+    std::vector<Tensor> outputs;
+    for (Value v : graph.outputs()) outputs.push_back(At(v));
+    return outputs;
+  }
+
+ private:
+  const Tensor& At(Value v) const { return values_[static_cast<size_t>(v.node)][static_cast<size_t>(v.result)]; }
+
+  // The node after which a node's results may go; graph.size() for outputs.
+  static std::vector<NodeId> LastUses(const Graph& graph) {
+    std::vector<NodeId> last(static_cast<size_t>(graph.size()));
+    for (NodeId id = 0; id < graph.size(); ++id) {
+      last[static_cast<size_t>(id)] = id;
+      for (Value v : graph.node(id).in) last[static_cast<size_t>(v.node)] = id;
+    }
+    for (Value v : graph.outputs()) last[static_cast<size_t>(v.node)] = graph.size();
+    return last;
+  }
+
+  absl::Status LoadInput(NodeId id, const HostTensor& input) {
+    Tensor t{input.dtype, input.dims, {}};
+    const int64_t n = input.size();
+    t.elems.reserve(static_cast<size_t>(n));
+    for (int64_t i = 0; i < n; ++i) t.elems.push_back(Mode::Load(input.dtype, input.At(i)));
+    values_[static_cast<size_t>(id)].push_back(std::move(t));
+    return absl::OkStatus();
+  }
+
+  // Results of the right size, to be filled.
+  absl::StatusOr<std::vector<Tensor>> Allocate(const Graph& graph, const Node& node) const {
+    std::vector<Tensor> results;
+    for (const TensorType& type : node.types) {
+      Tensor t{type.dtype, EvalDims(type.dims, symbols_), {}};
+      JF_ASSIGN_OR_RETURN(int64_t n, CountElements(graph, node, t.dims));
+      t.elems.resize(static_cast<size_t>(n));
+      results.push_back(std::move(t));
+    }
+    return results;
+  }
+
+  absl::Status Compute(const Graph& graph, NodeId id) {
+    const Node& node = graph.node(id);
+    JF_ASSIGN_OR_RETURN(std::vector<Tensor> results, Allocate(graph, node));
+    if (std::any_of(results.begin(), results.end(), [](const Tensor& t) { return !t.elems.empty(); })) {
+      JF_RETURN_IF_ERROR(Fill(graph, id, &results));
+    }
+    values_[static_cast<size_t>(id)] = std::move(results);
+    return absl::OkStatus();
+  }
+
+  absl::Status Fill(const Graph& graph, NodeId id, std::vector<Tensor>* results) {
+    const Node& node = graph.node(id);
+    Tensor& out = (*results)[0];
+    switch (node.kind()) {
+      case OpKind::kConstant:
+        out.elems[0] = Mode::Load(out.dtype, graph.ConstantValue(id));
+        return absl::OkStatus();
+      case OpKind::kPointwise: return Pointwise(graph, node, &out);
+      case OpKind::kView: return View(graph, node, &out);
+      case OpKind::kIota: return Iota(node, &out);
+      case OpKind::kReduce: return Reduce(graph, node, results);
+      case OpKind::kMatMul: return MatMul(node, &out);
+      case OpKind::kInput:
+      case OpKind::kScalar:
+      case OpKind::kComposite: break;
+    }
+    return InternalError("expected a primitive op");
+  }
+
+  absl::Status Pointwise(const Graph& graph, const Node& node, Tensor* out) {
+    JF_ASSIGN_OR_RETURN(ScalarProgram program, BuildPointwiseProgram(graph, node));
+    std::vector<const Tensor*> operands;
+    std::vector<std::vector<int64_t>> offsets(node.in.size());  // empty: as the result
+    for (size_t k = 0; k < node.in.size(); ++k) {
+      operands.push_back(&At(node.in[k]));
+      if (operands[k]->dims != out->dims) offsets[k] = AllOffsets(out->dims, BroadcastStrides(operands[k]->dims, out->dims));
+    }
+    std::vector<Elem> args(node.in.size());
+    for (size_t i = 0; i < out->elems.size(); ++i) {
+      for (size_t k = 0; k < args.size(); ++k) {
+        args[k] = operands[k]->elems[offsets[k].empty() ? i : static_cast<size_t>(offsets[k][i])];
+      }
+      Elem result;
+      Mode::Run(program, args.data(), &result);
+      out->elems[i] = Mode::Stored(out->dtype, result);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status View(const Graph& graph, const Node& node, Tensor* out) {
+    const Tensor& x = At(node.in[0]);
+    JF_ASSIGN_OR_RETURN(std::vector<int64_t> offsets, ViewOffsets(graph, node, x.dims, out->dims, symbols_));
+    for (size_t i = 0; i < offsets.size(); ++i) out->elems[i] = x.elems[static_cast<size_t>(offsets[i])];
+    return absl::OkStatus();
+  }
+
+  absl::Status Iota(const Node& node, Tensor* out) {
+    std::vector<int64_t> strides(out->dims.size(), 0);
+    strides[static_cast<size_t>(node.Get<int64_t>("axis"))] = 1;
+    const std::vector<int64_t> coordinate = AllOffsets(out->dims, strides);
+    for (size_t i = 0; i < coordinate.size(); ++i) {
+      ScalarValue v = ConvertScalar(DType::kI64, out->dtype, ScalarFromInt(DType::kI64, coordinate[i]));
+      out->elems[i] = Mode::Load(out->dtype, v);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Reduce(const Graph& graph, const Node& node, std::vector<Tensor>* results) {
+    const Tensor& x = At(node.in[0]);
+    JF_ASSIGN_OR_RETURN(std::vector<ReduceProgram> passes, BuildReducePrograms(graph, node));
+    const ReduceOffsets offsets = SplitReduction(node, x.dims);
+    std::vector<Elem> elements(offsets.inner.size()), made(results->size());
+    for (size_t i = 0; i < offsets.outer.size(); ++i) {
+      for (size_t p = 0; p < elements.size(); ++p) elements[p] = x.elems[static_cast<size_t>(offsets.outer[i] + offsets.inner[p])];
+      Mode::Reduce(passes, *node.def().reduce, ComputeType(x.dtype), elements, made.data());
+      for (size_t r = 0; r < made.size(); ++r) (*results)[r].elems[i] = Mode::Stored((*results)[r].dtype, made[r]);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status MatMul(const Node& node, Tensor* out) {
+    const Tensor& a = At(node.in[0]);
+    const Tensor& b = At(node.in[1]);
+    const std::vector<int64_t> batch(out->dims.begin(), out->dims.end() - 2);
+    const MatMulOperand left = MatMulStrides(a.dims, batch, node.Get<bool>("transpose_a"));
+    const MatMulOperand right = MatMulStrides(b.dims, batch, !node.Get<bool>("transpose_b"));
+    size_t at = 0;
+    for (size_t i = 0; i < left.batch.size(); ++i) {
+      const std::vector<Elem> rows = Gather(a, left, left.batch[i]), columns = Gather(b, right, right.batch[i]);
+      for (int64_t m = 0; m < left.rows; ++m) {
+        for (int64_t n = 0; n < right.rows; ++n) {
+          Elem dot = Mode::Dot(out->dtype, rows.data() + m * left.k, columns.data() + n * right.k, left.k);
+          out->elems[at++] = Mode::Stored(out->dtype, dot);
+        }
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // One matrix with k contiguous.
+  static std::vector<Elem> Gather(const Tensor& t, const MatMulOperand& o, int64_t offset) {
+    std::vector<Elem> rows;
+    rows.reserve(static_cast<size_t>(o.rows * o.k));
+    for (int64_t r = 0; r < o.rows; ++r) {
+      for (int64_t k = 0; k < o.k; ++k) rows.push_back(t.elems[static_cast<size_t>(offset + r * o.row_stride + k * o.k_stride)]);
+    }
+    return rows;
+  }
+
+  std::vector<int64_t> symbols_;
+  std::vector<std::vector<Tensor>> values_;  // per node, per result
+};
+
+}  // namespace jitfuse::internal
+
+#endif  // JITFUSE_IR_EVAL_WALK_H_

@@ -1,0 +1,200 @@
+// EvalWide: elements are values with error bounds; see ir/eval.h for the rules.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "ir/eval_walk.h"
+#include "ir/scalar_value.h"
+#include "ir/wide_scalar.h"
+
+namespace jitfuse::internal {
+namespace {
+
+using Wide = long double;
+
+constexpr Wide kInf = std::numeric_limits<Wide>::infinity();
+// How much more a form that rescales its accumulators as it goes may err than the two-pass form.
+constexpr Wide kOnePassFactor = 6;
+
+// A sum that keeps what rounding drops (Neumaier), beside the sums of magnitudes and bounds.
+class Sum {
+ public:
+  void Add(const WideElem& e) {
+    bounds_ += e.bound;
+    if (!std::isfinite(e.value)) {
+      special_ += e.value;
+      is_special_ = true;
+      return;
+    }
+    magnitudes_ += std::fabs(e.value) + e.bound;
+    const Wide total = sum_ + e.value;
+    lost_ += std::fabs(sum_) >= std::fabs(e.value) ? (sum_ - total) + e.value : (e.value - total) + sum_;
+    sum_ = total;
+  }
+
+  // With an error of `steps` roundings of a partial sum in `dtype`.
+  WideElem Finish(DType dtype, Wide steps) const {
+    if (is_special_) return {special_, bounds_ == 0 ? 0 : kInf};
+    const WideElem e = SettleRange(dtype, {sum_ + lost_, bounds_ + steps * EpsOf(dtype) * magnitudes_});
+    // Partial sums may overflow in one order and not in another.
+    const bool may_overflow = !SettleRange(dtype, {magnitudes_, 0}).exact() || std::isinf(SettleRange(dtype, {magnitudes_, 0}).value);
+    return std::isfinite(e.value) && may_overflow ? WideElem{e.value, kInf} : e;
+  }
+
+ private:
+  Wide sum_ = 0, lost_ = 0, magnitudes_ = 0, bounds_ = 0, special_ = 0;
+  bool is_special_ = false;
+};
+
+// Whether accumulator j is combined by a plain addition of its two values.
+bool IsSum(const ReduceProgram& p, size_t j) {
+  const ScalarProgram& c = p.combine;
+  const ScalarInst& inst = c.insts[static_cast<size_t>(c.results[j])];
+  if (inst.op != ScalarOp::kAdd || ComputeType(inst.dtype) != p.acc[j]) return false;
+  const ScalarInst& a = c.insts[static_cast<size_t>(inst.in[0])];
+  const ScalarInst& b = c.insts[static_cast<size_t>(inst.in[1])];
+  if (a.op != ScalarOp::kArg || b.op != ScalarOp::kArg) return false;
+  return std::min(a.imm, b.imm) == j && std::max(a.imm, b.imm) == j + p.acc.size();
+}
+
+bool IsFloatSum(const ReduceProgram& p) {
+  for (size_t j = 0; j < p.acc.size(); ++j) {
+    if (!IsFloat(p.acc[j]) || !IsSum(p, j)) return false;
+  }
+  return true;
+}
+
+struct WideMode {
+  using Elem = WideElem;
+
+  static Elem Load(DType dtype, ScalarValue v) { return {ScalarToLongDouble(dtype, v), 0}; }
+  static Elem Stored(DType dtype, Elem e) { return MaybeStored(dtype, e); }
+  static void Run(const ScalarProgram& program, const Elem* args, Elem* out) { EvalWideProgram(program, args, out); }
+
+  // Accumulators of one element each, one after the other.
+  static std::vector<Elem> Lift(const ReduceProgram& p, DType x, const std::vector<Elem>& elements, const Elem* earlier, size_t num_earlier) {
+    const size_t k = p.acc.size();
+    std::vector<Elem> lifted(elements.size() * k);
+    for (size_t i = 0; i < elements.size(); ++i) {
+      Elem args[4] = {x == p.x ? elements[i] : ConvertWide(x, p.x, elements[i]), {static_cast<Wide>(i), 0}, {}, {}};
+      std::copy(earlier, earlier + num_earlier, args + 2);
+      EvalWideProgram(p.lift, args, lifted.data() + i * k);
+    }
+    return lifted;
+  }
+
+  static std::vector<Elem> Sums(const ReduceProgram& p, const std::vector<Elem>& lifted, Wide factor) {
+    const size_t k = p.acc.size();
+    const Wide n = static_cast<Wide>(lifted.size() / k);
+    const Wide steps = n <= 1 ? 0 : std::min(n - 1, 64 + std::log2(n)) * factor;
+    std::vector<Elem> acc;
+    for (size_t j = 0; j < k; ++j) {
+      Sum sum;
+      for (size_t i = j; i < lifted.size(); i += k) sum.Add(lifted[i]);
+      acc.push_back(sum.Finish(p.acc[j], steps));
+    }
+    return acc;
+  }
+
+  static std::vector<Elem> Fold(const ReduceProgram& p, const std::vector<Elem>& lifted) {
+    const size_t k = p.acc.size();
+    Elem args[8];
+    std::copy_n(lifted.begin(), k, args);
+    for (size_t i = k; i < lifted.size(); i += k) {
+      std::copy_n(lifted.begin() + static_cast<std::ptrdiff_t>(i), k, args + k);
+      Elem acc[4];
+      EvalWideProgram(p.combine, args, acc);
+      std::copy_n(acc, k, args);
+    }
+    return std::vector<Elem>(args, args + k);
+  }
+
+  // The combine program on plain numbers picks a position; every position whose value could have won instead is covered.
+  static std::vector<Elem> Pick(const ReduceProgram& p, const std::vector<Elem>& lifted) {
+    Elem best = lifted[0], position = lifted[1];
+    bool anything = std::isinf(best.bound);
+    for (size_t i = 2; i < lifted.size(); i += 2) {
+      anything = anything || std::isinf(lifted[i].bound);
+      const Elem args[4] = {{best.value, 0}, position, {lifted[i].value, 0}, lifted[i + 1]};
+      Elem out[2];
+      EvalWideProgram(p.combine, args, out);
+      if (out[1].value != position.value) best = lifted[i];
+      position = out[1];
+    }
+    if (anything) return {{best.value, kInf}, {position.value, static_cast<Wide>(lifted.size() / 2)}};
+    for (size_t i = 0; i < lifted.size(); i += 2) {
+      const Wide slack = lifted[i].bound + best.bound;
+      if (slack > 0 && std::fabs(lifted[i].value - best.value) <= slack) {
+        position.bound = std::max(position.bound, std::fabs(lifted[i + 1].value - position.value));
+      }
+    }
+    return {best, position};
+  }
+
+  static std::vector<Elem> Accumulate(const ReduceProgram& p, const ReduceDef& def, DType x, const std::vector<Elem>& elements, const Elem* earlier,
+                                      size_t num_earlier) {
+    if (elements.empty()) {
+      std::vector<Elem> init;
+      for (size_t j = 0; j < p.acc.size(); ++j) init.push_back(Load(p.acc[j], p.init[j]));
+      return init;
+    }
+    const std::vector<Elem> lifted = Lift(p, x, elements, earlier, num_earlier);
+    if (def.acc_rule == AccRule::kValueIndex) return Pick(p, lifted);
+    if (IsFloatSum(p)) return Sums(p, lifted, def.num_passes > 0 ? kOnePassFactor : 1);
+    return Fold(p, lifted);
+  }
+
+  static void Reduce(const std::vector<ReduceProgram>& passes, const ReduceDef& def, DType x, const std::vector<Elem>& elements, Elem* results) {
+    size_t done = 0;
+    for (const ReduceProgram& p : passes) {
+      std::vector<Elem> args = Accumulate(p, def, x, elements, results, done);
+      args.push_back({static_cast<Wide>(elements.size()), 0});
+      EvalWideProgram(p.finalize, args.data(), results + done);
+      done += p.finalize.results.size();
+    }
+  }
+
+  static Elem Dot(DType dtype, const Elem* a, const Elem* b, int64_t k) {
+    if (!IsFloat(dtype)) return IntegerDot(dtype, a, b, k);
+    const DType compute = ComputeType(dtype);
+    Sum sum;
+    for (int64_t i = 0; i < k; ++i) {
+      Elem product{a[i].value * b[i].value, 0};
+      if (!a[i].exact() || !b[i].exact()) {
+        product.bound = std::fabs(a[i].value) * b[i].bound + a[i].bound * (std::fabs(b[i].value) + b[i].bound);
+        if (std::isnan(product.bound)) product.bound = kInf;
+      }
+      sum.Add(product);
+    }
+    const Wide n = static_cast<Wide>(k);
+    return sum.Finish(compute, std::min(n, 64 + n / 4));
+  }
+
+  static Elem IntegerDot(DType dtype, const Elem* a, const Elem* b, int64_t k) {
+    uint64_t sum = 0;
+    Wide bound = 0;
+    for (int64_t i = 0; i < k; ++i) {
+      sum += ScalarFromLongDouble(dtype, a[i].value).u * ScalarFromLongDouble(dtype, b[i].value).u;
+      if (!a[i].exact() || !b[i].exact()) bound = kInf;
+    }
+    return OnType(dtype, [sum, bound](auto tag) { return Elem{static_cast<Wide>(static_cast<decltype(tag)>(sum)), bound}; });
+  }
+};
+
+}  // namespace
+
+absl::StatusOr<std::vector<WideTensor>> EvalWide(const Graph& graph, absl::Span<const HostTensor> inputs) {
+  JF_ASSIGN_OR_RETURN(auto tensors, GraphWalk<WideMode>().Run(graph, inputs));
+  std::vector<WideTensor> outputs;
+  for (EvalTensor<WideElem>& t : tensors) {
+    WideTensor out{std::move(t.dims), t.dtype, {}, {}};
+    for (const WideElem& e : t.elems) {
+      out.value.push_back(e.value);
+      out.bound.push_back(e.bound);
+    }
+    outputs.push_back(std::move(out));
+  }
+  return outputs;
+}
+
+}  // namespace jitfuse::internal
