@@ -33,7 +33,8 @@ struct Shared {
 
 Shared SharedOperands(const OpDef& def, size_t count) {
   if (def.op == Op::kWhere) return {1, count};
-  if (def.kind == OpKind::kPointwise || def.kind == OpKind::kMatMul || def.op == Op::kLinear) return {0, count};
+  if (def.kind == OpKind::kPointwise || def.kind == OpKind::kMatMul || def.op == Op::kLinear)
+    return {0, count};
   return {};
 }
 
@@ -41,7 +42,8 @@ absl::Status PromoteOperands(Graph* graph, const OpDef& def, std::vector<Value>*
   Shared shared = SharedOperands(def, in->size());
   if (shared.first >= shared.end) return absl::OkStatus();
   DType dtype = graph->type((*in)[shared.first]).dtype;
-  for (size_t i = shared.first + 1; i < shared.end; ++i) dtype = Promote(dtype, graph->type((*in)[i]).dtype);
+  for (size_t i = shared.first + 1; i < shared.end; ++i)
+    dtype = Promote(dtype, graph->type((*in)[i]).dtype);
   bool floats_only = (def.domain & ~kFloats) == 0;
   if (def.kind == OpKind::kPointwise && floats_only && IsInt(dtype)) dtype = DType::kF32;
   for (size_t i = shared.first; i < shared.end; ++i) {
@@ -84,21 +86,25 @@ absl::StatusOr<Value> AddPromoted(Graph* graph, Op op, absl::Span<const Value> i
   const OpDef& def = GetOp(op);
   std::vector<Value> operands(in.begin(), in.end());
   for (const Value& v : operands) {
-    if (v.node < 0 || v.node >= graph->size()) return graph->Add(op, in, std::move(attrs));  // which says what is wrong
+    if (v.node < 0 || v.node >= graph->size())
+      return graph->Add(op, in, std::move(attrs));  // which says what is wrong
   }
   JF_RETURN_IF_ERROR(PromoteOperands(graph, def, &operands));
-  if (op == Op::kMatMul && operands.size() == 2) return AddMatMul(graph, std::move(operands), std::move(attrs));
+  if (op == Op::kMatMul && operands.size() == 2)
+    return AddMatMul(graph, std::move(operands), std::move(attrs));
   return graph->Add(op, operands, std::move(attrs));
 }
 
 absl::StatusOr<Value> ConstantLike(Graph* graph, double value, Value like) {
   DType dtype = graph->type(like).dtype;
   if (IsFloat(dtype)) return graph->AddConstant(dtype, value);
-  if (value != std::trunc(value) || std::isinf(value)) return graph->AddConstant(DType::kF32, value);  // NaN too
+  if (value != std::trunc(value) || std::isinf(value))
+    return graph->AddConstant(DType::kF32, value);  // NaN too
   if (dtype == DType::kBool) dtype = DType::kI64;
   ScalarValue v = ScalarFromDouble(dtype, value);
   if (ScalarToDouble(dtype, v) != value) {
-    return InvalidArgument("the number ", value, " does not fit ", ToAbsl(DTypeName(dtype)), ", the dtype of the tensor beside it; cast the tensor");
+    return InvalidArgument("the number ", value, " does not fit ", ToAbsl(DTypeName(dtype)),
+                           ", the dtype of the tensor beside it; cast the tensor");
   }
   return graph->AddConstantBits(dtype, v);
 }

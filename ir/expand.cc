@@ -31,7 +31,8 @@ Reduced Reduce(Chain* c, Op op, Value x, std::vector<int64_t> axes, bool keepdim
 
 std::vector<int64_t> LastAxes(size_t rank, int64_t count) {
   std::vector<int64_t> axes;
-  for (int64_t i = static_cast<int64_t>(rank) - count; i < static_cast<int64_t>(rank); ++i) axes.push_back(i);
+  for (int64_t i = static_cast<int64_t>(rank) - count; i < static_cast<int64_t>(rank); ++i)
+    axes.push_back(i);
   return axes;
 }
 
@@ -41,7 +42,8 @@ Value CountAlong(Chain* c, Graph* graph, Value x, const std::vector<int64_t>& ax
   Dim n(1);
   for (int64_t axis : axes) n = n * type.dims[static_cast<size_t>(axis)];
   if (n.IsConstant()) return c->Constant(type.dtype, static_cast<double>(n.constant()));
-  Value ones = c->Add(Op::kBroadcast, {c->Constant(type.dtype, 1)}, {{"shape", std::vector<Dim>(type.dims.begin(), type.dims.end())}});
+  Value ones = c->Add(Op::kBroadcast, {c->Constant(type.dtype, 1)},
+                      {{"shape", std::vector<Dim>(type.dims.begin(), type.dims.end())}});
   return Reduce(c, Op::kSum, ones, axes, keepdims).first;
 }
 
@@ -71,7 +73,9 @@ Expansion ExpandVar(Graph* graph, const Node& node) {
   if (correction != 0) {
     Value n = CountAlong(&c, graph, x, axes, keepdims);
     Value rest = c.Add(Op::kSubtract, {n, c.Constant(ComputeType(dtype), correction)});
-    rest = c.Add(Op::kMaximum, {rest, c.Constant(ComputeType(dtype), 0)});  // as PyTorch: never a negative divisor
+    rest =
+        c.Add(Op::kMaximum,
+              {rest, c.Constant(ComputeType(dtype), 0)});  // as PyTorch: never a negative divisor
     var = c.Add(Op::kMultiply, {var, c.Add(Op::kDivide, {n, rest})});
   }
   return Done(c, c.Cast(var, dtype));
@@ -82,7 +86,8 @@ Expansion ExpandLogsumexp(Graph* graph, const Node& node) {
   Chain c(graph);
   DType dtype = DTypeOf(*graph, node);
   Value x = c.Cast(node.in[0], ComputeType(dtype));
-  auto [m, s] = Reduce(&c, Op::kMaxSumexp, x, node.Get<std::vector<int64_t>>("axes"), node.Get<bool>("keepdims"));
+  auto [m, s] = Reduce(&c, Op::kMaxSumexp, x, node.Get<std::vector<int64_t>>("axes"),
+                       node.Get<bool>("keepdims"));
   Value sum = c.Add(Op::kAdd, {m, c.Add(Op::kLog, {s})});
   Value y = c.Add(Op::kWhere, {c.Add(Op::kIsInf, {m}), m, sum});
   return Done(c, c.Cast(y, dtype));
@@ -93,8 +98,10 @@ Expansion ExpandSoftmax(Graph* graph, const Node& node) {
   DType dtype = DTypeOf(*graph, node);
   Value x = c.Cast(node.in[0], ComputeType(dtype));
   auto [m, s] = Reduce(&c, Op::kMaxSumexp, x, {node.Get<int64_t>("axis")}, true);
-  // The same shift as max_sumexp's own (a row of all -inf still gives 0 / 0), so that a kernel computes each exp once.
-  Value all_low = c.Add(Op::kEqual, {m, c.Constant(ComputeType(dtype), -std::numeric_limits<double>::infinity())});
+  // The same shift as max_sumexp's own (a row of all -inf still gives 0 / 0), so that a kernel
+  // computes each exp once.
+  Value all_low = c.Add(
+      Op::kEqual, {m, c.Constant(ComputeType(dtype), -std::numeric_limits<double>::infinity())});
   Value shift = c.Add(Op::kWhere, {all_low, c.Constant(ComputeType(dtype), 0), m});
   Value e = c.Add(Op::kExp, {c.Add(Op::kSubtract, {x, shift})});
   return Done(c, c.Cast(c.Add(Op::kDivide, {e, s}), dtype));
@@ -117,7 +124,8 @@ Expansion ExpandLayerNorm(Graph* graph, const Node& node) {
   auto axes = LastAxes(node.types[0].dims.size(), node.Get<int64_t>("norm_dims"));
   auto [mean, var] = Reduce(&c, Op::kMoments, x, axes, true);
   Value centred = c.Add(Op::kSubtract, {x, mean});
-  Value scale = c.Add(Op::kRsqrt, {c.Add(Op::kAdd, {var, c.Constant(compute, node.Get<double>("eps"))})});
+  Value scale =
+      c.Add(Op::kRsqrt, {c.Add(Op::kAdd, {var, c.Constant(compute, node.Get<double>("eps"))})});
   return ScaleAndShift(&c, node, c.Add(Op::kMultiply, {centred, scale}), compute, dtype);
 }
 
@@ -128,12 +136,13 @@ Expansion ExpandRmsNorm(Graph* graph, const Node& node) {
   Value x = c.Cast(node.in[0], compute);
   auto axes = LastAxes(node.types[0].dims.size(), node.Get<int64_t>("norm_dims"));
   Value mean_square = Reduce(&c, Op::kMean, c.Add(Op::kSquare, {x}), axes, true).first;
-  Value scale = c.Add(Op::kRsqrt, {c.Add(Op::kAdd, {mean_square, c.Constant(compute, node.Get<double>("eps"))})});
+  Value scale = c.Add(
+      Op::kRsqrt, {c.Add(Op::kAdd, {mean_square, c.Constant(compute, node.Get<double>("eps"))})});
   return ScaleAndShift(&c, node, c.Add(Op::kMultiply, {x, scale}), compute, dtype);
 }
 
-// One plain matrix product whatever the rank of x, so that libraries take it with its bias. No casts: the product itself
-// accumulates in f32.
+// One plain matrix product whatever the rank of x, so that libraries take it with its bias. No
+// casts: the product itself accumulates in f32.
 Expansion ExpandLinear(Graph* graph, const Node& node) {
   Chain c(graph);
   Shape dims = graph->type(node.in[0]).dims;
@@ -160,7 +169,9 @@ std::vector<bool> Live(const Graph& graph) {
 // One rebuild: each live node's copy or replacement, in order.
 class Rebuild {
  public:
-  explicit Rebuild(const Graph& from) : from_(from), map_(static_cast<size_t>(from.size())) { to_.InheritFrom(from); }
+  explicit Rebuild(const Graph& from) : from_(from), map_(static_cast<size_t>(from.size())) {
+    to_.InheritFrom(from);
+  }
 
   // `make` gives a value per result of the node, whose operands are mapped already.
   template <typename Make>
@@ -172,7 +183,8 @@ class Rebuild {
       if (node.kind() == OpKind::kInput || node.kind() == OpKind::kScalar) {
         JF_RETURN_IF_ERROR(CopySource(id, next_input++));
       } else if (node.kind() == OpKind::kConstant) {
-        if (live[static_cast<size_t>(id)]) Set(id, {to_.AddConstantBits(node.types[0].dtype, from_.ConstantValue(id))});
+        if (live[static_cast<size_t>(id)])
+          Set(id, {to_.AddConstantBits(node.types[0].dtype, from_.ConstantValue(id))});
       } else if (live[static_cast<size_t>(id)]) {
         Node mapped = node;
         for (Value& v : mapped.in) v = Map(v);
@@ -186,14 +198,19 @@ class Rebuild {
   }
 
  private:
-  Value Map(Value v) const { return map_[static_cast<size_t>(v.node)][static_cast<size_t>(v.result)]; }
-  void Set(NodeId id, absl::InlinedVector<Value, 1> results) { map_[static_cast<size_t>(id)] = std::move(results); }
+  Value Map(Value v) const {
+    return map_[static_cast<size_t>(v.node)][static_cast<size_t>(v.result)];
+  }
+  void Set(NodeId id, absl::InlinedVector<Value, 1> results) {
+    map_[static_cast<size_t>(id)] = std::move(results);
+  }
 
   absl::Status CopySource(NodeId id, int position) {
     const Node& node = from_.node(id);
     const std::string& name = from_.input_name(position);
-    absl::StatusOr<Value> v =
-        node.kind() == OpKind::kInput ? to_.AddInput(name, node.types[0]) : to_.AddScalar(name, node.types[0].dtype);
+    absl::StatusOr<Value> v = node.kind() == OpKind::kInput
+                                  ? to_.AddInput(name, node.types[0])
+                                  : to_.AddScalar(name, node.types[0].dtype);
     if (v.ok()) Set(id, {*v});
     return v.status();
   }
@@ -205,7 +222,9 @@ class Rebuild {
       const TensorType& t = to_.type(results[i]);
       same = t.dtype == node.types[i].dtype && to_.SameShape(t.dims, node.types[i].dims);
     }
-    return same ? absl::OkStatus() : InternalError(ToAbsl(node.def().name), ": its expansion has another type than the op");
+    return same ? absl::OkStatus()
+                : InternalError(ToAbsl(node.def().name),
+                                ": its expansion has another type than the op");
   }
 
   const Graph& from_;

@@ -1,10 +1,13 @@
 // Expand: composites rewritten in primitive kinds, and implicit broadcasts made explicit.
 //
-// In: any valid graph. Out: an equivalent graph with the same name, inputs, symbols, guards and outputs, in which no node is a
-// composite and every pointwise operand has exactly its node's shape (`broadcast` views stand where it had not, rank-0 constants
-// included). Matmul's batch dims stay implicit. Composites of f16 and bf16 compute in f32: a cast at the start, one at the end;
-// nothing between rounds. The user's own casts stay. Dead nodes are dropped. Time and memory are linear, nothing recurses.
-// Must not know: rewriting rules, groups. The functions Expand* below are the `expand` column of ir/ops.inc.
+// In: any valid graph. Out: an equivalent graph with the same name, inputs, symbols, guards and
+// outputs, in which no node is a composite and every pointwise operand has exactly its node's shape
+// (`broadcast` views stand where it had not, rank-0 constants included). Matmul's batch dims stay
+// implicit. Composites of f16 and bf16 compute in f32: a cast at the start, one at the end; nothing
+// between rounds. The user's own casts stay. Dead nodes are dropped. Time and memory are linear,
+// nothing recurses.
+// Must not know: rewriting rules, groups. The functions Expand* below are the `expand` column of
+// ir/ops.inc.
 #ifndef JITFUSE_IR_EXPAND_H_
 #define JITFUSE_IR_EXPAND_H_
 

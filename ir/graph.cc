@@ -64,12 +64,14 @@ Hash128 HashNode(const Node& node, bool with_types) {
 bool SameAttr(const Attr& a, const Attr& b) {
   const double* x = std::get_if<double>(&a.value);
   const double* y = std::get_if<double>(&b.value);
-  if (x != nullptr && y != nullptr) return std::bit_cast<uint64_t>(*x) == std::bit_cast<uint64_t>(*y);
+  if (x != nullptr && y != nullptr)
+    return std::bit_cast<uint64_t>(*x) == std::bit_cast<uint64_t>(*y);
   return a.value == b.value;
 }
 
 bool SameNode(const Node& a, const Node& b) {
-  return a.op == b.op && a.in == b.in && std::equal(a.attrs.begin(), a.attrs.end(), b.attrs.begin(), b.attrs.end(), SameAttr) &&
+  return a.op == b.op && a.in == b.in &&
+         std::equal(a.attrs.begin(), a.attrs.end(), b.attrs.begin(), b.attrs.end(), SameAttr) &&
          std::equal(a.types.begin(), a.types.end(), b.types.begin(), b.types.end());
 }
 
@@ -84,15 +86,19 @@ bool Mentions(const Dim& d, SymbolId s) {
 absl::StatusOr<Value> Graph::AddSource(Op op, std::string_view name, const TensorType& type) {
   std::string full = name.empty() ? absl::StrCat("arg", inputs_.size()) : std::string(name);
   if (!IsIdentifier(full)) {
-    return InvalidArgument("input name '", full, "': expected a letter or _, then letters, digits and _");
+    return InvalidArgument("input name '", full,
+                           "': expected a letter or _, then letters, digits and _");
   }
   if (taken_names_.contains(full)) {
-    return InvalidArgument("input name '", full, "' is taken: expected a name of its own for each input");
+    return InvalidArgument("input name '", full,
+                           "' is taken: expected a name of its own for each input");
   }
-  if (absl::Status s = CheckType(type, symbols_.names); !s.ok()) return Annotate(s, absl::StrCat("input ", full));
+  if (absl::Status s = CheckType(type, symbols_.names); !s.ok())
+    return Annotate(s, absl::StrCat("input ", full));
   for (const Dim& d : type.dims) {
     if (auto symbol = d.AsSymbol()) {
-      if (bound_.size() <= static_cast<size_t>(*symbol)) bound_.resize(static_cast<size_t>(*symbol) + 1);
+      if (bound_.size() <= static_cast<size_t>(*symbol))
+        bound_.resize(static_cast<size_t>(*symbol) + 1);
       bound_[static_cast<size_t>(*symbol)] = true;
     }
   }
@@ -105,13 +111,21 @@ absl::StatusOr<Value> Graph::AddSource(Op op, std::string_view name, const Tenso
   return Value{id, 0};
 }
 
-absl::StatusOr<Value> Graph::AddInput(std::string_view name, const TensorType& type) { return AddSource(Op::kInput, name, type); }
+absl::StatusOr<Value> Graph::AddInput(std::string_view name, const TensorType& type) {
+  return AddSource(Op::kInput, name, type);
+}
 
-absl::StatusOr<Value> Graph::AddScalar(std::string_view name, DType dtype) { return AddSource(Op::kScalar, name, {dtype, {}}); }
+absl::StatusOr<Value> Graph::AddScalar(std::string_view name, DType dtype) {
+  return AddSource(Op::kScalar, name, {dtype, {}});
+}
 
-Value Graph::AddConstant(DType dtype, double v) { return AddConstantBits(dtype, ScalarFromDouble(dtype, v)); }
+Value Graph::AddConstant(DType dtype, double v) {
+  return AddConstantBits(dtype, ScalarFromDouble(dtype, v));
+}
 
-Value Graph::AddConstantInt(DType dtype, int64_t v) { return AddConstantBits(dtype, ScalarFromInt(dtype, v)); }
+Value Graph::AddConstantInt(DType dtype, int64_t v) {
+  return AddConstantBits(dtype, ScalarFromInt(dtype, v));
+}
 
 Value Graph::AddConstantBits(DType dtype, ScalarValue v) {
   v = ConvertScalar(ComputeType(dtype), dtype, v);
@@ -126,23 +140,26 @@ ScalarValue Graph::ConstantValue(NodeId id) const {
 }
 
 absl::Status Graph::CheckOperands(const OpDef& def, absl::Span<const Value> in) const {
-  std::string_view maker = def.kind == OpKind::kInput    ? "AddInput"
-                           : def.kind == OpKind::kScalar ? "AddScalar"
+  std::string_view maker = def.kind == OpKind::kInput      ? "AddInput"
+                           : def.kind == OpKind::kScalar   ? "AddScalar"
                            : def.kind == OpKind::kConstant ? "AddConstant"
                                                            : "";
-  if (!maker.empty()) return InvalidArgument(ToAbsl(def.name), ": expected to be made by ", ToAbsl(maker));
+  if (!maker.empty())
+    return InvalidArgument(ToAbsl(def.name), ": expected to be made by ", ToAbsl(maker));
   for (size_t i = 0; i < in.size(); ++i) {
     bool exists = in[i].node >= 0 && in[i].node < size() && in[i].result >= 0 &&
                   in[i].result < static_cast<int32_t>(node(in[i]).types.size());
     if (!exists) {
-      return InvalidArgument(ToAbsl(def.name), ": operand ", i, " is value ", in[i].node, ".", in[i].result,
-                             ", which this graph does not have; expected a value of the same graph");
+      return InvalidArgument(
+          ToAbsl(def.name), ": operand ", i, " is value ", in[i].node, ".", in[i].result,
+          ", which this graph does not have; expected a value of the same graph");
     }
   }
   return absl::OkStatus();
 }
 
-absl::Status Graph::CheckSymbolsBound(const OpDef& def, absl::Span<const TensorType> types, const Attrs& attrs) const {
+absl::Status Graph::CheckSymbolsBound(const OpDef& def, absl::Span<const TensorType> types,
+                                      const Attrs& attrs) const {
   for (const Attr& a : attrs) {
     const auto* dims = std::get_if<std::vector<Dim>>(&a.value);
     if (dims == nullptr) continue;
@@ -152,8 +169,9 @@ absl::Status Graph::CheckSymbolsBound(const OpDef& def, absl::Span<const TensorT
       auto i = static_cast<size_t>(s);
       if (i < bound_.size() && bound_[i]) continue;
       std::string name = i < symbols_.names.size() ? symbols_.names[i] : absl::StrCat("s", i);
-      return InvalidArgument(CallToString(def, types, symbols_.names), ": symbol ", name, " in ", ToAbsl(a.name), "=",
-                             ShapeToString(*dims, symbols_.names), " is no input's size; expected an input with a dim that is exactly ",
+      return InvalidArgument(CallToString(def, types, symbols_.names), ": symbol ", name, " in ",
+                             ToAbsl(a.name), "=", ShapeToString(*dims, symbols_.names),
+                             " is no input's size; expected an input with a dim that is exactly ",
                              name);
     }
   }
@@ -161,7 +179,8 @@ absl::Status Graph::CheckSymbolsBound(const OpDef& def, absl::Span<const TensorT
 }
 
 absl::StatusOr<Value> Graph::Add(Op op, absl::Span<const Value> in, Attrs attrs) {
-  if (op >= Op::kCount) return InvalidArgument("op number ", static_cast<int>(op), ": expected one of the table");
+  if (op >= Op::kCount)
+    return InvalidArgument("op number ", static_cast<int>(op), ": expected one of the table");
   const OpDef& def = GetOp(op);
   JF_RETURN_IF_ERROR(CheckOperands(def, in));
   std::vector<TensorType> operand_types;
@@ -172,7 +191,8 @@ absl::StatusOr<Value> Graph::Add(Op op, absl::Span<const Value> in, Attrs attrs)
   JF_RETURN_IF_ERROR(CheckSymbolsBound(def, operand_types, attrs));
   std::string where;
   InferContext context{def, operand_types, attrs, symbols_.names, [&](const Dim& a, const Dim& b) {
-                         if (where.empty()) where = CallToString(def, operand_types, symbols_.names);
+                         if (where.empty())
+                           where = CallToString(def, operand_types, symbols_.names);
                          return Unify(a, b, where);
                        }};
   size_t guards_before = guards_.size();
@@ -198,7 +218,8 @@ Value Graph::Intern(Node node) {
 }
 
 absl::Status Graph::AddOutput(Value v) {
-  if (v.node < 0 || v.node >= size() || v.result < 0 || v.result >= static_cast<int32_t>(node(v).types.size())) {
+  if (v.node < 0 || v.node >= size() || v.result < 0 ||
+      v.result >= static_cast<int32_t>(node(v).types.size())) {
     return InvalidArgument("output ", outputs_.size(), " is value ", v.node, ".", v.result,
                            ", which this graph does not have; expected a value of the same graph");
   }
@@ -220,7 +241,8 @@ void Graph::RequireNonEmpty(const Node& node) {
   if (node.kind() != OpKind::kReduce || node.def().reduce->empty_ok) return;
   const TensorType& x = type(node.in[0]);
   Dim count(1);
-  for (int64_t axis : node.Get<std::vector<int64_t>>("axes")) count = count * x.dims[static_cast<size_t>(axis)];
+  for (int64_t axis : node.Get<std::vector<int64_t>>("axes"))
+    count = count * x.dims[static_cast<size_t>(axis)];
   if (count.IsConstant()) return;
   auto same = [&](const Guard& g) { return g.a == count; };
   if (std::any_of(nonempty_.begin(), nonempty_.end(), same)) return;
@@ -230,7 +252,8 @@ void Graph::RequireNonEmpty(const Node& node) {
 Dim Graph::Canonical(const Dim& d) const {
   if (d.IsConstant() || representative_.empty()) return d;
   return d.Substitute([&](SymbolId s) {
-    return static_cast<size_t>(s) < representative_.size() ? representative_[static_cast<size_t>(s)] : SizeExpr::Symbol(s);
+    return static_cast<size_t>(s) < representative_.size() ? representative_[static_cast<size_t>(s)]
+                                                           : SizeExpr::Symbol(s);
   });
 }
 
@@ -274,18 +297,20 @@ void Graph::DropGuards(size_t keep) {
 }
 
 absl::StatusOr<Dim> Graph::Unify(const Dim& a, const Dim& b, const std::string& where) {
-  const Dim& better = b.IsConstant() || (b.AsSymbol() && a.AsSymbol() && *b.AsSymbol() < *a.AsSymbol()) ? b : a;
+  const Dim& better =
+      b.IsConstant() || (b.AsSymbol() && a.AsSymbol() && *b.AsSymbol() < *a.AsSymbol()) ? b : a;
   if (SameDim(a, b)) return better;
   Dim x = Canonical(a);
   Dim y = Canonical(b);
   if (x.IsConstant() && y.IsConstant()) {
     std::string known;
     for (const Guard& g : guards_) {
-      absl::StrAppend(&known, known.empty() ? " (" : ", ", g.a.ToString(symbols_.names), " = ", g.b.ToString(symbols_.names), " by ",
-                      g.where);
+      absl::StrAppend(&known, known.empty() ? " (" : ", ", g.a.ToString(symbols_.names), " = ",
+                      g.b.ToString(symbols_.names), " by ", g.where);
     }
-    return InvalidArgument(where, ": sizes ", a.ToString(symbols_.names), " and ", b.ToString(symbols_.names),
-                           " cannot be equal", known, known.empty() ? "" : ")");
+    return InvalidArgument(where, ": sizes ", a.ToString(symbols_.names), " and ",
+                           b.ToString(symbols_.names), " cannot be equal", known,
+                           known.empty() ? "" : ")");
   }
   guards_.push_back({a, b, where});
   Equate(x, y);
@@ -313,7 +338,8 @@ bool Graph::SameDim(const Dim& a, const Dim& b) const {
 }
 
 bool Graph::SameShape(absl::Span<const Dim> a, absl::Span<const Dim> b) const {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](const Dim& x, const Dim& y) { return SameDim(x, y); });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [&](const Dim& x, const Dim& y) { return SameDim(x, y); });
 }
 
 namespace {
@@ -328,16 +354,19 @@ struct SymbolOrigin {
 };
 
 // Takes symbol values from the dims of one input that are exactly a symbol.
-absl::Status TakeSymbols(const std::string& name, const TensorType& type, const std::vector<int64_t>& dims,
-                         const std::vector<std::string>& names, std::vector<int64_t>* values,
-                         std::vector<SymbolOrigin>* origin) {
+absl::Status TakeSymbols(const std::string& name, const TensorType& type,
+                         const std::vector<int64_t>& dims, const std::vector<std::string>& names,
+                         std::vector<int64_t>* values, std::vector<SymbolOrigin>* origin) {
   auto expected = [&] { return TypeToString(type, names); };
   if (dims.size() != type.dims.size()) {
-    return InvalidArgument(Given(name, dims), " has rank ", dims.size(), ", expected rank ", type.dims.size(), " as in ", expected());
+    return InvalidArgument(Given(name, dims), " has rank ", dims.size(), ", expected rank ",
+                           type.dims.size(), " as in ", expected());
   }
-  if (!CheckedNumElements(dims)) return InvalidArgument(Given(name, dims), " has more elements than fit in 64 bits");
+  if (!CheckedNumElements(dims))
+    return InvalidArgument(Given(name, dims), " has more elements than fit in 64 bits");
   for (size_t k = 0; k < dims.size(); ++k) {
-    if (dims[k] < 0) return InvalidArgument(Given(name, dims), ": dim ", k, " is negative, expected ", expected());
+    if (dims[k] < 0)
+      return InvalidArgument(Given(name, dims), ": dim ", k, " is negative, expected ", expected());
     auto symbol = type.dims[k].AsSymbol();
     if (!symbol) continue;
     auto s = static_cast<size_t>(*symbol);
@@ -345,8 +374,9 @@ absl::Status TakeSymbols(const std::string& name, const TensorType& type, const 
       (*values)[s] = dims[k];
       (*origin)[s] = {&name, k};
     } else if ((*values)[s] != dims[k]) {
-      return InvalidArgument(Given(name, dims), ": dim ", k, " is ", dims[k], ", expected ", (*values)[s], " = ", names[s],
-                             " as in ", expected(), " (", names[s], " comes from ", *(*origin)[s].input, "'s dim ", (*origin)[s].dim, ")");
+      return InvalidArgument(Given(name, dims), ": dim ", k, " is ", dims[k], ", expected ",
+                             (*values)[s], " = ", names[s], " as in ", expected(), " (", names[s],
+                             " comes from ", *(*origin)[s].input, "'s dim ", (*origin)[s].dim, ")");
     }
   }
   return absl::OkStatus();
@@ -354,14 +384,17 @@ absl::Status TakeSymbols(const std::string& name, const TensorType& type, const 
 
 }  // namespace
 
-absl::StatusOr<std::vector<int64_t>> Graph::BindSymbols(absl::Span<const std::vector<int64_t>> input_dims) const {
+absl::StatusOr<std::vector<int64_t>> Graph::BindSymbols(
+    absl::Span<const std::vector<int64_t>> input_dims) const {
   if (input_dims.size() != inputs_.size()) {
-    return InvalidArgument(name_, " takes ", inputs_.size(), " input", inputs_.size() == 1 ? "" : "s", ", got ", input_dims.size());
+    return InvalidArgument(name_, " takes ", inputs_.size(), " input",
+                           inputs_.size() == 1 ? "" : "s", ", got ", input_dims.size());
   }
   std::vector<int64_t> values(symbols_.names.size(), -1);
   std::vector<SymbolOrigin> origin(symbols_.names.size());
   for (size_t i = 0; i < inputs_.size(); ++i) {
-    JF_RETURN_IF_ERROR(TakeSymbols(input_names_[i], node(inputs_[i]).types[0], input_dims[i], symbols_.names, &values, &origin));
+    JF_RETURN_IF_ERROR(TakeSymbols(input_names_[i], node(inputs_[i]).types[0], input_dims[i],
+                                   symbols_.names, &values, &origin));
   }
   for (int64_t& v : values) v = std::max<int64_t>(v, 0);  // a symbol that nothing uses
   for (size_t i = 0; i < inputs_.size(); ++i) {
@@ -369,22 +402,26 @@ absl::StatusOr<std::vector<int64_t>> Graph::BindSymbols(absl::Span<const std::ve
     for (size_t k = 0; k < type.dims.size(); ++k) {
       int64_t expected = type.dims[k].Eval(values);
       if (input_dims[i][k] == expected) continue;
-      std::string why = type.dims[k].IsConstant() ? "" : absl::StrCat(" = ", type.dims[k].ToString(symbols_.names));
-      return InvalidArgument(Given(input_names_[i], input_dims[i]), ": dim ", k, " is ", input_dims[i][k], ", expected ", expected, why,
-                             " as in ", TypeToString(type, symbols_.names));
+      std::string why = type.dims[k].IsConstant()
+                            ? ""
+                            : absl::StrCat(" = ", type.dims[k].ToString(symbols_.names));
+      return InvalidArgument(Given(input_names_[i], input_dims[i]), ": dim ", k, " is ",
+                             input_dims[i][k], ", expected ", expected, why, " as in ",
+                             TypeToString(type, symbols_.names));
     }
   }
   for (const Guard& g : guards_) {
     int64_t a = g.a.Eval(values);
     int64_t b = g.b.Eval(values);
     if (a == b) continue;
-    return InvalidArgument(name_, ": ", g.a.ToString(symbols_.names), " is ", a, " and ", g.b.ToString(symbols_.names), " is ", b,
+    return InvalidArgument(name_, ": ", g.a.ToString(symbols_.names), " is ", a, " and ",
+                           g.b.ToString(symbols_.names), " is ", b,
                            ", expected equal sizes, which ", g.where, " needs");
   }
   for (const Guard& g : nonempty_) {
     if (g.a.Eval(values) != 0) continue;
-    return InvalidArgument(name_, ": ", g.a.ToString(symbols_.names), " is 0, expected at least 1: ", g.where,
-                           " has no value over nothing");
+    return InvalidArgument(name_, ": ", g.a.ToString(symbols_.names),
+                           " is 0, expected at least 1: ", g.where, " has no value over nothing");
   }
   return values;
 }

@@ -1,12 +1,14 @@
-// Graph: what is computed. Nodes in topological order, hash-consed, typed; symbols, guards, inputs, outputs.
+// Graph: what is computed. Nodes in topological order, hash-consed, typed; symbols, guards, inputs,
+// outputs.
 //
-// In: Add* calls, which check and infer (ir/infer.cc) and return a Status for anything wrong, naming the op, the shapes and what was
-// expected. Out: a value type that passes read and rebuild (Graph -> Graph); nothing is mutated in place once a pass has returned.
-// Invariants: node i reads only nodes < i; equal (op, inputs, attrs) give the same node (inputs and scalars are never merged);
-// every attribute of the schema is present; every symbol of a type is bound by some input's dim that is exactly that symbol.
-// A guard says two sizes that inference unified must be equal when a call binds; SameDim knows them.
-// Copyable; a copy costs the size of the graph. No recursion anywhere: graphs may be 1e5 nodes deep.
-// Must not know: layouts, groups, back ends.
+// In: Add* calls, which check and infer (ir/infer.cc) and return a Status for anything wrong,
+// naming the op, the shapes and what was expected. Out: a value type that passes read and rebuild
+// (Graph -> Graph); nothing is mutated in place once a pass has returned. Invariants: node i reads
+// only nodes < i; equal (op, inputs, attrs) give the same node (inputs and scalars are never
+// merged); every attribute of the schema is present; every symbol of a type is bound by some
+// input's dim that is exactly that symbol. A guard says two sizes that inference unified must be
+// equal when a call binds; SameDim knows them. Copyable; a copy costs the size of the graph. No
+// recursion anywhere: graphs may be 1e5 nodes deep. Must not know: layouts, groups, back ends.
 #ifndef JITFUSE_IR_GRAPH_H_
 #define JITFUSE_IR_GRAPH_H_
 
@@ -64,13 +66,18 @@ struct Guard {
 
 class Graph {
  public:
-  // Inputs appear in the signature in the order added. `name` must be an identifier, or empty for arg<i>.
+  // Inputs appear in the signature in the order added. `name` must be an identifier, or empty for
+  // arg<i>.
   absl::StatusOr<Value> AddInput(std::string_view name, const TensorType& type);
-  absl::StatusOr<Value> AddScalar(std::string_view name, DType dtype);  // a host scalar parameter, rank 0
-  Value AddConstant(DType dtype, double v);                              // rank 0
-  Value AddConstantInt(DType dtype, int64_t v);                          // rank 0, exact for 64-bit integers
-  Value AddConstantBits(DType dtype, ScalarValue v);                     // rank 0; v in register form, brought onto the dtype's grid
-  // Any other op. Attributes may be given in any order and partly; missing ones take their defaults. Result 0 is returned.
+  // A host scalar parameter, of rank 0.
+  absl::StatusOr<Value> AddScalar(std::string_view name, DType dtype);
+  // Constants have rank 0. Int is exact for 64-bit integers; Bits takes a register, which is
+  // brought onto the dtype's grid.
+  Value AddConstant(DType dtype, double v);
+  Value AddConstantInt(DType dtype, int64_t v);
+  Value AddConstantBits(DType dtype, ScalarValue v);
+  // Any other op. Attributes may be given in any order and partly; missing ones take their
+  // defaults. Result 0 is returned.
   absl::StatusOr<Value> Add(Op op, absl::Span<const Value> in, Attrs attrs = {});
   absl::Status AddOutput(Value v);
 
@@ -80,7 +87,8 @@ class Graph {
   const Node& node(NodeId id) const { return nodes_[static_cast<size_t>(id)]; }
   const Node& node(Value v) const { return node(v.node); }
   const TensorType& type(Value v) const { return node(v).types[static_cast<size_t>(v.result)]; }
-  absl::Span<const NodeId> inputs() const { return inputs_; }          // kInput and kScalar nodes, in signature order
+  // kInput and kScalar nodes, in signature order.
+  absl::Span<const NodeId> inputs() const { return inputs_; }
   const std::string& input_name(int i) const { return input_names_[static_cast<size_t>(i)]; }
   absl::Span<const Value> outputs() const { return outputs_; }
   const std::vector<Guard>& guards() const { return guards_; }
@@ -88,22 +96,26 @@ class Graph {
   SymbolTable& symbols() { return symbols_; }
   SizeExpr SymbolNamed(std::string_view name) { return SizeExpr::Symbol(symbols_.FindOrAdd(name)); }
 
-  // For passes that rebuild: name, symbols and guards of the graph that is read, before anything is added. Guards stay even if
-  // the node that made them goes.
+  // For passes that rebuild: name, symbols and guards of the graph that is read, before anything is
+  // added. Guards stay even if the node that made them goes.
   void InheritFrom(const Graph& from);
 
-  Dim Canonical(const Dim& d) const;                   // symbols that guards equate with something replaced by one of the class
-  bool SameDim(const Dim& a, const Dim& b) const;      // equal in normal form, also through the guards
+  // Symbols that guards equate with something are replaced by one of their class.
+  Dim Canonical(const Dim& d) const;
+  bool SameDim(const Dim& a, const Dim& b) const;  // equal in normal form, also through the guards
   bool SameShape(absl::Span<const Dim> a, absl::Span<const Dim> b) const;
   // Bit pattern of a kConstant node, in its register form.
   ScalarValue ConstantValue(NodeId id) const;
   std::string TypeString(Value v) const { return TypeToString(type(v), symbols_.names); }
 
-  // The symbols' values for concrete input dims (one span per kInput in signature order, kScalar inputs have rank 0), after checking
-  // rank, constants and guards. Errors name the input, the dim, what was given and what was expected.
-  absl::StatusOr<std::vector<int64_t>> BindSymbols(absl::Span<const std::vector<int64_t>> input_dims) const;
+  // The symbols' values for concrete input dims (one span per kInput in signature order, kScalar
+  // inputs have rank 0), after checking rank, constants and guards. Errors name the input, the dim,
+  // what was given and what was expected.
+  absl::StatusOr<std::vector<int64_t>> BindSymbols(
+      absl::Span<const std::vector<int64_t>> input_dims) const;
 
-  // Stable over processes: of the structure, attributes, types and symbol names' positions (not of names).
+  // Stable over processes: of the structure, attributes, types and symbol names' positions (not of
+  // names).
   Hash128 Fingerprint() const;
 
  private:
@@ -113,7 +125,8 @@ class Graph {
   void DropGuards(size_t keep);
   absl::StatusOr<Value> AddSource(Op op, std::string_view name, const TensorType& type);
   absl::Status CheckOperands(const OpDef& def, absl::Span<const Value> in) const;
-  absl::Status CheckSymbolsBound(const OpDef& def, absl::Span<const TensorType> types, const Attrs& attrs) const;
+  absl::Status CheckSymbolsBound(const OpDef& def, absl::Span<const TensorType> types,
+                                 const Attrs& attrs) const;
   void RequireNonEmpty(const Node& node);
   Value Intern(Node node);
 
@@ -124,12 +137,15 @@ class Graph {
   absl::flat_hash_set<std::string> taken_names_;
   std::vector<Value> outputs_;
   std::vector<Guard> guards_;
-  std::vector<Guard> nonempty_;           // `a` may not be 0 when a call binds: max over a symbolic size
-  std::vector<Dim> representative_;       // by symbol, what guards make of it; shorter than the symbols where there is none
+  // `a` may not be 0 when a call binds: max over a symbolic size.
+  std::vector<Guard> nonempty_;
+  // By symbol, what guards make of it; shorter than the symbols where there is none.
+  std::vector<Dim> representative_;
   std::vector<std::pair<Dim, Dim>> same_;  // guards between sums and products, in canonical form
-  std::vector<bool> bound_;               // by symbol: some input's dim is exactly this symbol
+  std::vector<bool> bound_;                // by symbol: some input's dim is exactly this symbol
   SymbolTable symbols_;
-  absl::flat_hash_map<Hash128, std::vector<NodeId>> consed_;  // full comparison decides, the hash only finds candidates
+  // Full comparison decides, the hash only finds candidates.
+  absl::flat_hash_map<Hash128, std::vector<NodeId>> consed_;
 };
 
 // The nodes that read each node, ascending, each once; outputs are not counted.

@@ -12,7 +12,8 @@ namespace {
 bool KnownLess(const SizeExpr& a, const SizeExpr& b) { return (b - a - 1).IsKnownNonNegative(); }
 
 void AddCoef(int axis, const SizeExpr& factor, Affine* out) {
-  auto it = std::find_if(out->coefs.begin(), out->coefs.end(), [&](const auto& c) { return c.first >= axis; });
+  auto it = std::find_if(out->coefs.begin(), out->coefs.end(),
+                         [&](const auto& c) { return c.first >= axis; });
   if (it == out->coefs.end() || it->first != axis) {
     out->coefs.insert(it, {axis, factor});
   } else {
@@ -77,7 +78,8 @@ void AddTerm(const IndexTerm& term, IndexExpr* e) {
 }
 
 bool AllPlain(const IndexExpr& e) {
-  return std::all_of(e.terms.begin(), e.terms.end(), [](const IndexTerm& t) { return t.IsPlain(); });
+  return std::all_of(e.terms.begin(), e.terms.end(),
+                     [](const IndexTerm& t) { return t.IsPlain(); });
 }
 
 Affine ToAffine(const IndexExpr& e) {
@@ -96,7 +98,9 @@ std::optional<SizeExpr> UpperBoundOfTerm(const IndexTerm& t, const IndexSpace& s
     bound = bound + factor * LastIndex(space.extents[static_cast<size_t>(axis)]);
   }
   if (!t.coef.IsKnownNonNegative()) return std::nullopt;
-  if (!t.div.Is(1)) bound = CeilDiv(bound + 1, t.div) - 1;  // floor(bound / div), in a form that DivExact can simplify
+  if (!t.div.Is(1))
+    bound =
+        CeilDiv(bound + 1, t.div) - 1;  // floor(bound / div), in a form that DivExact can simplify
   if (!t.mod.Is(0) && !KnownLess(bound, t.mod)) bound = t.mod - 1;
   return bound * t.coef;
 }
@@ -137,7 +141,8 @@ Parts SplitBy(const IndexExpr& e, const SizeExpr& factor) {
 std::vector<SizeExpr> Factors(const IndexExpr& e) {
   std::vector<SizeExpr> out;
   for (const IndexTerm& t : e.terms) {
-    if (!t.coef.Is(1) && std::find(out.begin(), out.end(), t.coef) == out.end()) out.push_back(t.coef);
+    if (!t.coef.Is(1) && std::find(out.begin(), out.end(), t.coef) == out.end())
+      out.push_back(t.coef);
   }
   return out;
 }
@@ -149,7 +154,8 @@ std::optional<IndexExpr> DivModOfTerm(IndexTerm t, const SizeExpr& div, const Si
     t.mod = mod;
     return FromTerm(t);
   }
-  std::optional<SizeExpr> left = t.mod.DivExact(div);  // the modulus that remains after the division
+  std::optional<SizeExpr> left =
+      t.mod.DivExact(div);  // the modulus that remains after the division
   if (!left) return std::nullopt;
   t.div = t.div * div;
   if (mod.Is(0) || *left == mod || KnownLess(*left, mod)) {
@@ -173,7 +179,8 @@ std::optional<IndexExpr> BuildTerm(const IndexExpr& e, const SizeExpr& div, cons
     AddTerm(term, &out);
     return out;
   }
-  if (e.terms.size() == 1 && e.terms[0].coef.Is(1) && e.constant.Is(0)) return DivModOfTerm(e.terms[0], div, mod);
+  if (e.terms.size() == 1 && e.terms[0].coef.Is(1) && e.constant.Is(0))
+    return DivModOfTerm(e.terms[0], div, mod);
   return std::nullopt;
 }
 
@@ -256,7 +263,8 @@ std::optional<SizeExpr> UpperBound(const IndexExpr& e, const IndexSpace& space) 
   return sum;
 }
 
-std::optional<IndexExpr> DivMod(const IndexExpr& expr, const SizeExpr& div, const SizeExpr& mod, const IndexSpace& space) {
+std::optional<IndexExpr> DivMod(const IndexExpr& expr, const SizeExpr& div, const SizeExpr& mod,
+                                const IndexSpace& space) {
   if (div.Is(0)) return std::nullopt;
   IndexExpr e = DropUnitAxes(expr, space);
   // Whole periods vanish under the remainder.
@@ -265,7 +273,8 @@ std::optional<IndexExpr> DivMod(const IndexExpr& expr, const SizeExpr& div, cons
   Division d = Coarsen({e, div}, space);
   if (d.div.Is(1)) return mod.Is(0) ? d.e : Modulo(d.e, mod, space);
   Parts parts = SplitBy(d.e, d.div);  // d.e / d.div = multiple + rest / d.div
-  if (KnownBelow(parts.rest, d.div, space)) return mod.Is(0) ? parts.multiple : Modulo(parts.multiple, mod, space);
+  if (KnownBelow(parts.rest, d.div, space))
+    return mod.Is(0) ? parts.multiple : Modulo(parts.multiple, mod, space);
   std::optional<IndexExpr> low = BuildTerm(parts.rest, d.div, 0);
   if (low) {
     IndexExpr quotient = Sum(parts.multiple, *low);
@@ -314,8 +323,8 @@ std::vector<Run> MatchRuns(const std::vector<SizeExpr>& from, const std::vector<
 
 }  // namespace
 
-std::optional<IndexMap> ReshapeCoords(const IndexMap& coords, absl::Span<const Dim> from, absl::Span<const Dim> to,
-                                      const IndexSpace& space) {
+std::optional<IndexMap> ReshapeCoords(const IndexMap& coords, absl::Span<const Dim> from,
+                                      absl::Span<const Dim> to, const IndexSpace& space) {
   IndexMap out;
   out.coords.resize(to.size());  // zeros, which is right for dims of size 1
   if (NumElements(from).Is(0) || NumElements(to).Is(0)) return out;
@@ -332,7 +341,8 @@ std::optional<IndexMap> ReshapeCoords(const IndexMap& coords, absl::Span<const D
       const Dim& size = to[t[j]];
       bool single = run.from_end - run.from_begin == 1 && run.to_end - run.to_begin == 1;
       std::optional<IndexExpr> coord =
-          single ? std::optional(linear) : DivMod(linear, stride, j == run.to_begin ? SizeExpr(0) : size, space);
+          single ? std::optional(linear)
+                 : DivMod(linear, stride, j == run.to_begin ? SizeExpr(0) : size, space);
       if (!coord) return std::nullopt;
       out.coords[t[j]] = *std::move(coord);
       stride = stride * size;
@@ -364,11 +374,13 @@ std::optional<IndexMap> Compose(const IndexMap& map, const IndexMap& to, const I
   return out;
 }
 
-int64_t EvalIndexExpr(const IndexExpr& e, absl::Span<const int64_t> axes, absl::Span<const int64_t> symbols) {
+int64_t EvalIndexExpr(const IndexExpr& e, absl::Span<const int64_t> axes,
+                      absl::Span<const int64_t> symbols) {
   int64_t sum = e.constant.Eval(symbols);
   for (const IndexTerm& t : e.terms) {
     int64_t v = t.linear.constant.Eval(symbols);
-    for (const auto& [axis, factor] : t.linear.coefs) v += factor.Eval(symbols) * axes[static_cast<size_t>(axis)];
+    for (const auto& [axis, factor] : t.linear.coefs)
+      v += factor.Eval(symbols) * axes[static_cast<size_t>(axis)];
     int64_t div = t.div.Eval(symbols);
     int64_t mod = t.mod.Eval(symbols);
     JF_DCHECK(v >= 0);
@@ -379,7 +391,8 @@ int64_t EvalIndexExpr(const IndexExpr& e, absl::Span<const int64_t> axes, absl::
   return sum;
 }
 
-std::vector<int64_t> EvalIndexMap(const IndexMap& map, absl::Span<const int64_t> axes, absl::Span<const int64_t> symbols) {
+std::vector<int64_t> EvalIndexMap(const IndexMap& map, absl::Span<const int64_t> axes,
+                                  absl::Span<const int64_t> symbols) {
   std::vector<int64_t> out;
   out.reserve(map.coords.size());
   for (const IndexExpr& e : map.coords) out.push_back(EvalIndexExpr(e, axes, symbols));
@@ -397,14 +410,17 @@ std::string Times(const std::string& what, const SizeExpr& factor) {
 
 std::string LinearToString(const Affine& linear) {
   std::string out;
-  for (const auto& [axis, factor] : linear.coefs) absl::StrAppend(&out, out.empty() ? "" : "+", Times(absl::StrCat("d", axis), factor));
-  if (!linear.constant.Is(0) || out.empty()) absl::StrAppend(&out, out.empty() ? "" : "+", linear.constant.ToString());
+  for (const auto& [axis, factor] : linear.coefs)
+    absl::StrAppend(&out, out.empty() ? "" : "+", Times(absl::StrCat("d", axis), factor));
+  if (!linear.constant.Is(0) || out.empty())
+    absl::StrAppend(&out, out.empty() ? "" : "+", linear.constant.ToString());
   return out;
 }
 
 std::string TermToString(const IndexTerm& t) {
   std::string out = LinearToString(t.linear);
-  if (t.linear.coefs.size() != 1 || !t.linear.coefs[0].second.Is(1) || !t.linear.constant.Is(0)) out = absl::StrCat("(", out, ")");
+  if (t.linear.coefs.size() != 1 || !t.linear.coefs[0].second.Is(1) || !t.linear.constant.Is(0))
+    out = absl::StrCat("(", out, ")");
   if (!t.div.Is(1)) absl::StrAppend(&out, "/(", t.div.ToString(), ")");
   if (!t.mod.Is(0)) absl::StrAppend(&out, "%(", t.mod.ToString(), ")");
   return Times(t.IsPlain() || t.coef.Is(1) ? out : absl::StrCat("(", out, ")"), t.coef);
@@ -417,8 +433,10 @@ std::string IndexMapToString(const IndexMap& map) {
   for (size_t i = 0; i < map.coords.size(); ++i) {
     if (i > 0) out += ", ";
     const IndexExpr& e = map.coords[i];
-    for (size_t k = 0; k < e.terms.size(); ++k) absl::StrAppend(&out, k > 0 ? " + " : "", TermToString(e.terms[k]));
-    if (!e.constant.Is(0) || e.terms.empty()) absl::StrAppend(&out, e.terms.empty() ? "" : " + ", e.constant.ToString());
+    for (size_t k = 0; k < e.terms.size(); ++k)
+      absl::StrAppend(&out, k > 0 ? " + " : "", TermToString(e.terms[k]));
+    if (!e.constant.Is(0) || e.terms.empty())
+      absl::StrAppend(&out, e.terms.empty() ? "" : " + ", e.constant.ToString());
   }
   return out + "]";
 }

@@ -1,9 +1,11 @@
-// Index maps: coordinates of one tensor's element as expressions of other coordinates (the axes of a loop domain).
+// Index maps: coordinates of a tensor's element as expressions of the axes of a loop domain.
 //
-// An IndexExpr is a constant plus a sum of terms; a term is coef * ((linear / div) % mod), where linear is an affine combination of axes.
-// A plain axis is the term with div 1 and no mod. Views compose: each view's `index` column maps the coordinates of its result to those of its
-// operand. DivMod simplifies with the axes' extents (a symbolic extent is fine) and fails (nullopt) only when it would have to nest.
-// Invariant: every coordinate is within the tensor's extent for all axis values within their extents.
+// An IndexExpr is a constant plus a sum of terms; a term is coef * ((linear / div) % mod), where
+// linear is an affine combination of axes. A plain axis is the term with div 1 and no mod. Views
+// compose: each view's `index` column maps the coordinates of its result to those of its operand.
+// DivMod simplifies with the axes' extents (a symbolic extent is fine) and fails (nullopt) only
+// when it would have to nest.
+// Invariant: every coordinate is within the tensor's extent for all axis values within theirs.
 // Symbols are taken to be >= 1: where one is 0 there is no element to index. Factors are >= 0.
 // Must not know: buffers, strides, schedules (AccessMap in codegen/plan adds those).
 #ifndef JITFUSE_IR_INDEX_MAP_H_
@@ -21,15 +23,16 @@
 namespace jitfuse::internal {
 
 struct Affine {
-  absl::InlinedVector<std::pair<int, SizeExpr>, 4> coefs;  // (axis, factor), sorted by axis, no zero factors
+  // (axis, factor), sorted by axis, no zero factors.
+  absl::InlinedVector<std::pair<int, SizeExpr>, 4> coefs;
   SizeExpr constant;
   friend bool operator==(const Affine&, const Affine&) = default;
 };
 
 struct IndexTerm {
-  Affine linear;          // constant part is 0 unless div or mod is present
+  Affine linear;  // constant part is 0 unless div or mod is present
   SizeExpr div{1};
-  SizeExpr mod{0};        // 0: none
+  SizeExpr mod{0};  // 0: none
   SizeExpr coef{1};
   bool IsPlain() const { return div.Is(1) && mod.Is(0); }
   friend bool operator==(const IndexTerm&, const IndexTerm&) = default;
@@ -55,20 +58,25 @@ IndexExpr AxisExpr(int axis);
 IndexMap IdentityMap(int rank);
 IndexExpr Scale(const IndexExpr& e, const SizeExpr& factor);
 IndexExpr Sum(const IndexExpr& a, const IndexExpr& b);
-// Floor division and remainder by a positive size; mod = 0 means no remainder is taken: (e / div) % mod.
-std::optional<IndexExpr> DivMod(const IndexExpr& e, const SizeExpr& div, const SizeExpr& mod, const IndexSpace& space);
-// Coordinates in a row-major tensor of shape `from` re-expressed for the same element of the row-major tensor `to` (equal element counts).
-// Runs of dims with equal products are matched first, so that untouched dims stay plain axes.
-std::optional<IndexMap> ReshapeCoords(const IndexMap& coords, absl::Span<const Dim> from, absl::Span<const Dim> to,
-                                      const IndexSpace& space);
+// Floor division and remainder by a positive size; mod = 0 means no remainder is taken: (e / div) %
+// mod.
+std::optional<IndexExpr> DivMod(const IndexExpr& e, const SizeExpr& div, const SizeExpr& mod,
+                                const IndexSpace& space);
+// Coordinates in a row-major tensor of shape `from` re-expressed for the same element of the
+// row-major tensor `to` (equal element counts). Runs of dims with equal products are matched first,
+// so that untouched dims stay plain axes.
+std::optional<IndexMap> ReshapeCoords(const IndexMap& coords, absl::Span<const Dim> from,
+                                      absl::Span<const Dim> to, const IndexSpace& space);
 // The largest value e can take, if the normal form shows it.
 std::optional<SizeExpr> UpperBound(const IndexExpr& e, const IndexSpace& space);
 // Every axis a replaced by to[a].
 std::optional<IndexMap> Compose(const IndexMap& map, const IndexMap& to, const IndexSpace& space);
 std::string IndexMapToString(const IndexMap& map);
 // The coordinates for concrete axis values; symbols[i] is the value of symbol i.
-int64_t EvalIndexExpr(const IndexExpr& e, absl::Span<const int64_t> axes, absl::Span<const int64_t> symbols);
-std::vector<int64_t> EvalIndexMap(const IndexMap& map, absl::Span<const int64_t> axes, absl::Span<const int64_t> symbols);
+int64_t EvalIndexExpr(const IndexExpr& e, absl::Span<const int64_t> axes,
+                      absl::Span<const int64_t> symbols);
+std::vector<int64_t> EvalIndexMap(const IndexMap& map, absl::Span<const int64_t> axes,
+                                  absl::Span<const int64_t> symbols);
 
 }  // namespace jitfuse::internal
 

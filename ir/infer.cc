@@ -17,17 +17,23 @@ std::string Ordinal(const OpDef& def, size_t operand) {
   return std::string(name);
 }
 
-std::string IntsToString(absl::Span<const int64_t> values) { return absl::StrCat("[", absl::StrJoin(values, ","), "]"); }
+std::string IntsToString(absl::Span<const int64_t> values) {
+  return absl::StrCat("[", absl::StrJoin(values, ","), "]");
+}
 
 std::string_view KindName(AttrKind kind) {
-  static constexpr std::string_view kNames[] = {"a bool", "an integer", "a number", "a dtype", "a list of integers", "a list of sizes"};
+  static constexpr std::string_view kNames[] = {"a bool",  "an integer",         "a number",
+                                                "a dtype", "a list of integers", "a list of sizes"};
   return kNames[static_cast<size_t>(kind)];
 }
 
 }  // namespace
 
-std::string CallToString(const OpDef& def, absl::Span<const TensorType> in, absl::Span<const std::string> symbol_names) {
-  auto append = [&](std::string* out, const TensorType& type) { *out += TypeToString(type, symbol_names); };
+std::string CallToString(const OpDef& def, absl::Span<const TensorType> in,
+                         absl::Span<const std::string> symbol_names) {
+  auto append = [&](std::string* out, const TensorType& type) {
+    *out += TypeToString(type, symbol_names);
+  };
   return absl::StrCat(ToAbsl(def.name), "(", absl::StrJoin(in, ", ", append), ")");
 }
 
@@ -40,14 +46,17 @@ std::string DTypeSetToString(DTypeSet set) {
   return out;
 }
 
-absl::Status CheckArity(const OpDef& def, absl::Span<const TensorType> in, absl::Span<const std::string> symbol_names) {
+absl::Status CheckArity(const OpDef& def, absl::Span<const TensorType> in,
+                        absl::Span<const std::string> symbol_names) {
   auto given = static_cast<int>(in.size());
   int least = def.min_arity();
   int most = def.max_arity();
   if (given >= least && given <= most) return absl::OkStatus();
   std::string range = least == most ? absl::StrCat(most) : absl::StrCat(least, " to ", most);
-  std::string call = given <= kMaxRank ? CallToString(def, in, symbol_names) : std::string(def.name);
-  return InvalidArgument(call, ": expected ", range, " operand", most == 1 ? "" : "s", ", got ", given);
+  std::string call =
+      given <= kMaxRank ? CallToString(def, in, symbol_names) : std::string(def.name);
+  return InvalidArgument(call, ": expected ", range, " operand", most == 1 ? "" : "s", ", got ",
+                         given);
 }
 
 // ---- Attributes ----
@@ -65,32 +74,38 @@ struct NormContext {
   int64_t Rank() const {
     if (!in.empty()) return static_cast<int64_t>(in[0].dims.size());
     for (const Attr& a : *attrs) {
-      if (const auto* dims = std::get_if<std::vector<Dim>>(&a.value)) return static_cast<int64_t>(dims->size());
+      if (const auto* dims = std::get_if<std::vector<Dim>>(&a.value))
+        return static_cast<int64_t>(dims->size());
     }
     return 0;
   }
 };
 
 // `front` is "axis is " or "axes has ".
-absl::Status NormalizeAxis(const NormContext& c, const std::string& front, int64_t rank, int64_t* axis) {
+absl::Status NormalizeAxis(const NormContext& c, const std::string& front, int64_t rank,
+                           int64_t* axis) {
   if (*axis < -rank || *axis >= rank) {
-    std::string expected = rank == 0 ? "no axis, since the rank is 0" : absl::StrCat("an axis from ", -rank, " to ", rank - 1);
+    std::string expected = rank == 0 ? "no axis, since the rank is 0"
+                                     : absl::StrCat("an axis from ", -rank, " to ", rank - 1);
     return InvalidArgument(c.Where(), front, *axis, ", expected ", expected);
   }
   if (*axis < 0) *axis += rank;
   return absl::OkStatus();
 }
 
-absl::Status NormalizeAxes(const NormContext& c, std::string_view attr, int64_t rank, std::vector<int64_t>* axes) {
+absl::Status NormalizeAxes(const NormContext& c, std::string_view attr, int64_t rank,
+                           std::vector<int64_t>* axes) {
   std::string given = IntsToString(*axes);
   if (axes->size() > kMaxRank) {
-    return InvalidArgument(c.Where(), ToAbsl(attr), " has ", axes->size(), " entries, expected at most ", rank);
+    return InvalidArgument(c.Where(), ToAbsl(attr), " has ", axes->size(),
+                           " entries, expected at most ", rank);
   }
   std::string front = absl::StrCat(ToAbsl(attr), " has ");
   for (int64_t& axis : *axes) JF_RETURN_IF_ERROR(NormalizeAxis(c, front, rank, &axis));
   std::sort(axes->begin(), axes->end());
   if (std::adjacent_find(axes->begin(), axes->end()) != axes->end()) {
-    return InvalidArgument(c.Where(), ToAbsl(attr), "=", given, " names an axis twice, expected each at most once");
+    return InvalidArgument(c.Where(), ToAbsl(attr), "=", given,
+                           " names an axis twice, expected each at most once");
   }
   return absl::OkStatus();
 }
@@ -101,7 +116,8 @@ std::vector<int64_t> AllAxes(int64_t rank) {
   return axes;
 }
 
-absl::Status NormalizePerm(const NormContext& c, std::string_view attr, std::vector<int64_t>* perm) {
+absl::Status NormalizePerm(const NormContext& c, std::string_view attr,
+                           std::vector<int64_t>* perm) {
   int64_t rank = c.Rank();
   if (perm->empty()) {
     *perm = AllAxes(rank);
@@ -109,8 +125,8 @@ absl::Status NormalizePerm(const NormContext& c, std::string_view attr, std::vec
     return absl::OkStatus();
   }
   if (static_cast<int64_t>(perm->size()) != rank) {
-    return InvalidArgument(c.Where(), ToAbsl(attr), "=", IntsToString(*perm), " has ", perm->size(), " entries, expected ", rank,
-                           ", one for each axis");
+    return InvalidArgument(c.Where(), ToAbsl(attr), "=", IntsToString(*perm), " has ", perm->size(),
+                           " entries, expected ", rank, ", one for each axis");
   }
   std::vector<int64_t> sorted = *perm;
   JF_RETURN_IF_ERROR(NormalizeAxes(c, attr, rank, &sorted));
@@ -126,17 +142,20 @@ absl::Status NormalizeReshape(const NormContext& c, std::string_view attr, std::
   for (const Dim& d : *dims) {
     if (d.IsConstant() && d.constant() >= 0) constants.push_back(d.constant());
   }
-  if (!CheckedNumElements(constants)) return InvalidArgument(c.Where(), given, " has more elements than fit in 64 bits");
+  if (!CheckedNumElements(constants))
+    return InvalidArgument(c.Where(), given, " has more elements than fit in 64 bits");
   Dim others(1);
   for (auto it = dims->begin(); it != dims->end(); ++it) {
     if (it == open) continue;
-    if (it->Is(-1)) return InvalidArgument(c.Where(), given, " has -1 twice, expected at most one open size");
+    if (it->Is(-1))
+      return InvalidArgument(c.Where(), given, " has -1 twice, expected at most one open size");
     others = others * *it;
   }
   Dim total = NumElements(c.in[0].dims);
   std::optional<Dim> rest = others.Is(0) ? std::nullopt : total.DivExact(others);
   if (!rest) {
-    return InvalidArgument(c.Where(), "no size in place of -1 in ", given, " keeps the ", total.ToString(c.names), " elements");
+    return InvalidArgument(c.Where(), "no size in place of -1 in ", given, " keeps the ",
+                           total.ToString(c.names), " elements");
   }
   *open = *rest;
   return absl::OkStatus();
@@ -145,24 +164,33 @@ absl::Status NormalizeReshape(const NormContext& c, std::string_view attr, std::
 absl::Status Normalize(const NormContext& c, const AttrDef& def, AttrValue* value) {
   auto* ints = std::get_if<std::vector<int64_t>>(value);
   switch (def.norm) {
-    case AttrNorm::kNone: return absl::OkStatus();
-    case AttrNorm::kAxis: return NormalizeAxis(c, absl::StrCat(ToAbsl(def.name), " is "), c.Rank(), std::get_if<int64_t>(value));
+    case AttrNorm::kNone:
+      return absl::OkStatus();
+    case AttrNorm::kAxis:
+      return NormalizeAxis(c, absl::StrCat(ToAbsl(def.name), " is "), c.Rank(),
+                           std::get_if<int64_t>(value));
     case AttrNorm::kAxes:
       if (ints->empty()) *ints = AllAxes(c.Rank());
       return NormalizeAxes(c, def.name, c.Rank(), ints);
-    case AttrNorm::kSomeAxes: return NormalizeAxes(c, def.name, c.Rank(), ints);
+    case AttrNorm::kSomeAxes:
+      return NormalizeAxes(c, def.name, c.Rank(), ints);
     case AttrNorm::kNewAxes: {
       int64_t rank = c.Rank() + static_cast<int64_t>(ints->size());
-      if (rank > kMaxRank) return InvalidArgument(c.Where(), "the result has rank ", rank, ", expected at most ", kMaxRank);
+      if (rank > kMaxRank)
+        return InvalidArgument(c.Where(), "the result has rank ", rank, ", expected at most ",
+                               kMaxRank);
       return NormalizeAxes(c, def.name, rank, ints);
     }
-    case AttrNorm::kPerm: return NormalizePerm(c, def.name, ints);
-    case AttrNorm::kReshape: return NormalizeReshape(c, def.name, std::get_if<std::vector<Dim>>(value));
+    case AttrNorm::kPerm:
+      return NormalizePerm(c, def.name, ints);
+    case AttrNorm::kReshape:
+      return NormalizeReshape(c, def.name, std::get_if<std::vector<Dim>>(value));
   }
   return absl::OkStatus();
 }
 
-// An integer where a number is wanted is meant as a number, and integers where sizes are wanted as sizes.
+// An integer where a number is wanted is meant as a number, and integers where sizes are wanted as
+// sizes.
 void Widen(AttrKind kind, AttrValue* value) {
   if (kind == AttrKind::kFloat && std::holds_alternative<int64_t>(*value)) {
     *value = static_cast<double>(std::get<int64_t>(*value));
@@ -177,7 +205,9 @@ absl::Status CheckKnown(const NormContext& c, const Attrs& given) {
     std::string_view name = given[i].name;
     auto same = [&](const Attr& a) { return a.name == name; };
     if (c.def.FindAttr(name) == nullptr) {
-      auto append = [](std::string* out, const AttrDef& a) { absl::StrAppend(out, ToAbsl(a.name)); };
+      auto append = [](std::string* out, const AttrDef& a) {
+        absl::StrAppend(out, ToAbsl(a.name));
+      };
       std::string known = c.def.attrs.empty() ? "none" : absl::StrJoin(c.def.attrs, ", ", append);
       return InvalidArgument(c.Where(), "unknown attribute ", ToAbsl(name), ", expected ", known);
     }
@@ -190,25 +220,29 @@ absl::Status CheckKnown(const NormContext& c, const Attrs& given) {
 
 }  // namespace
 
-absl::StatusOr<Attrs> NormalizeAttrs(const OpDef& def, absl::Span<const TensorType> in, const Attrs& given,
+absl::StatusOr<Attrs> NormalizeAttrs(const OpDef& def, absl::Span<const TensorType> in,
+                                     const Attrs& given,
                                      absl::Span<const std::string> symbol_names) {
   Attrs out;
   NormContext c{def, in, symbol_names, &out};
   JF_RETURN_IF_ERROR(CheckKnown(c, given));
   for (const AttrDef& row : def.attrs) {
-    auto it = std::find_if(given.begin(), given.end(), [&](const Attr& a) { return a.name == row.name; });
+    auto it =
+        std::find_if(given.begin(), given.end(), [&](const Attr& a) { return a.name == row.name; });
     if (it == given.end() && !row.fallback) {
-      return InvalidArgument(c.Where(), "attribute ", ToAbsl(row.name), " is missing, expected ", ToAbsl(KindName(row.kind)), " (",
-                             ToAbsl(row.doc), ")");
+      return InvalidArgument(c.Where(), "attribute ", ToAbsl(row.name), " is missing, expected ",
+                             ToAbsl(KindName(row.kind)), " (", ToAbsl(row.doc), ")");
     }
     AttrValue value = it == given.end() ? *row.fallback : it->value;
     Widen(row.kind, &value);
     if (value.index() != static_cast<size_t>(row.kind)) {
-      return InvalidArgument(c.Where(), "attribute ", ToAbsl(row.name), " is ", ToAbsl(KindName(static_cast<AttrKind>(value.index()))),
-                             ", expected ", ToAbsl(KindName(row.kind)));
+      return InvalidArgument(c.Where(), "attribute ", ToAbsl(row.name), " is ",
+                             ToAbsl(KindName(static_cast<AttrKind>(value.index()))), ", expected ",
+                             ToAbsl(KindName(row.kind)));
     }
     const double* number = std::get_if<double>(&value);
-    if (number != nullptr && std::isnan(*number)) return InvalidArgument(c.Where(), ToAbsl(row.name), " is NaN, expected a number");
+    if (number != nullptr && std::isnan(*number))
+      return InvalidArgument(c.Where(), ToAbsl(row.name), " is NaN, expected a number");
     JF_RETURN_IF_ERROR(Normalize(c, row, &value));
     out.push_back({row.name, std::move(value)});
   }
@@ -219,12 +253,15 @@ absl::StatusOr<Attrs> NormalizeAttrs(const OpDef& def, absl::Span<const TensorTy
 
 absl::Status CheckType(const TensorType& type, absl::Span<const std::string> symbol_names) {
   if (type.dims.size() > kMaxRank) {
-    return InvalidArgument(TypeToString(type, symbol_names), " has rank ", type.dims.size(), ", expected at most ", kMaxRank);
+    return InvalidArgument(TypeToString(type, symbol_names), " has rank ", type.dims.size(),
+                           ", expected at most ", kMaxRank);
   }
   std::vector<int64_t> constants;
   for (const Dim& d : type.dims) {
     if (!d.IsConstant()) continue;
-    if (d.constant() < 0) return InvalidArgument(TypeToString(type, symbol_names), " has a negative size, expected sizes >= 0");
+    if (d.constant() < 0)
+      return InvalidArgument(TypeToString(type, symbol_names),
+                             " has a negative size, expected sizes >= 0");
     constants.push_back(d.constant());
   }
   constants.push_back(ItemSize(type.dtype));
@@ -237,12 +274,13 @@ absl::Status CheckType(const TensorType& type, absl::Span<const std::string> sym
 absl::StatusOr<ResultTypes> InferTypes(const InferContext& c) {
   // Ops of two roles of operands (where) check their domain themselves, on the values.
   if (!c.in.empty() && c.def.infer != InferWhere && !IsIn(c.in[0].dtype, c.def.domain)) {
-    return InvalidArgument(c.Where(), "expected one of ", DTypeSetToString(c.def.domain), " for ", Ordinal(c.def, 0), ", got ",
-                           ToAbsl(DTypeName(c.in[0].dtype)));
+    return InvalidArgument(c.Where(), "expected one of ", DTypeSetToString(c.def.domain), " for ",
+                           Ordinal(c.def, 0), ", got ", ToAbsl(DTypeName(c.in[0].dtype)));
   }
   JF_ASSIGN_OR_RETURN(ResultTypes types, c.def.infer(c));
   for (const TensorType& type : types) {
-    if (absl::Status s = CheckType(type, c.symbol_names); !s.ok()) return Annotate(s, absl::StrCat(c.Where(), "the result"));
+    if (absl::Status s = CheckType(type, c.symbol_names); !s.ok())
+      return Annotate(s, absl::StrCat(c.Where(), "the result"));
   }
   return types;
 }
@@ -252,7 +290,8 @@ namespace {
 absl::Status CheckSameDType(const InferContext& c, size_t first) {
   for (size_t i = first + 1; i < c.in.size(); ++i) {
     if (c.in[i].dtype == c.in[first].dtype) continue;
-    return InvalidArgument(c.Where(), "expected the same dtype, got ", ToAbsl(DTypeName(c.in[first].dtype)), " and ",
+    return InvalidArgument(c.Where(), "expected the same dtype, got ",
+                           ToAbsl(DTypeName(c.in[first].dtype)), " and ",
                            ToAbsl(DTypeName(c.in[i].dtype)), "; use cast");
   }
   return absl::OkStatus();
@@ -270,21 +309,25 @@ absl::StatusOr<Shape> BroadcastAll(const InferContext& c) {
 bool BothConstant(const Dim& a, const Dim& b) { return a.IsConstant() && b.IsConstant(); }
 
 // Two sizes that must be equal; `what` starts the sentence of the error.
-absl::StatusOr<Dim> MustEqual(const InferContext& c, const Dim& a, const Dim& b, const std::string& what) {
+absl::StatusOr<Dim> MustEqual(const InferContext& c, const Dim& a, const Dim& b,
+                              const std::string& what) {
   if (a == b) return a;
-  if (BothConstant(a, b)) return InvalidArgument(c.Where(), what, ", got ", a.constant(), " and ", b.constant());
+  if (BothConstant(a, b))
+    return InvalidArgument(c.Where(), what, ", got ", a.constant(), " and ", b.constant());
   return c.unify(a, b);
 }
 
 absl::Status CheckRank(const InferContext& c, size_t operand, size_t least, std::string_view why) {
   size_t rank = c.in[operand].dims.size();
   if (rank >= least) return absl::OkStatus();
-  return InvalidArgument(c.Where(), Ordinal(c.def, operand), " has rank ", rank, ", expected at least ", least, " (", ToAbsl(why), ")");
+  return InvalidArgument(c.Where(), Ordinal(c.def, operand), " has rank ", rank,
+                         ", expected at least ", least, " (", ToAbsl(why), ")");
 }
 
 }  // namespace
 
-absl::StatusOr<Shape> BroadcastShapes(const InferContext& c, absl::Span<const Dim> a, absl::Span<const Dim> b) {
+absl::StatusOr<Shape> BroadcastShapes(const InferContext& c, absl::Span<const Dim> a,
+                                      absl::Span<const Dim> b) {
   size_t rank = std::max(a.size(), b.size());
   Shape out(rank);
   for (size_t i = 0; i < rank; ++i) {
@@ -296,9 +339,11 @@ absl::StatusOr<Shape> BroadcastShapes(const InferContext& c, absl::Span<const Di
     } else if (x.Is(1)) {
       out[i] = y;
     } else if (BothConstant(x, y)) {
-      return InvalidArgument(c.Where(), "shapes ", ShapeToString(a, c.symbol_names), " and ", ShapeToString(b, c.symbol_names),
-                             " do not broadcast: expected equal sizes or 1 in dim ", static_cast<int64_t>(i) - static_cast<int64_t>(rank),
-                             ", got ", x.constant(), " and ", y.constant());
+      return InvalidArgument(c.Where(), "shapes ", ShapeToString(a, c.symbol_names), " and ",
+                             ShapeToString(b, c.symbol_names),
+                             " do not broadcast: expected equal sizes or 1 in dim ",
+                             static_cast<int64_t>(i) - static_cast<int64_t>(rank), ", got ",
+                             x.constant(), " and ", y.constant());
     } else {
       JF_ASSIGN_OR_RETURN(out[i], c.unify(x, y));
     }
@@ -320,19 +365,23 @@ absl::StatusOr<ResultTypes> InferCompare(const InferContext& c) {
 
 absl::StatusOr<ResultTypes> InferWhere(const InferContext& c) {
   if (c.in[0].dtype != DType::kBool) {
-    return InvalidArgument(c.Where(), "expected bool for cond, got ", ToAbsl(DTypeName(c.in[0].dtype)));
+    return InvalidArgument(c.Where(), "expected bool for cond, got ",
+                           ToAbsl(DTypeName(c.in[0].dtype)));
   }
   JF_RETURN_IF_ERROR(CheckSameDType(c, 1));
   JF_ASSIGN_OR_RETURN(Shape shape, BroadcastAll(c));
   return ResultTypes{{c.in[1].dtype, std::move(shape)}};
 }
 
-absl::StatusOr<ResultTypes> InferCast(const InferContext& c) { return ResultTypes{{c.Get<DType>("dtype"), c.in[0].dims}}; }
+absl::StatusOr<ResultTypes> InferCast(const InferContext& c) {
+  return ResultTypes{{c.Get<DType>("dtype"), c.in[0].dims}};
+}
 
 absl::StatusOr<ResultTypes> InferIota(const InferContext& c) {
   DType dtype = c.Get<DType>("dtype");
   if (!IsIn(dtype, c.def.domain)) {
-    return InvalidArgument(c.Where(), "expected one of ", DTypeSetToString(c.def.domain), ", got dtype=", ToAbsl(DTypeName(dtype)));
+    return InvalidArgument(c.Where(), "expected one of ", DTypeSetToString(c.def.domain),
+                           ", got dtype=", ToAbsl(DTypeName(dtype)));
   }
   const auto& shape = c.Get<std::vector<Dim>>("shape");
   return ResultTypes{{dtype, Shape(shape.begin(), shape.end())}};
@@ -342,14 +391,17 @@ absl::StatusOr<ResultTypes> InferBroadcast(const InferContext& c) {
   const Shape& from = c.in[0].dims;
   const auto& to = c.Get<std::vector<Dim>>("shape");
   if (to.size() < from.size()) {
-    return InvalidArgument(c.Where(), "shape=", ShapeToString(to, c.symbol_names), " has rank ", to.size(), ", expected at least ", from.size());
+    return InvalidArgument(c.Where(), "shape=", ShapeToString(to, c.symbol_names), " has rank ",
+                           to.size(), ", expected at least ", from.size());
   }
   size_t lead = to.size() - from.size();
   for (size_t i = 0; i < from.size(); ++i) {
     if (from[i].Is(1) || from[i] == to[lead + i]) continue;
-    JF_RETURN_IF_ERROR(MustEqual(c, from[i], to[lead + i],
-                                 absl::StrCat("does not broadcast to shape=", ShapeToString(to, c.symbol_names), ": expected 1 or the same size in dim ", lead + i))
-                           .status());
+    JF_RETURN_IF_ERROR(
+        MustEqual(c, from[i], to[lead + i],
+                  absl::StrCat("does not broadcast to shape=", ShapeToString(to, c.symbol_names),
+                               ": expected 1 or the same size in dim ", lead + i))
+            .status());
   }
   return ResultTypes{{c.in[0].dtype, Shape(to.begin(), to.end())}};
 }
@@ -358,16 +410,19 @@ absl::StatusOr<ResultTypes> InferReshape(const InferContext& c) {
   const auto& to = c.Get<std::vector<Dim>>("shape");
   TensorType result{c.in[0].dtype, Shape(to.begin(), to.end())};
   // Before the product below, which could overflow.
-  if (absl::Status s = CheckType(result, c.symbol_names); !s.ok()) return Annotate(s, absl::StrCat(c.Where(), "the result"));
+  if (absl::Status s = CheckType(result, c.symbol_names); !s.ok())
+    return Annotate(s, absl::StrCat(c.Where(), "the result"));
   JF_RETURN_IF_ERROR(MustEqual(c, NumElements(c.in[0].dims), NumElements(to),
-                               absl::StrCat("shape=", ShapeToString(to, c.symbol_names), ": expected the same number of elements"))
+                               absl::StrCat("shape=", ShapeToString(to, c.symbol_names),
+                                            ": expected the same number of elements"))
                          .status());
   return ResultTypes{std::move(result)};
 }
 
 absl::StatusOr<ResultTypes> InferTranspose(const InferContext& c) {
   TensorType result{c.in[0].dtype, {}};
-  for (int64_t axis : c.Get<std::vector<int64_t>>("perm")) result.dims.push_back(c.in[0].dims[static_cast<size_t>(axis)]);
+  for (int64_t axis : c.Get<std::vector<int64_t>>("perm"))
+    result.dims.push_back(c.in[0].dims[static_cast<size_t>(axis)]);
   return ResultTypes{std::move(result)};
 }
 
@@ -379,7 +434,8 @@ absl::StatusOr<ResultTypes> InferSqueeze(const InferContext& c) {
     if (!std::binary_search(axes.begin(), axes.end(), static_cast<int64_t>(i))) {
       result.dims.push_back(d);
     } else if (!d.Is(1)) {
-      return InvalidArgument(c.Where(), "axis ", i, " has size ", d.ToString(c.symbol_names), ", expected 1");
+      return InvalidArgument(c.Where(), "axis ", i, " has size ", d.ToString(c.symbol_names),
+                             ", expected 1");
     }
   }
   return ResultTypes{std::move(result)};
@@ -425,16 +481,27 @@ absl::StatusOr<ResultTypes> InferReduce(const InferContext& c, DType dtype, size
 
 }  // namespace
 
-absl::StatusOr<ResultTypes> InferSum(const InferContext& c) { return InferReduce(c, SumType(c.in[0].dtype)); }
-absl::StatusOr<ResultTypes> InferReduceSame(const InferContext& c) { return InferReduce(c, c.in[0].dtype); }
-absl::StatusOr<ResultTypes> InferReduceTwo(const InferContext& c) { return InferReduce(c, c.in[0].dtype, 2); }
-absl::StatusOr<ResultTypes> InferReduceBool(const InferContext& c) { return InferReduce(c, DType::kBool); }
-absl::StatusOr<ResultTypes> InferReduceIndex(const InferContext& c) { return InferReduce(c, DType::kI64); }
+absl::StatusOr<ResultTypes> InferSum(const InferContext& c) {
+  return InferReduce(c, SumType(c.in[0].dtype));
+}
+absl::StatusOr<ResultTypes> InferReduceSame(const InferContext& c) {
+  return InferReduce(c, c.in[0].dtype);
+}
+absl::StatusOr<ResultTypes> InferReduceTwo(const InferContext& c) {
+  return InferReduce(c, c.in[0].dtype, 2);
+}
+absl::StatusOr<ResultTypes> InferReduceBool(const InferContext& c) {
+  return InferReduce(c, DType::kBool);
+}
+absl::StatusOr<ResultTypes> InferReduceIndex(const InferContext& c) {
+  return InferReduce(c, DType::kI64);
+}
 
 absl::StatusOr<ResultTypes> InferMatMul(const InferContext& c) {
   JF_RETURN_IF_ERROR(CheckSameDType(c, 0));
   for (size_t i : {size_t{0}, size_t{1}}) {
-    JF_RETURN_IF_ERROR(CheckRank(c, i, 2, "a vector becomes a matrix of one row or column by reshape"));
+    JF_RETURN_IF_ERROR(
+        CheckRank(c, i, 2, "a vector becomes a matrix of one row or column by reshape"));
   }
   const Shape& a = c.in[0].dims;
   const Shape& b = c.in[1].dims;
@@ -442,10 +509,12 @@ absl::StatusOr<ResultTypes> InferMatMul(const InferContext& c) {
   bool tb = c.Get<bool>("transpose_b");
   size_t m_dim = a.size() - (ta ? 1 : 2), ka_dim = a.size() - (ta ? 2 : 1);
   size_t n_dim = b.size() - (tb ? 2 : 1), kb_dim = b.size() - (tb ? 1 : 2);
-  JF_RETURN_IF_ERROR(MustEqual(c, a[ka_dim], b[kb_dim],
-                               absl::StrCat("expected the inner sizes to be equal (dim ", ka_dim, " of a, dim ", kb_dim, " of b",
-                                            ta ? ", transpose_a" : "", tb ? ", transpose_b" : "", ")"))
-                         .status());
+  JF_RETURN_IF_ERROR(
+      MustEqual(
+          c, a[ka_dim], b[kb_dim],
+          absl::StrCat("expected the inner sizes to be equal (dim ", ka_dim, " of a, dim ", kb_dim,
+                       " of b", ta ? ", transpose_a" : "", tb ? ", transpose_b" : "", ")"))
+          .status());
   JF_ASSIGN_OR_RETURN(Shape shape, BroadcastShapes(c, absl::MakeSpan(a).subspan(0, a.size() - 2),
                                                    absl::MakeSpan(b).subspan(0, b.size() - 2)));
   shape.push_back(a[m_dim]);
@@ -459,22 +528,26 @@ absl::StatusOr<ResultTypes> InferNorm(const InferContext& c) {
   const Shape& x = c.in[0].dims;
   int64_t count = c.Get<int64_t>("norm_dims");
   if (count < 1 || count > static_cast<int64_t>(x.size())) {
-    return InvalidArgument(c.Where(), "norm_dims is ", count, ", expected 1 to ", x.size(), ", the rank of x");
+    return InvalidArgument(c.Where(), "norm_dims is ", count, ", expected 1 to ", x.size(),
+                           ", the rank of x");
   }
   double eps = c.Get<double>("eps");
-  if (!(eps >= 0) || std::isinf(eps)) return InvalidArgument(c.Where(), "eps is ", eps, ", expected a finite number >= 0");
+  if (!(eps >= 0) || std::isinf(eps))
+    return InvalidArgument(c.Where(), "eps is ", eps, ", expected a finite number >= 0");
   auto tail = absl::MakeSpan(x).subspan(x.size() - static_cast<size_t>(count));
   for (size_t i = 1; i < c.in.size(); ++i) {
     const TensorType& p = c.in[i];
     if (p.dtype != c.in[0].dtype && p.dtype != ComputeType(c.in[0].dtype)) {
       return InvalidArgument(c.Where(), "expected ", ToAbsl(DTypeName(c.in[0].dtype)),
-                             ComputeType(c.in[0].dtype) == c.in[0].dtype ? "" : " or f32", " for ", Ordinal(c.def, i), ", got ",
-                             ToAbsl(DTypeName(p.dtype)), "; use cast");
+                             ComputeType(c.in[0].dtype) == c.in[0].dtype ? "" : " or f32", " for ",
+                             Ordinal(c.def, i), ", got ", ToAbsl(DTypeName(p.dtype)), "; use cast");
     }
-    std::string what = absl::StrCat("expected shape ", ShapeToString(tail, c.symbol_names), " for ", Ordinal(c.def, i),
-                                    ", as the normalised dims of x");
-    if (p.dims.size() != tail.size()) return InvalidArgument(c.Where(), what, ", got ", ShapeToString(p.dims, c.symbol_names));
-    for (size_t k = 0; k < tail.size(); ++k) JF_RETURN_IF_ERROR(MustEqual(c, tail[k], p.dims[k], what).status());
+    std::string what = absl::StrCat("expected shape ", ShapeToString(tail, c.symbol_names), " for ",
+                                    Ordinal(c.def, i), ", as the normalised dims of x");
+    if (p.dims.size() != tail.size())
+      return InvalidArgument(c.Where(), what, ", got ", ShapeToString(p.dims, c.symbol_names));
+    for (size_t k = 0; k < tail.size(); ++k)
+      JF_RETURN_IF_ERROR(MustEqual(c, tail[k], p.dims[k], what).status());
   }
   return ResultTypes{c.in[0]};
 }
@@ -483,12 +556,18 @@ absl::StatusOr<ResultTypes> InferLinear(const InferContext& c) {
   JF_RETURN_IF_ERROR(CheckSameDType(c, 0));
   JF_RETURN_IF_ERROR(CheckRank(c, 0, 1, "its last dim is multiplied"));
   const Shape& w = c.in[1].dims;
-  if (w.size() != 2) return InvalidArgument(c.Where(), "weight has rank ", w.size(), ", expected 2: [out, in]");
-  JF_RETURN_IF_ERROR(
-      MustEqual(c, c.in[0].dims.back(), w[1], "expected the last dim of x to be the last dim of weight [out, in]").status());
+  if (w.size() != 2)
+    return InvalidArgument(c.Where(), "weight has rank ", w.size(), ", expected 2: [out, in]");
+  JF_RETURN_IF_ERROR(MustEqual(c, c.in[0].dims.back(), w[1],
+                               "expected the last dim of x to be the last dim of weight [out, in]")
+                         .status());
   if (c.in.size() > 2) {
-    if (c.in[2].dims.size() != 1) return InvalidArgument(c.Where(), "bias has rank ", c.in[2].dims.size(), ", expected 1: [out]");
-    JF_RETURN_IF_ERROR(MustEqual(c, w[0], c.in[2].dims[0], "expected the size of bias to be dim 0 of weight [out, in]").status());
+    if (c.in[2].dims.size() != 1)
+      return InvalidArgument(c.Where(), "bias has rank ", c.in[2].dims.size(),
+                             ", expected 1: [out]");
+    JF_RETURN_IF_ERROR(MustEqual(c, w[0], c.in[2].dims[0],
+                                 "expected the size of bias to be dim 0 of weight [out, in]")
+                           .status());
   }
   TensorType result = c.in[0];
   result.dims.back() = w[0];

@@ -1,9 +1,10 @@
 // Inference: attributes in their one form, and the types of an op's results.
 //
-// In: an op's row, its operands' types, the attributes as given. Out: complete attributes in schema order (NormalizeAttrs) and result
-// types (InferTypes: arity, domain, the row's infer function, rank and size limits), or InvalidArgument that names the op with
-// its operand types and says what was expected. Two sizes that differ and are not both constants are unified: the context's
-// unify records a guard. The functions below Infer* are the `infer` column of ir/ops.inc.
+// In: an op's row, its operands' types, the attributes as given. Out: complete attributes in schema
+// order (NormalizeAttrs) and result types (InferTypes: arity, domain, the row's infer function,
+// rank and size limits), or InvalidArgument that names the op with its operand types and says what
+// was expected. Two sizes that differ and are not both constants are unified: the context's unify
+// records a guard. The functions below Infer* are the `infer` column of ir/ops.inc.
 // Must not know: graphs (guards arrive through the context).
 #ifndef JITFUSE_IR_INFER_H_
 #define JITFUSE_IR_INFER_H_
@@ -20,20 +21,26 @@ namespace jitfuse::internal {
 using ResultTypes = absl::InlinedVector<TensorType, 1>;
 
 // "softmax(f32[n,768])".
-std::string CallToString(const OpDef& def, absl::Span<const TensorType> in, absl::Span<const std::string> symbol_names);
-absl::Status CheckArity(const OpDef& def, absl::Span<const TensorType> in, absl::Span<const std::string> symbol_names);
-absl::StatusOr<Attrs> NormalizeAttrs(const OpDef& def, absl::Span<const TensorType> in, const Attrs& given,
+std::string CallToString(const OpDef& def, absl::Span<const TensorType> in,
+                         absl::Span<const std::string> symbol_names);
+absl::Status CheckArity(const OpDef& def, absl::Span<const TensorType> in,
+                        absl::Span<const std::string> symbol_names);
+absl::StatusOr<Attrs> NormalizeAttrs(const OpDef& def, absl::Span<const TensorType> in,
+                                     const Attrs& given,
                                      absl::Span<const std::string> symbol_names);
 absl::StatusOr<ResultTypes> InferTypes(const InferContext& context);
 // Rank, no negative size, elements and bytes within int64.
 absl::Status CheckType(const TensorType& type, absl::Span<const std::string> symbol_names);
 // NumPy broadcasting of two shapes.
-absl::StatusOr<Shape> BroadcastShapes(const InferContext& context, absl::Span<const Dim> a, absl::Span<const Dim> b);
+absl::StatusOr<Shape> BroadcastShapes(const InferContext& context, absl::Span<const Dim> a,
+                                      absl::Span<const Dim> b);
 // "f16, bf16, f32, f64".
 std::string DTypeSetToString(DTypeSet set);
 
-absl::StatusOr<ResultTypes> InferSame(const InferContext& context);       // operands of one dtype, which the result has
-absl::StatusOr<ResultTypes> InferCompare(const InferContext& context);    // operands of one dtype -> bool
+absl::StatusOr<ResultTypes> InferSame(
+    const InferContext& context);  // operands of one dtype, which the result has
+absl::StatusOr<ResultTypes> InferCompare(
+    const InferContext& context);  // operands of one dtype -> bool
 absl::StatusOr<ResultTypes> InferWhere(const InferContext& context);
 absl::StatusOr<ResultTypes> InferCast(const InferContext& context);
 absl::StatusOr<ResultTypes> InferIota(const InferContext& context);
@@ -42,13 +49,16 @@ absl::StatusOr<ResultTypes> InferReshape(const InferContext& context);
 absl::StatusOr<ResultTypes> InferTranspose(const InferContext& context);
 absl::StatusOr<ResultTypes> InferSqueeze(const InferContext& context);
 absl::StatusOr<ResultTypes> InferUnsqueeze(const InferContext& context);
-absl::StatusOr<ResultTypes> InferSum(const InferContext& context);         // SumType of the operand's dtype
+absl::StatusOr<ResultTypes> InferSum(
+    const InferContext& context);  // SumType of the operand's dtype
 absl::StatusOr<ResultTypes> InferReduceSame(const InferContext& context);  // the operand's dtype
-absl::StatusOr<ResultTypes> InferReduceTwo(const InferContext& context);   // two results of the operand's dtype
+absl::StatusOr<ResultTypes> InferReduceTwo(
+    const InferContext& context);  // two results of the operand's dtype
 absl::StatusOr<ResultTypes> InferReduceBool(const InferContext& context);
 absl::StatusOr<ResultTypes> InferReduceIndex(const InferContext& context);
 absl::StatusOr<ResultTypes> InferMatMul(const InferContext& context);
-absl::StatusOr<ResultTypes> InferAlongAxis(const InferContext& context);   // the operand's type; needs the axis
+absl::StatusOr<ResultTypes> InferAlongAxis(
+    const InferContext& context);  // the operand's type; needs the axis
 absl::StatusOr<ResultTypes> InferNorm(const InferContext& context);
 absl::StatusOr<ResultTypes> InferLinear(const InferContext& context);
 

@@ -11,7 +11,9 @@ std::string TypeToString(const TensorType& type, absl::Span<const std::string> s
   return std::string(DTypeName(type.dtype)) + ShapeToString(type.dims, symbol_names);
 }
 
-std::string InferContext::Where() const { return absl::StrCat(CallToString(def, in, symbol_names), ": "); }
+std::string InferContext::Where() const {
+  return absl::StrCat(CallToString(def, in, symbol_names), ": ");
+}
 
 int OpDef::min_arity() const {
   auto optional = [](std::string_view name) { return name.back() == '?'; };
@@ -19,7 +21,8 @@ int OpDef::min_arity() const {
 }
 
 const AttrDef* OpDef::FindAttr(std::string_view attr_name) const {
-  auto it = std::find_if(attrs.begin(), attrs.end(), [&](const AttrDef& a) { return a.name == attr_name; });
+  auto it = std::find_if(attrs.begin(), attrs.end(),
+                         [&](const AttrDef& a) { return a.name == attr_name; });
   return it == attrs.end() ? nullptr : &*it;
 }
 

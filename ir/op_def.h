@@ -1,9 +1,11 @@
-// OpDef: one row of the open table of tensor ops (ir/ops.inc), and the types its columns are made of.
+// OpDef: one row of the open table of tensor ops (ir/ops.inc), and the types of its columns.
 //
-// A row says everything the layers ask about an op: shape and type inference, scalar body, expansion, index function, reduction,
-// gradient, domain, error bound, documentation. No code outside the table's expansion switches over Op; code asks for `kind` and
-// the columns. Adding a pointwise op is one row in ir/ops.inc; a new kind touches the files listed in HACKING.md.
-// Pointwise ops broadcast their operands NumPy-wise by themselves; Expand (ir/expand.h) makes that explicit with `broadcast` views.
+// A row says everything the layers ask about an op: shape and type inference, scalar body,
+// expansion, index function, reduction, gradient, domain, error bound, documentation. No code
+// outside the table's expansion switches over Op; code asks for `kind` and the columns. Adding a
+// pointwise op is one row in ir/ops.inc; a new kind touches the files listed in HACKING.md.
+// Pointwise ops broadcast their operands NumPy-wise by themselves; Expand (ir/expand.h) makes that
+// explicit with `broadcast` views.
 // Must not know: back ends, layouts, schedules.
 #ifndef JITFUSE_IR_OP_DEF_H_
 #define JITFUSE_IR_OP_DEF_H_
@@ -51,18 +53,24 @@ enum class OpKind : uint8_t {
 struct TensorType {
   DType dtype = DType::kF32;
   Shape dims;
-  friend bool operator==(const TensorType& a, const TensorType& b) { return a.dtype == b.dtype && a.dims == b.dims; }
+  friend bool operator==(const TensorType& a, const TensorType& b) {
+    return a.dtype == b.dtype && a.dims == b.dims;
+  }
 };
-std::string TypeToString(const TensorType& type, absl::Span<const std::string> symbol_names = {});  // "f32[n,768]"
+std::string TypeToString(const TensorType& type,
+                         absl::Span<const std::string> symbol_names = {});  // "f32[n,768]"
 
-// Attributes. Order in a node is the schema's order; every attribute of the schema is present (defaults filled in by infer).
-using AttrValue = std::variant<bool, int64_t, double, DType, std::vector<int64_t>, std::vector<Dim>>;
-enum class AttrKind : uint8_t { kBool, kInt, kFloat, kDType, kInts, kDims };  // = the variant's index
+// Attributes. Order in a node is the schema's order; every attribute of the schema is present
+// (defaults filled in by infer).
+using AttrValue =
+    std::variant<bool, int64_t, double, DType, std::vector<int64_t>, std::vector<Dim>>;
+// The values are the variant's indices.
+enum class AttrKind : uint8_t { kBool, kInt, kFloat, kDType, kInts, kDims };
 // How an attribute is brought into the one form that nodes hold.
 enum class AttrNorm : uint8_t {
   kNone,
-  kAxis,      // -rank..rank-1 -> 0..rank-1; of operand 0, or of attribute `shape` where there is no operand
-  kAxes,      // as kAxis, sorted, no duplicates; empty or not given: every axis. So nodes hold the full list
+  kAxis,      // -rank..rank-1 -> 0..rank-1; of operand 0, of attribute `shape` if there is none
+  kAxes,      // as kAxis, sorted, no duplicates; empty or not given: every axis, written out
   kSomeAxes,  // as kAxes, but empty means none
   kNewAxes,   // as kSomeAxes, of the result, whose rank is that of operand 0 plus their number
   kPerm,      // a permutation of operand 0's axes; empty or not given: reversed
@@ -82,7 +90,8 @@ struct Attr {
 };
 using Attrs = absl::InlinedVector<Attr, 2>;
 
-// What inference sees and may do. Unify records the guard a == b (checked when a call binds) and returns the dim to use.
+// What inference sees and may do. Unify records the guard a == b (checked when a call binds) and
+// returns the dim to use.
 struct InferContext {
   const struct OpDef& def;
   absl::Span<const TensorType> in;
@@ -98,53 +107,68 @@ struct InferContext {
 using InferFn = absl::StatusOr<absl::InlinedVector<TensorType, 1>> (*)(const InferContext&);
 
 // One accumulation over the reduced elements. All texts are scalar bodies.
-//   lift:     args x (element; with AccRule::kSum already in the accumulators' type), i (i64, its linear position in the reduced axes), r0, r1 (results of the earlier pass) -> accumulators
+//   lift:     args x (the element; with AccRule::kSum already in the accumulators' type), i (i64,
+//             its linear position in the reduced axes), r0, r1 (results of the earlier pass)
+//             -> accumulators
 //   combine:  args a0..ak, b0..bk -> accumulators; associative; a comes before b in position order
-//   finalize: args a0..ak, n (the number of reduced elements, in the accumulator type or i64) -> this pass's results
-// Accumulator type of slot j: acc[j] if given, else that of the op (f16/bf16/f32 -> f32, f64, ints as SumType or own, see `acc_rule`).
+//   finalize: args a0..ak, n (the number of reduced elements, in the accumulators' type if that is
+//             a float, else i64) -> this pass's results
+// The accumulators' types follow from AccRule and the compute type of the operand.
 struct ReducePass {
-  std::string_view init;      // bodies too: "{0}" or "{-inf, 0}"; identifiers: lowest, highest, inf
+  std::string_view init;  // bodies too: "{0}" or "{-inf, 0}"; identifiers: lowest, highest, inf
   std::string_view lift;
   std::string_view combine;
   std::string_view finalize;
 };
-enum class AccRule : uint8_t { kSum /* SumType of the compute type */, kSame /* compute type */, kValueIndex /* value, i64 */, kBool };
+enum class AccRule : uint8_t {
+  kSum,         // SumType of the compute type
+  kSame,        // the compute type
+  kValueIndex,  // the compute type, then i64
+  kBool,
+};
 struct ReduceDef {
-  int num_acc;                // of one_pass
-  int num_results;            // >= 1
+  int num_acc;      // of one_pass
+  int num_results;  // >= 1
   AccRule acc_rule;
   ReducePass one_pass;
-  int num_passes;             // 0: only one_pass; else 2: two_pass[0] then two_pass[1], which sees its results as r0, r1; each pass
-  ReducePass two_pass[2];     // has one accumulator; the op's results are {pass 0's result, pass 1's result}
-  bool empty_ok;              // false: an empty reduction is an error when the graph is built (max, min, argmax)
+  // 0: only one_pass. 2: two_pass[0], then two_pass[1], which sees its results as r0, r1; each pass
+  // has one accumulator, and the op's results are {pass 0's result, pass 1's result}.
+  int num_passes;
+  ReducePass two_pass[2];
+  bool empty_ok;  // false: reducing nothing is an error (max, min, argmax, argmin)
 };
 
 // An equivalent of `node`, whose operands are values of `graph`: one value per result, same types.
-using ExpandFn = absl::StatusOr<absl::InlinedVector<struct Value, 1>> (*)(Graph* graph, const Node& node);
-// Coordinates of operand 0's element for given coordinates of the result; nullopt if not expressible (then it is a boundary).
-using IndexFn = std::optional<IndexMap> (*)(const Graph& graph, const Node& node, const IndexMap& out, const IndexSpace& space);
+using ExpandFn = absl::StatusOr<absl::InlinedVector<struct Value, 1>> (*)(Graph* graph,
+                                                                          const Node& node);
+// Coordinates of operand 0's element for given coordinates of the result; nullopt if not
+// expressible (then it is a boundary).
+using IndexFn = std::optional<IndexMap> (*)(const Graph& graph, const Node& node,
+                                            const IndexMap& out, const IndexSpace& space);
 
 struct OpDef {
   Op op;
-  std::string_view name;                       // as in graph text
+  std::string_view name;  // as in graph text
   OpKind kind;
-  absl::Span<const std::string_view> args;     // names of the operands, for docs, errors and bodies; "bias?" may be left out
+  // Names of the operands, for docs, errors and bodies; one like "bias?" may be left out.
+  absl::Span<const std::string_view> args;
   absl::Span<const AttrDef> attrs;
-  DTypeSet domain;                             // of operand 0 (select: of the values)
+  DTypeSet domain;  // of operand 0 (where: of the values)
   InferFn infer;
-  std::string_view body;                       // kPointwise
-  const ReduceDef* reduce;                     // kReduce
-  ExpandFn expand;                             // kComposite
-  IndexFn index;                               // kView
-  std::string_view grad;                       // body text of operand gradients (g: of the result, out: the result), "zero" where
-                                               // flat almost everywhere, "" where none yet
-  double max_ulp_f32, max_ulp_f64;             // of the whole body against its exact meaning
-  std::string_view doc;                        // one sentence
-  std::string_view example;                    // a line of graph text
+  std::string_view body;    // kPointwise
+  const ReduceDef* reduce;  // kReduce
+  ExpandFn expand;          // kComposite
+  IndexFn index;            // kView
+  // Body text of the operands' gradients (g: of the result, out: the result), "zero" where flat
+  // almost everywhere, "" where none yet.
+  std::string_view grad;
+  double max_ulp_f32, max_ulp_f64;  // of the whole body against its exact meaning
+  std::string_view doc;             // one sentence
+  std::string_view example;         // a line of graph text
 
   int min_arity() const;  // operands that must be given
   int max_arity() const { return static_cast<int>(args.size()); }
-  const AttrDef* FindAttr(std::string_view attr_name) const;  // null if the op has none of that name
+  const AttrDef* FindAttr(std::string_view attr_name) const;  // null if there is none
 };
 
 const OpDef& GetOp(Op op);

@@ -27,11 +27,13 @@ absl::Span<const T> Keep(std::initializer_list<T> items) {
 
 const ReduceDef* NewReduce(const ReduceDef& def) { return new ReduceDef(def); }
 
-AttrDef Required(std::string_view name, AttrKind kind, std::string_view doc, AttrNorm norm = AttrNorm::kNone) {
+AttrDef Required(std::string_view name, AttrKind kind, std::string_view doc,
+                 AttrNorm norm = AttrNorm::kNone) {
   return {name, kind, std::nullopt, doc, norm};
 }
 
-AttrDef Optional(std::string_view name, AttrValue fallback, std::string_view doc, AttrNorm norm = AttrNorm::kNone) {
+AttrDef Optional(std::string_view name, AttrValue fallback, std::string_view doc,
+                 AttrNorm norm = AttrNorm::kNone) {
   auto kind = static_cast<AttrKind>(fallback.index());
   return {name, kind, std::move(fallback), doc, norm};
 }
@@ -47,24 +49,28 @@ AttrDef OptionalAxes(std::string_view name, std::string_view doc, AttrNorm norm)
 #define DTYPE(name, doc) Required(name, AttrKind::kDType, doc)
 #define DTYPE_OR(name, value, doc) Optional(name, value, doc)
 #define DIMS(name, doc) Required(name, AttrKind::kDims, doc)
-#define RESHAPE_DIMS() Required("shape", AttrKind::kDims, "shape of the result; one dim may be -1", AttrNorm::kReshape)
+#define RESHAPE_DIMS() \
+  Required("shape", AttrKind::kDims, "shape of the result; one dim may be -1", AttrNorm::kReshape)
 #define INT_OR(name, value, doc) Optional(name, int64_t{value}, doc)
 #define AXIS_OR(value, doc) Optional("axis", int64_t{value}, doc, AttrNorm::kAxis)
 #define FLOAT_OR(name, value, doc) Optional(name, double{value}, doc)
 #define BOOL_OR(name, value, doc) Optional(name, bool{value}, doc)
-#define AXES() OptionalAxes("axes", "axes that are reduced; every axis if empty or not given", AttrNorm::kAxes)
+#define AXES() \
+  OptionalAxes("axes", "axes that are reduced; every axis if empty or not given", AttrNorm::kAxes)
 #define AXES_REQUIRED(doc) Required("axes", AttrKind::kInts, doc, AttrNorm::kSomeAxes)
 #define NEW_AXES() Required("axes", AttrKind::kInts, "positions in the result", AttrNorm::kNewAxes)
 #define KEEPDIMS() BOOL_OR("keepdims", false, "reduced axes stay, with size 1")
-#define PERM() OptionalAxes("perm", "axes of x in the order of the result; reversed if empty or not given", AttrNorm::kPerm)
+#define PERM()                                                                                 \
+  OptionalAxes("perm", "axes of x in the order of the result; reversed if empty or not given", \
+               AttrNorm::kPerm)
 
 std::vector<OpDef> BuildTable() {
   std::vector<OpDef> table;
   table.reserve(static_cast<size_t>(Op::kCount));
-#define JF_OP(Name, text, kind, args, attrs, domain, infer, body, reduce, expand, index, grad, ulp_f32, ulp_f64, doc, \
-              example)                                                                                               \
-  table.push_back(OpDef{Op::k##Name, text, OpKind::kind, args, attrs, domain, infer, body, reduce, expand, index,     \
-                        grad, ulp_f32, ulp_f64, doc, example});
+#define JF_OP(Name, text, kind, args, attrs, domain, infer, body, reduce, expand, index, grad,     \
+              ulp_f32, ulp_f64, doc, example)                                                      \
+  table.push_back(OpDef{Op::k##Name, text, OpKind::kind, args, attrs, domain, infer, body, reduce, \
+                        expand, index, grad, ulp_f32, ulp_f64, doc, example});
 #include "ir/ops.inc"
 #undef JF_OP
   return table;

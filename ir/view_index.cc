@@ -2,7 +2,8 @@
 
 namespace jitfuse::internal {
 
-std::optional<IndexMap> IndexBroadcast(const Graph& graph, const Node& node, const IndexMap& out, const IndexSpace&) {
+std::optional<IndexMap> IndexBroadcast(const Graph& graph, const Node& node, const IndexMap& out,
+                                       const IndexSpace&) {
   const Shape& from = graph.type(node.in[0]).dims;
   size_t lead = out.coords.size() - from.size();
   IndexMap map;
@@ -12,11 +13,13 @@ std::optional<IndexMap> IndexBroadcast(const Graph& graph, const Node& node, con
   return map;
 }
 
-std::optional<IndexMap> IndexReshape(const Graph& graph, const Node& node, const IndexMap& out, const IndexSpace& space) {
+std::optional<IndexMap> IndexReshape(const Graph& graph, const Node& node, const IndexMap& out,
+                                     const IndexSpace& space) {
   return ReshapeCoords(out, node.types[0].dims, graph.type(node.in[0]).dims, space);
 }
 
-std::optional<IndexMap> IndexTranspose(const Graph&, const Node& node, const IndexMap& out, const IndexSpace&) {
+std::optional<IndexMap> IndexTranspose(const Graph&, const Node& node, const IndexMap& out,
+                                       const IndexSpace&) {
   const auto& perm = node.Get<std::vector<int64_t>>("perm");
   IndexMap map;
   map.coords.resize(perm.size());

@@ -48,7 +48,8 @@ graph f(%x: f32[n,8], %b: f32[8], %lr: scalar f32) -> (f32[n,8]) {
   %1 = add(%0, %b) : f32[n,8]
   %2 = multiply(%1, 0.5) : f32[n,8]
   return %2
-})"), R"(graph f(%x: f32[n,8], %b: f32[8], %lr: scalar f32) -> (f32[n,8]) {
+})"),
+            R"(graph f(%x: f32[n,8], %b: f32[8], %lr: scalar f32) -> (f32[n,8]) {
   %0 = broadcast(%lr) {shape=[n,8]} : f32[n,8]
   %1 = multiply(%x, %0) : f32[n,8]
   %2 = broadcast(%b) {shape=[n,8]} : f32[n,8]
@@ -66,7 +67,8 @@ TEST(Expand, SoftmaxOfBf16ComputesInF32) {
 graph f(%x: bf16[n,8]) -> (bf16[n,8]) {
   %0 = softmax(%x) : bf16[n,8]
   return %0
-})"), R"(graph f(%x: bf16[n,8]) -> (bf16[n,8]) {
+})"),
+            R"(graph f(%x: bf16[n,8]) -> (bf16[n,8]) {
   %0 = cast(%x) {dtype=f32} : f32[n,8]
   %1, %2 = max_sumexp(%0) {axes=[1], keepdims=true} : f32[n,1], f32[n,1]
   %3 = constant {value=-inf} : f32[]
@@ -92,7 +94,9 @@ graph f(%x: bf16[n,8], %w: f32[8], %b: bf16[8]) -> (bf16[n,8]) {
   %0 = layer_norm(%x, %w, %b) {eps=0.25} : bf16[n,8]
   return %0
 })");
-  EXPECT_NE(text.find("%1, %2 = moments(%0) {axes=[1], keepdims=true} : f32[n,1], f32[n,1]"), std::string::npos) << text;
+  EXPECT_NE(text.find("%1, %2 = moments(%0) {axes=[1], keepdims=true} : f32[n,1], f32[n,1]"),
+            std::string::npos)
+      << text;
   EXPECT_NE(text.find("rsqrt("), std::string::npos);
   EXPECT_NE(text.find("constant {value=0.25} : f32[]"), std::string::npos);
   EXPECT_NE(text.find(" cast(%b) {dtype=f32} : f32[8]"), std::string::npos);
@@ -115,7 +119,8 @@ TEST(Expand, LinearIsOneMatrixProduct) {
 graph f(%x: f32[2,n,8], %w: f32[5,8], %b: f32[5]) -> (f32[2,n,5]) {
   %0 = linear(%x, %w, %b) : f32[2,n,5]
   return %0
-})"), R"(graph f(%x: f32[2,n,8], %w: f32[5,8], %b: f32[5]) -> (f32[2,n,5]) {
+})"),
+            R"(graph f(%x: f32[2,n,8], %w: f32[5,8], %b: f32[5]) -> (f32[2,n,5]) {
   %0 = reshape(%x) {shape=[n*2,8]} : f32[n*2,8]
   %1 = matmul(%0, %w) {transpose_b=true} : f32[n*2,5]
   %2 = broadcast(%b) {shape=[n*2,5]} : f32[n*2,5]
@@ -127,30 +132,45 @@ graph f(%x: f32[2,n,8], %w: f32[5,8], %b: f32[5]) -> (f32[2,n,5]) {
 }
 
 TEST(Expand, EveryCompositeInEveryShape) {
-  const char* calls[] = {"var(%x) {axes=[1], correction=1} : T[n]", "var(%x) {axes=[0], keepdims=true} : T[1,8]", "var(%x) {correction=1.5} : T[]",
-                         "var(%x) {axes=[1]} : T[n]", "logsumexp(%x) {axes=[0,1]} : T[]", "logsumexp(%x) {axes=[1], keepdims=true} : T[n,1]",
-                         "softmax(%x) {axis=0} : T[n,8]", "log_softmax(%x) : T[n,8]", "layer_norm(%x) : T[n,8]",
-                         "layer_norm(%x, %w) : T[n,8]", "layer_norm(%x, %x) {norm_dims=2} : T[n,8]", "rms_norm(%x, %w) : T[n,8]",
-                         "rms_norm(%x) {norm_dims=2} : T[n,8]", "unsqueeze(%x) {axes=[0,2]} : T[1,n,1,8]",
-                         "squeeze(%z) {axes=[0]} : T[8]", "linear(%x, %m, %w) : T[n,8]", "linear(%w, %m) : T[8]", "linear(%w, %m, %w) : T[8]"};
+  const char* calls[] = {"var(%x) {axes=[1], correction=1} : T[n]",
+                         "var(%x) {axes=[0], keepdims=true} : T[1,8]",
+                         "var(%x) {correction=1.5} : T[]",
+                         "var(%x) {axes=[1]} : T[n]",
+                         "logsumexp(%x) {axes=[0,1]} : T[]",
+                         "logsumexp(%x) {axes=[1], keepdims=true} : T[n,1]",
+                         "softmax(%x) {axis=0} : T[n,8]",
+                         "log_softmax(%x) : T[n,8]",
+                         "layer_norm(%x) : T[n,8]",
+                         "layer_norm(%x, %w) : T[n,8]",
+                         "layer_norm(%x, %x) {norm_dims=2} : T[n,8]",
+                         "rms_norm(%x, %w) : T[n,8]",
+                         "rms_norm(%x) {norm_dims=2} : T[n,8]",
+                         "unsqueeze(%x) {axes=[0,2]} : T[1,n,1,8]",
+                         "squeeze(%z) {axes=[0]} : T[8]",
+                         "linear(%x, %m, %w) : T[n,8]",
+                         "linear(%w, %m) : T[8]",
+                         "linear(%w, %m, %w) : T[8]"};
   for (const char* dtype : {"f32", "f64", "f16", "bf16"}) {
     for (std::string call : calls) {
       for (size_t at; (at = call.find('T')) != std::string::npos;) call.replace(at, 1, dtype);
       std::string type = call.substr(call.rfind(" : ") + 3);
       SCOPED_TRACE(call);
       auto fill = [&](std::string t) { return absl::StrCat(dtype, t); };
-      Expanded(Parse(absl::StrCat("graph f(%x: ", fill("[n,8]"), ", %w: ", fill("[8]"), ", %z: ", fill("[1,8]"), ", %m: ", fill("[8,8]"),
-                                  ") -> (", type, ") {\n  %r = ", call, "\n  return %r\n}\n")));
+      Expanded(Parse(absl::StrCat("graph f(%x: ", fill("[n,8]"), ", %w: ", fill("[8]"),
+                                  ", %z: ", fill("[1,8]"), ", %m: ", fill("[8,8]"), ") -> (", type,
+                                  ") {\n  %r = ", call, "\n  return %r\n}\n")));
     }
   }
 }
 
 TEST(Expand, EmptyShapes) {
-  for (const char* call : {"softmax(%x) : f32[0,8]", "softmax(%x) {axis=0} : f32[0,8]", "layer_norm(%x) : f32[0,8]", "logsumexp(%x) {axes=[0]} : f32[8]",
+  for (const char* call : {"softmax(%x) : f32[0,8]", "softmax(%x) {axis=0} : f32[0,8]",
+                           "layer_norm(%x) : f32[0,8]", "logsumexp(%x) {axes=[0]} : f32[8]",
                            "var(%x) {axes=[0], correction=1} : f32[8]", "add(%x, 1) : f32[0,8]"}) {
     std::string type = std::string(call).substr(std::string(call).rfind(" : ") + 3);
     SCOPED_TRACE(call);
-    Expanded(Parse(absl::StrCat("graph f(%x: f32[0,8]) -> (", type, ") {\n  %r = ", call, "\n  return %r\n}\n")));
+    Expanded(Parse(absl::StrCat("graph f(%x: f32[0,8]) -> (", type, ") {\n  %r = ", call,
+                                "\n  return %r\n}\n")));
   }
 }
 

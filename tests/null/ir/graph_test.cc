@@ -57,17 +57,21 @@ TEST_F(GraphTest, EqualNodesAreOneNode) {
   Value a = Op2(Op::kAdd, {x, y});
   EXPECT_EQ(a, Op2(Op::kAdd, {x, y}));
   EXPECT_NE(a, Op2(Op::kAdd, {y, x}));
-  EXPECT_EQ(Op2(Op::kSum, {x}), Op2(Op::kSum, {x}, {{"keepdims", false}, {"axes", Dims{-1, 0}}}));  // one form of attributes
+  EXPECT_EQ(
+      Op2(Op::kSum, {x}),
+      Op2(Op::kSum, {x}, {{"keepdims", false}, {"axes", Dims{-1, 0}}}));  // one form of attributes
   EXPECT_NE(Op2(Op::kSum, {x}), Op2(Op::kSum, {x}, {{"keepdims", true}}));
   EXPECT_NE(x, y);  // inputs of one type stay two
-  EXPECT_NE(Op2(Op::kLeakyRelu, {x}, {{"slope", 0.0}}), Op2(Op::kLeakyRelu, {x}, {{"slope", -0.0}}));
+  EXPECT_NE(Op2(Op::kLeakyRelu, {x}, {{"slope", 0.0}}),
+            Op2(Op::kLeakyRelu, {x}, {{"slope", -0.0}}));
 }
 
 TEST_F(GraphTest, ConstantsAreRegisterBits) {
   EXPECT_EQ(g.AddConstant(DType::kF32, 1), g.AddConstantInt(DType::kF32, 1));
   EXPECT_NE(g.AddConstant(DType::kF32, 1), g.AddConstant(DType::kF64, 1));
   EXPECT_NE(g.AddConstant(DType::kF32, 0.0), g.AddConstant(DType::kF32, -0.0));
-  EXPECT_EQ(g.AddConstant(DType::kBF16, 1.0 + 1e-4), g.AddConstant(DType::kBF16, 1.0));  // brought onto the grid
+  EXPECT_EQ(g.AddConstant(DType::kBF16, 1.0 + 1e-4),
+            g.AddConstant(DType::kBF16, 1.0));  // brought onto the grid
   double nan = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(g.AddConstant(DType::kF32, nan), g.AddConstant(DType::kF32, nan));
   int64_t big = (int64_t{1} << 62) + 1;
@@ -78,15 +82,20 @@ TEST_F(GraphTest, ConstantsAreRegisterBits) {
 
 TEST_F(GraphTest, BadOperandsAndNamesAreErrors) {
   Value x = In("x", "f32[4]");
-  EXPECT_THAT(g.Add(Op::kRelu, {Value{7, 0}}).status().message(), HasSubstr("relu: operand 0 is value 7.0, which this graph does not have"));
-  EXPECT_THAT(g.Add(Op::kRelu, {Value{x.node, 1}}).status().message(), HasSubstr("operand 0 is value 0.1"));
+  EXPECT_THAT(g.Add(Op::kRelu, {Value{7, 0}}).status().message(),
+              HasSubstr("relu: operand 0 is value 7.0, which this graph does not have"));
+  EXPECT_THAT(g.Add(Op::kRelu, {Value{x.node, 1}}).status().message(),
+              HasSubstr("operand 0 is value 0.1"));
   EXPECT_THAT(g.Add(Op::kRelu, {Value{}}).status().message(), HasSubstr("operand 0 is value -1.0"));
-  EXPECT_THAT(g.Add(Op::kInput, {}).status().message(), HasSubstr("input: expected to be made by AddInput"));
+  EXPECT_THAT(g.Add(Op::kInput, {}).status().message(),
+              HasSubstr("input: expected to be made by AddInput"));
   EXPECT_THAT(g.Add(Op::kConstant, {}).status().message(), HasSubstr("AddConstant"));
   EXPECT_FALSE(g.Add(Op::kCount, {}).ok());
   EXPECT_THAT(g.AddOutput({9, 0}).message(), HasSubstr("output 0 is value 9.0"));
-  EXPECT_THAT(g.AddInput("x", {DType::kF32, {}}).status().message(), HasSubstr("input name 'x' is taken"));
-  EXPECT_THAT(g.AddInput("2x", {DType::kF32, {}}).status().message(), HasSubstr("input name '2x': expected a letter"));
+  EXPECT_THAT(g.AddInput("x", {DType::kF32, {}}).status().message(),
+              HasSubstr("input name 'x' is taken"));
+  EXPECT_THAT(g.AddInput("2x", {DType::kF32, {}}).status().message(),
+              HasSubstr("input name '2x': expected a letter"));
   EXPECT_EQ(g.input_name(0), "x");
   ASSERT_TRUE(g.AddInput("", {DType::kF32, {}}).ok());
   EXPECT_EQ(g.input_name(1), "arg1");
@@ -98,27 +107,37 @@ TEST_F(GraphTest, BindSymbols) {
   In("z", "f32[n*2]");
   EXPECT_EQ(Bind({{5, 768}, {3}, {}, {10}}), "5,3");
   EXPECT_EQ(Bind({{5, 768}, {3}}), "f takes 4 inputs, got 2");
-  EXPECT_EQ(Bind({{5}, {3}, {}, {10}}), "input x of shape [5] has rank 1, expected rank 2 as in f32[n,768]");
-  EXPECT_EQ(Bind({{5, 767}, {3}, {}, {10}}), "input x of shape [5,767]: dim 1 is 767, expected 768 as in f32[n,768]");
-  EXPECT_EQ(Bind({{5, 768}, {3}, {}, {11}}), "input z of shape [11]: dim 0 is 11, expected 10 = n*2 as in f32[n*2]");
-  EXPECT_EQ(Bind({{-5, 768}, {3}, {}, {11}}), "input x of shape [-5,768]: dim 0 is negative, expected f32[n,768]");
-  EXPECT_EQ(Bind({{5, 768}, {3}, {1}, {10}}), "input lr of shape [1] has rank 1, expected rank 0 as in f32[]");
-  EXPECT_THAT(Bind({{int64_t{1} << 60, 768}, {3}, {}, {10}}), HasSubstr("more elements than fit in 64 bits"));
+  EXPECT_EQ(Bind({{5}, {3}, {}, {10}}),
+            "input x of shape [5] has rank 1, expected rank 2 as in f32[n,768]");
+  EXPECT_EQ(Bind({{5, 767}, {3}, {}, {10}}),
+            "input x of shape [5,767]: dim 1 is 767, expected 768 as in f32[n,768]");
+  EXPECT_EQ(Bind({{5, 768}, {3}, {}, {11}}),
+            "input z of shape [11]: dim 0 is 11, expected 10 = n*2 as in f32[n*2]");
+  EXPECT_EQ(Bind({{-5, 768}, {3}, {}, {11}}),
+            "input x of shape [-5,768]: dim 0 is negative, expected f32[n,768]");
+  EXPECT_EQ(Bind({{5, 768}, {3}, {1}, {10}}),
+            "input lr of shape [1] has rank 1, expected rank 0 as in f32[]");
+  EXPECT_THAT(Bind({{int64_t{1} << 60, 768}, {3}, {}, {10}}),
+              HasSubstr("more elements than fit in 64 bits"));
   // A guard.
   Op2(Op::kAdd, {Op2(Op::kSum, {x}, {{"axes", Dims{1}}}), y});
   EXPECT_EQ(Bind({{3, 768}, {3}, {}, {6}}), "3,3");
-  EXPECT_EQ(Bind({{5, 768}, {3}, {}, {10}}), "f: n is 5 and m is 3, expected equal sizes, which add(f32[n], f32[m]) needs");
+  EXPECT_EQ(Bind({{5, 768}, {3}, {}, {10}}),
+            "f: n is 5 and m is 3, expected equal sizes, which add(f32[n], f32[m]) needs");
   EXPECT_EQ(Bind({{0, 768}, {0}, {}, {0}}), "0,0");
   // And a size that may not be 0.
   Op2(Op::kMax, {y});
-  EXPECT_EQ(Bind({{0, 768}, {0}, {}, {0}}), "f: m is 0, expected at least 1: max(f32[m]) has no value over nothing");
+  EXPECT_EQ(Bind({{0, 768}, {0}, {}, {0}}),
+            "f: m is 0, expected at least 1: max(f32[m]) has no value over nothing");
   EXPECT_EQ(Bind({{3, 768}, {3}, {}, {6}}), "3,3");
 }
 
 TEST_F(GraphTest, TheSameSymbolTwice) {
   In("x", "f32[n]");
   In("y", "f32[4,n]");
-  EXPECT_EQ(Bind({{5}, {4, 6}}), "input y of shape [4,6]: dim 1 is 6, expected 5 = n as in f32[4,n] (n comes from x's dim 0)");
+  EXPECT_EQ(
+      Bind({{5}, {4, 6}}),
+      "input y of shape [4,6]: dim 1 is 6, expected 5 = n as in f32[4,n] (n comes from x's dim 0)");
 }
 
 TEST_F(GraphTest, SameDimFollowsGuards) {
@@ -148,7 +167,8 @@ TEST_F(GraphTest, GuardsBetweenProducts) {
   Value x = In("x", "f32[n,m]");
   In("y", "f32[p]");
   In("z", "f32[q,r]");
-  SizeExpr n = g.SymbolNamed("n"), m = g.SymbolNamed("m"), p = g.SymbolNamed("p"), q = g.SymbolNamed("q"), r = g.SymbolNamed("r");
+  SizeExpr n = g.SymbolNamed("n"), m = g.SymbolNamed("m"), p = g.SymbolNamed("p"),
+           q = g.SymbolNamed("q"), r = g.SymbolNamed("r");
   Op2(Op::kReshape, {x}, {{"shape", std::vector<Dim>{p}}});
   EXPECT_TRUE(g.SameDim(n * m, p));
   Op2(Op::kReshape, {x}, {{"shape", std::vector<Dim>{q, r}}});
@@ -156,7 +176,8 @@ TEST_F(GraphTest, GuardsBetweenProducts) {
   EXPECT_TRUE(g.SameDim(p, q * r));
   EXPECT_FALSE(g.SameDim(n, q));
   EXPECT_EQ(Bind({{2, 6}, {12}, {3, 4}}), "2,6,12,3,4");
-  EXPECT_THAT(Bind({{2, 6}, {12}, {3, 5}}), HasSubstr("expected equal sizes, which reshape(f32[n,m]) needs"));
+  EXPECT_THAT(Bind({{2, 6}, {12}, {3, 5}}),
+              HasSubstr("expected equal sizes, which reshape(f32[n,m]) needs"));
 }
 
 TEST_F(GraphTest, FingerprintIsOfStructureNotOfNames) {
@@ -203,7 +224,9 @@ TEST_F(GraphTest, LongChainsNeedNoStackAndLinearTime) {
 
 TEST_F(GraphTest, VerifyFindsUnboundSymbols) {
   In("x", "f32[n*2]");
-  EXPECT_THAT(VerifyGraph(g).message(), HasSubstr("f: node 0, input: symbol n of f32[n*2] is no input's size; expected an input with a dim that is exactly n"));
+  EXPECT_THAT(VerifyGraph(g).message(),
+              HasSubstr("f: node 0, input: symbol n of f32[n*2] is no input's size; expected an "
+                        "input with a dim that is exactly n"));
   In("y", "f32[n]");
   EXPECT_TRUE(VerifyGraph(g).ok()) << VerifyGraph(g);
 }
@@ -270,7 +293,8 @@ TEST_F(VerifyTest, Guards) {
   EXPECT_TRUE(copy.Add(Op::kAdd, {{0, 0}, {1, 0}}).ok());
   EXPECT_TRUE(VerifyGraph(copy).ok());
   GraphPeer::Guards(&copy).clear();
-  EXPECT_EQ(std::string(VerifyGraph(copy).message()), "f: node 2, add: no guard says that n equals m");
+  EXPECT_EQ(std::string(VerifyGraph(copy).message()),
+            "f: node 2, add: no guard says that n equals m");
 }
 
 TEST_F(VerifyTest, Signature) {
@@ -289,7 +313,8 @@ TEST_F(VerifyTest, Signature) {
 // ---- Builder helpers
 
 TEST_F(GraphTest, PromotionInsertsCasts) {
-  Value a = In("a", "bf16[4]"), b = In("b", "f32[4]"), i = In("i", "i32[4]"), p = In("p", "bool[4]");
+  Value a = In("a", "bf16[4]"), b = In("b", "f32[4]"), i = In("i", "i32[4]"),
+        p = In("p", "bool[4]");
   EXPECT_EQ(g.TypeString(*AddPromoted(&g, Op::kAdd, {a, b})), "f32[4]");
   EXPECT_EQ(g.TypeString(*AddPromoted(&g, Op::kAdd, {a, i})), "bf16[4]");
   EXPECT_EQ(g.TypeString(*AddPromoted(&g, Op::kDivide, {i, i})), "f32[4]");
@@ -309,12 +334,15 @@ TEST_F(GraphTest, WeakNumbers) {
   EXPECT_EQ(g.TypeString(*ConstantLike(&g, 0.5, i)), "f32[]");
   EXPECT_EQ(g.TypeString(*ConstantLike(&g, 1, p)), "i64[]");
   EXPECT_EQ(g.TypeString(*ConstantLike(&g, std::nan(""), i)), "f32[]");
-  EXPECT_THAT(ConstantLike(&g, 300, i).status().message(), HasSubstr("the number 300 does not fit u8"));
-  EXPECT_THAT(ConstantLike(&g, -1, i).status().message(), HasSubstr("the number -1 does not fit u8"));
+  EXPECT_THAT(ConstantLike(&g, 300, i).status().message(),
+              HasSubstr("the number 300 does not fit u8"));
+  EXPECT_THAT(ConstantLike(&g, -1, i).status().message(),
+              HasSubstr("the number -1 does not fit u8"));
 }
 
 TEST_F(GraphTest, MatMulOfVectorsAsInNumPy) {
-  Value v = In("v", "f32[8]"), m = In("m", "f32[8,5]"), t = In("t", "f32[5,8]"), b = In("b", "f32[3,8,5]");
+  Value v = In("v", "f32[8]"), m = In("m", "f32[8,5]"), t = In("t", "f32[5,8]"),
+        b = In("b", "f32[3,8,5]");
   EXPECT_EQ(g.TypeString(*AddPromoted(&g, Op::kMatMul, {v, m})), "f32[5]");
   EXPECT_EQ(g.TypeString(*AddPromoted(&g, Op::kMatMul, {t, v})), "f32[5]");
   EXPECT_EQ(g.TypeString(*AddPromoted(&g, Op::kMatMul, {v, v})), "f32[]");

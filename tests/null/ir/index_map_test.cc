@@ -36,15 +36,18 @@ int64_t Count(const Dims& dims) {
 // What a map says, by brute force: operand coordinates for result coordinates.
 using Reference = std::function<Dims(const Dims&)>;
 
-void ExpectEqual(const IndexMap& map, const Reference& reference, const Dims& domain, const Dims& symbols = {}) {
+void ExpectEqual(const IndexMap& map, const Reference& reference, const Dims& domain,
+                 const Dims& symbols = {}) {
   for (int64_t k = 0; k < Count(domain); ++k) {
     Dims at = Unravel(domain, k);
-    ASSERT_EQ(EvalIndexMap(map, at, symbols), reference(at)) << IndexMapToString(map) << " at element " << k;
+    ASSERT_EQ(EvalIndexMap(map, at, symbols), reference(at))
+        << IndexMapToString(map) << " at element " << k;
   }
 }
 
 std::optional<IndexMap> Reshape(const Dims& from, const Dims& to) {
-  return ReshapeCoords(IdentityMap(static_cast<int>(from.size())), ToShape(from), ToShape(to), {ToShape(from)});
+  return ReshapeCoords(IdentityMap(static_cast<int>(from.size())), ToShape(from), ToShape(to),
+                       {ToShape(from)});
 }
 
 std::string ReshapeText(const Shape& from, const Shape& to) {
@@ -69,8 +72,9 @@ TEST(IndexMap, ReshapeKeepsUntouchedDimsPlain) {
 TEST(IndexMap, ReshapeThereAndBackIsTheIdentity) {
   SizeExpr n = SizeExpr::Symbol(0), m = SizeExpr::Symbol(1);
   const std::vector<std::pair<Shape, Shape>> cases = {
-      {{n, 768}, {n, 12, 64}}, {{n, 12, 64}, {n, 768}}, {{n, m, 4}, {n * m * 4}}, {{n * m}, {n, m}}, {{6, 4}, {8, 3}},
-      {{n, 6, 4}, {n, 3, 8}},  {{2, n}, {n * 2}},       {{60}, {3, 4, 5}},        {{3, 4, 5}, {60}}};
+      {{n, 768}, {n, 12, 64}}, {{n, 12, 64}, {n, 768}}, {{n, m, 4}, {n * m * 4}},
+      {{n * m}, {n, m}},       {{6, 4}, {8, 3}},        {{n, 6, 4}, {n, 3, 8}},
+      {{2, n}, {n * 2}},       {{60}, {3, 4, 5}},       {{3, 4, 5}, {60}}};
   for (const auto& [x, y] : cases) {
     IndexMap identity = IdentityMap(static_cast<int>(x.size()));
     auto there = ReshapeCoords(identity, x, y, {x});
@@ -82,7 +86,9 @@ TEST(IndexMap, ReshapeThereAndBackIsTheIdentity) {
 }
 
 TEST(IndexMap, ReshapeAgreesWithNumPyOnAllSmallShapes) {
-  const std::vector<Dims> shapes = {{24}, {2, 12}, {12, 2}, {6, 4}, {8, 3}, {3, 8}, {2, 3, 4}, {4, 3, 2}, {1, 24}, {2, 1, 12}, {2, 2, 2, 3}, {3, 2, 2, 2}};
+  const std::vector<Dims> shapes = {{24},    {2, 12},    {12, 2},      {6, 4},
+                                    {8, 3},  {3, 8},     {2, 3, 4},    {4, 3, 2},
+                                    {1, 24}, {2, 1, 12}, {2, 2, 2, 3}, {3, 2, 2, 2}};
   int expressible = 0;
   for (const Dims& from : shapes) {
     for (const Dims& to : shapes) {
@@ -126,11 +132,16 @@ TEST(IndexMap, NestedThatCannotBeOneTermFails) {
 
 TEST(IndexMap, DivModOfDividedTermsByBruteForce) {
   std::mt19937 rng(7);
-  auto pick = [&](int64_t lo, int64_t hi) { return std::uniform_int_distribution<int64_t>(lo, hi)(rng); };
+  auto pick = [&](int64_t lo, int64_t hi) {
+    return std::uniform_int_distribution<int64_t>(lo, hi)(rng);
+  };
   int made = 0;
   for (int trial = 0; trial < 4000; ++trial) {
     IndexSpace space{{pick(1, 7), pick(1, 7)}};
-    auto axes = [&] { return Sum(Scale(AxisExpr(0), pick(0, 9)), Sum(Scale(AxisExpr(1), pick(0, 9)), IndexExpr{{}, pick(0, 9)})); };
+    auto axes = [&] {
+      return Sum(Scale(AxisExpr(0), pick(0, 9)),
+                 Sum(Scale(AxisExpr(1), pick(0, 9)), IndexExpr{{}, pick(0, 9)}));
+    };
     auto some = [&] { return pick(0, 2) == 0 ? SizeExpr(0) : SizeExpr(pick(1, 8)); };
     auto first = DivMod(axes(), pick(1, 8), some(), space);
     if (!first) continue;
@@ -147,7 +158,8 @@ TEST(IndexMap, DivModOfDividedTermsByBruteForce) {
         int64_t want = EvalIndexExpr(e, at, {}) / div.constant();
         if (!mod.Is(0)) want %= mod.constant();
         ASSERT_EQ(EvalIndexExpr(*second, at, {}), want)
-            << IndexMapToString({{e}}) << " / " << div.ToString() << " % " << mod.ToString() << " -> " << IndexMapToString({{*second}});
+            << IndexMapToString({{e}}) << " / " << div.ToString() << " % " << mod.ToString()
+            << " -> " << IndexMapToString({{*second}});
         ASSERT_LE(want, bound->constant());
       }
     }
@@ -155,11 +167,13 @@ TEST(IndexMap, DivModOfDividedTermsByBruteForce) {
   EXPECT_GT(made, 2000);
 }
 
-// A random chain of reshapes and transposes, composed step by step as the planner does: result coordinates to operand's.
+// A random chain of reshapes and transposes, composed step by step as the planner does: result
+// coordinates to operand's.
 TEST(IndexMap, ChainsOfViewsByBruteForce) {
   std::mt19937 rng(11);
   auto pick = [&](size_t n) { return std::uniform_int_distribution<size_t>(0, n - 1)(rng); };
-  const std::vector<Dims> shapes = {{24}, {2, 12}, {6, 4}, {3, 8}, {2, 3, 4}, {4, 6}, {12, 2}, {2, 2, 6}, {1, 24}, {2, 2, 2, 3}};
+  const std::vector<Dims> shapes = {{24},   {2, 12}, {6, 4},    {3, 8},  {2, 3, 4},
+                                    {4, 6}, {12, 2}, {2, 2, 6}, {1, 24}, {2, 2, 2, 3}};
   int expressible = 0;
   for (int trial = 0; trial < 3000; ++trial) {
     Dims domain = shapes[pick(shapes.size())];
@@ -192,7 +206,9 @@ TEST(IndexMap, ChainsOfViewsByBruteForce) {
         ok = next.has_value();
         if (!ok) break;
         map = *next;
-        reference = [reference, now, to](const Dims& at) { return Unravel(to, Linear(now, reference(at))); };
+        reference = [reference, now, to](const Dims& at) {
+          return Unravel(to, Linear(now, reference(at)));
+        };
         now = to;
       }
     }
@@ -205,7 +221,8 @@ TEST(IndexMap, ChainsOfViewsByBruteForce) {
 
 TEST(IndexMap, SymbolicChainsByBruteForce) {
   SizeExpr n = SizeExpr::Symbol(0), m = SizeExpr::Symbol(1);
-  const std::vector<Shape> shapes = {{n, m, 6}, {n * m, 6}, {n * m * 6}, {n, m * 6}, {n, m, 2, 3}, {n * m * 2, 3}, {n, m * 2, 3}};
+  const std::vector<Shape> shapes = {{n, m, 6},    {n * m, 6},     {n * m * 6},  {n, m * 6},
+                                     {n, m, 2, 3}, {n * m * 2, 3}, {n, m * 2, 3}};
   for (int64_t nv : {1, 2, 5}) {
     for (int64_t mv : {1, 3}) {
       Dims symbols{nv, mv};

@@ -1,4 +1,5 @@
-// Every row of ir/ops.inc: complete, parseable, and right. Bodies and reductions are compared with plain C++ at many points.
+// Every row of ir/ops.inc: complete, parseable, and right. Bodies and reductions are compared with
+// plain C++ at many points.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -45,8 +46,9 @@ std::vector<DType> OperandTypes(const OpDef& def, DType dtype) {
 }
 
 DType ResultType(const OpDef& def, DType dtype) {
-  static const std::set<std::string_view> kPredicates = {"equal", "not_equal", "less", "less_equal", "greater",
-                                                         "greater_equal", "isnan", "isinf", "isfinite"};
+  static const std::set<std::string_view> kPredicates = {"equal",      "not_equal", "less",
+                                                         "less_equal", "greater",   "greater_equal",
+                                                         "isnan",      "isinf",     "isfinite"};
   return kPredicates.count(def.name) != 0 ? DType::kBool : dtype;
 }
 
@@ -61,7 +63,8 @@ TEST(OpTable, RowsAreComplete) {
     EXPECT_GT(def->doc.size(), 5u);
     EXPECT_EQ(def->doc.back(), '.');
     EXPECT_GE(def->max_ulp_f32, 0);
-    bool source = def->kind == OpKind::kInput || def->kind == OpKind::kScalar || def->kind == OpKind::kConstant;
+    bool source = def->kind == OpKind::kInput || def->kind == OpKind::kScalar ||
+                  def->kind == OpKind::kConstant;
     EXPECT_EQ(def->infer == nullptr, source);
     EXPECT_EQ(def->example.empty(), source);
     EXPECT_EQ(def->body.empty(), def->kind != OpKind::kPointwise);
@@ -73,7 +76,9 @@ TEST(OpTable, RowsAreComplete) {
     for (const AttrDef& a : def->attrs) {
       EXPECT_TRUE(attrs.insert(a.name).second) << a.name;
       EXPECT_FALSE(a.doc.empty()) << a.name;
-      EXPECT_EQ(a.fallback.value_or(AttrValue()).index(), a.fallback ? static_cast<size_t>(a.kind) : 0u) << a.name;
+      EXPECT_EQ(a.fallback.value_or(AttrValue()).index(),
+                a.fallback ? static_cast<size_t>(a.kind) : 0u)
+          << a.name;
     }
   }
   EXPECT_EQ(FindOp("no_such_op"), nullptr);
@@ -88,8 +93,10 @@ TEST(OpTable, ExamplesParseVerifyAndExpand) {
     std::string types = line.substr(line.rfind(" : ") + 3);
     std::string first_type = types.substr(0, types.find(", "));
     std::string text = absl::StrCat(
-        "graph f(%x: f32[4,8], %y: f32[4,8], %i: i32[4,8], %j: i32[4,8], %p: bool[4,8], %q: bool[4,8], %m: f32[16,8],\n"
-        "    %w: f32[8], %b: f32[8], %c: f32[16], %z: f32[4,1]) -> (", first_type, ") {\n  ", line, "\n  return ", first, "\n}\n");
+        "graph f(%x: f32[4,8], %y: f32[4,8], %i: i32[4,8], %j: i32[4,8], %p: bool[4,8], %q: "
+        "bool[4,8], %m: f32[16,8],\n"
+        "    %w: f32[8], %b: f32[8], %c: f32[16], %z: f32[4,1]) -> (",
+        first_type, ") {\n  ", line, "\n  return ", first, "\n}\n");
     auto graph = ParseGraph(text);
     ASSERT_TRUE(graph.ok()) << graph.status();
     EXPECT_EQ(graph->node(graph->outputs()[0]).def().name, def->name);
@@ -100,7 +107,8 @@ TEST(OpTable, ExamplesParseVerifyAndExpand) {
   }
 }
 
-// A pointwise row is usable for every dtype of its domain: the body builds, has one result, of the right type.
+// A pointwise row is usable for every dtype of its domain: the body builds, has one result, of the
+// right type.
 TEST(OpTable, BodiesBuildInEveryDTypeOfTheirDomain) {
   for (const OpDef* def : AllOps()) {
     if (def->kind != OpKind::kPointwise) continue;
@@ -108,11 +116,13 @@ TEST(OpTable, BodiesBuildInEveryDTypeOfTheirDomain) {
       auto dtype = static_cast<DType>(i);
       if (!IsIn(dtype, def->domain)) continue;
       DType result = ResultType(*def, dtype);
-      auto program = BuildScalarProgram(def->body, def->args, OperandTypes(*def, dtype), Defaults(*def), {result});
+      auto program = BuildScalarProgram(def->body, def->args, OperandTypes(*def, dtype),
+                                        Defaults(*def), {result});
       ASSERT_TRUE(program.ok()) << def->name << " " << DTypeName(dtype) << ": " << program.status();
       ASSERT_EQ(program->results.size(), 1u) << def->name;
       DType got = program->insts[static_cast<size_t>(program->results[0])].dtype;
-      EXPECT_TRUE(got == result || got == ComputeType(result)) << def->name << " " << DTypeName(dtype) << " gives " << DTypeName(got);
+      EXPECT_TRUE(got == result || got == ComputeType(result))
+          << def->name << " " << DTypeName(dtype) << " gives " << DTypeName(got);
     }
   }
 }
@@ -120,14 +130,17 @@ TEST(OpTable, BodiesBuildInEveryDTypeOfTheirDomain) {
 TEST(OpTable, GradientsBuild) {
   int with_gradient = 0;
   for (const OpDef* def : AllOps()) {
-    if (def->kind != OpKind::kPointwise || def->grad.empty() || def->grad == "zero" || def->op == Op::kCast) continue;
+    if (def->kind != OpKind::kPointwise || def->grad.empty() || def->grad == "zero" ||
+        def->op == Op::kCast)
+      continue;
     ++with_gradient;
     DType dtype = FirstOf(def->domain, DType::kF32);
     std::vector<std::string_view> names(def->args.begin(), def->args.end());
     std::vector<DType> types = OperandTypes(*def, dtype);
     names.insert(names.end(), {"g", "out"});
     types.insert(types.end(), 2, ComputeType(dtype));
-    auto program = BuildScalarProgram(def->grad, names, types, Defaults(*def), std::vector<DType>(def->args.size(), ComputeType(dtype)));
+    auto program = BuildScalarProgram(def->grad, names, types, Defaults(*def),
+                                      std::vector<DType>(def->args.size(), ComputeType(dtype)));
     ASSERT_TRUE(program.ok()) << def->name << ": " << program.status();
     EXPECT_EQ(program->results.size(), def->args.size()) << def->name;
   }
@@ -136,7 +149,8 @@ TEST(OpTable, GradientsBuild) {
 
 double Eval(const OpDef& def, DType dtype, std::vector<double> args) {
   std::vector<DType> types = OperandTypes(def, dtype);
-  auto program = BuildScalarProgram(def.body, def.args, types, Defaults(def), {ResultType(def, dtype)});
+  auto program =
+      BuildScalarProgram(def.body, def.args, types, Defaults(def), {ResultType(def, dtype)});
   EXPECT_TRUE(program.ok()) << def.name << ": " << program.status();
   if (!program.ok()) return 0;
   std::vector<ScalarValue> in;
@@ -146,7 +160,9 @@ double Eval(const OpDef& def, DType dtype, std::vector<double> args) {
   return ScalarToDouble(program->insts[static_cast<size_t>(program->results[0])].dtype, out);
 }
 
-double EvalF32(const OpDef& def, std::vector<double> args) { return Eval(def, DType::kF32, std::move(args)); }
+double EvalF32(const OpDef& def, std::vector<double> args) {
+  return Eval(def, DType::kF32, std::move(args));
+}
 
 double Ulps(DType dtype, double got, long double want) {
   bool f32 = dtype == DType::kF32;
@@ -157,11 +173,13 @@ double Ulps(DType dtype, double got, long double want) {
   }
   int lowest = f32 ? -149 : -1074;
   int exponent = want == 0 ? lowest : std::max(std::ilogb(want) - (f32 ? 23 : 52), lowest);
-  return static_cast<double>(std::fabs(static_cast<long double>(got) - want) / std::ldexp(1.0L, exponent));
+  return static_cast<double>(std::fabs(static_cast<long double>(got) - want) /
+                             std::ldexp(1.0L, exponent));
 }
 
 std::vector<float> Points() {
-  std::vector<float> points = {0.0f, -0.0f, 1.0f, -1.0f, 3.0f, -3.0f, 6.0f, kInf, kNan, 1e30f, 1e-30f, -1e-30f};
+  std::vector<float> points = {0.0f, -0.0f, 1.0f, -1.0f, 3.0f,   -3.0f,
+                               6.0f, kInf,  kNan, 1e30f, 1e-30f, -1e-30f};
   for (float x = 1e-6f; x < 800; x *= 1.0173f) {
     points.push_back(x);
     points.push_back(-x);
@@ -170,7 +188,9 @@ std::vector<float> Points() {
 }
 
 using Meaning = std::function<long double(long double)>;
-long double Sigmoid(long double x) { return x >= 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x)); }
+long double Sigmoid(long double x) {
+  return x >= 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x));
+}
 
 TEST(OpTable, UnaryBodiesMeanWhatTheySay) {
   const std::map<std::string, Meaning> meanings = {
@@ -178,7 +198,10 @@ TEST(OpTable, UnaryBodiesMeanWhatTheySay) {
       {"abs", [](auto x) { return std::fabs(x); }},
       {"square", [](auto x) { return x * x; }},
       {"reciprocal", [](auto x) { return 1 / x; }},
-      {"sign", [](auto x) { return x > 0 ? 1.0L : x < 0 ? -1.0L : x == 0 ? 0.0L : x; }},
+      {"sign", [](auto x) { return x > 0    ? 1.0L
+                                   : x < 0  ? -1.0L
+                                   : x == 0 ? 0.0L
+                                            : x; }},
       {"floor", [](auto x) { return std::floor(x); }},
       {"ceil", [](auto x) { return std::ceil(x); }},
       {"trunc", [](auto x) { return std::trunc(x); }},
@@ -215,16 +238,22 @@ TEST(OpTable, UnaryBodiesMeanWhatTheySay) {
          long double t = std::exp(x);  // tanh(log(1 + t)), with no cancellation
          return x > 40 ? x : x * (t * (t + 2)) / (t * (t + 2) + 2);
        }},
-      {"hardswish", [](auto x) { return x * (std::isnan(x) ? x : std::min(std::max(x + 3, 0.0L), 6.0L)) / 6; }},
-      {"hardsigmoid", [](auto x) { return std::isnan(x) ? x : std::min(std::max(x + 3, 0.0L), 6.0L) / 6; }},
-      {"softplus", [](auto x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); }},
+      {"hardswish",
+       [](auto x) { return x * (std::isnan(x) ? x : std::min(std::max(x + 3, 0.0L), 6.0L)) / 6; }},
+      {"hardsigmoid",
+       [](auto x) { return std::isnan(x) ? x : std::min(std::max(x + 3, 0.0L), 6.0L) / 6; }},
+      {"softplus",
+       [](auto x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); }},
       {"softsign", [](auto x) { return x / (1 + std::fabs(x)); }},
   };
   std::set<std::string> seen;
   for (const OpDef* def : AllOps()) {
-    if (def->kind != OpKind::kPointwise || def->args.size() != 1 || !IsIn(DType::kF32, def->domain) || def->op == Op::kCast) continue;
+    if (def->kind != OpKind::kPointwise || def->args.size() != 1 ||
+        !IsIn(DType::kF32, def->domain) || def->op == Op::kCast)
+      continue;
     auto it = meanings.find(std::string(def->name));
-    ASSERT_TRUE(it != meanings.end()) << "the meaning of " << def->name << " is missing from this test";
+    ASSERT_TRUE(it != meanings.end())
+        << "the meaning of " << def->name << " is missing from this test";
     seen.insert(it->first);
     for (DType dtype : {DType::kF32, DType::kF64}) {
       double worst = 0;
@@ -237,8 +266,8 @@ TEST(OpTable, UnaryBodiesMeanWhatTheySay) {
         }
       }
       EXPECT_LE(worst, dtype == DType::kF32 ? def->max_ulp_f32 : def->max_ulp_f64)
-          << def->name << " in " << DTypeName(dtype) << " at " << at << " gives " << Eval(*def, dtype, {at}) << ", meant "
-          << static_cast<double>(it->second(at));
+          << def->name << " in " << DTypeName(dtype) << " at " << at << " gives "
+          << Eval(*def, dtype, {at}) << ", meant " << static_cast<double>(it->second(at));
     }
   }
   EXPECT_EQ(seen.size(), meanings.size());
@@ -306,21 +335,24 @@ struct Program {
 
 class Reducer {
  public:
-  Reducer(const OpDef& def, DType x, std::vector<DType> acc, std::vector<DType> results) : def_(def), x_(x), acc_(acc), results_(results) {}
+  Reducer(const OpDef& def, DType x, std::vector<DType> acc, std::vector<DType> results)
+      : def_(def), x_(x), acc_(acc), results_(results) {}
 
   // `split`: element k goes to lane k % split (strided), lanes are then combined in order.
   std::vector<double> Run(const std::vector<double>& values, int split, bool two_pass) const {
     if (!two_pass) return Pass(def_.reduce->one_pass, acc_, results_, values, split, {});
     std::vector<double> out;
     for (int p = 0; p < 2; ++p) {
-      out.push_back(Pass(def_.reduce->two_pass[p], {acc_[0]}, {results_[static_cast<size_t>(p)]}, values, split, out)[0]);
+      out.push_back(Pass(def_.reduce->two_pass[p], {acc_[0]}, {results_[static_cast<size_t>(p)]},
+                         values, split, out)[0]);
     }
     return out;
   }
 
  private:
-  static std::vector<ScalarValue> Eval(std::string_view body, std::vector<std::string_view> names, std::vector<DType> types,
-                                       const std::vector<DType>& results, const std::vector<ScalarValue>& args) {
+  static std::vector<ScalarValue> Eval(std::string_view body, std::vector<std::string_view> names,
+                                       std::vector<DType> types, const std::vector<DType>& results,
+                                       const std::vector<ScalarValue>& args) {
     auto program = BuildScalarProgram(body, names, types, nullptr, results);
     EXPECT_TRUE(program.ok()) << body << ": " << program.status();
     std::vector<ScalarValue> out(results.size());
@@ -334,11 +366,13 @@ class Reducer {
     return out;
   }
 
-  std::vector<double> Pass(const ReducePass& pass, const std::vector<DType>& acc, const std::vector<DType>& results,
-                           const std::vector<double>& values, int split, const std::vector<double>& earlier) const {
+  std::vector<double> Pass(const ReducePass& pass, const std::vector<DType>& acc,
+                           const std::vector<DType>& results, const std::vector<double>& values,
+                           int split, const std::vector<double>& earlier) const {
     static constexpr std::string_view kA[] = {"a0", "a1", "a2"}, kB[] = {"b0", "b1", "b2"};
     std::vector<std::string_view> a(kA, kA + acc.size()), b(kB, kB + acc.size());
-    std::vector<std::vector<ScalarValue>> lanes(static_cast<size_t>(split), Eval(pass.init, {}, {}, acc, {}));
+    std::vector<std::vector<ScalarValue>> lanes(static_cast<size_t>(split),
+                                                Eval(pass.init, {}, {}, acc, {}));
     std::vector<std::string_view> both = a;
     both.insert(both.end(), b.begin(), b.end());
     std::vector<DType> both_types = acc;
@@ -351,7 +385,8 @@ class Reducer {
     for (size_t k = 0; k < values.size(); ++k) {
       std::vector<std::string_view> names = {"x", "i", "r0", "r1"};
       std::vector<DType> types = {x, DType::kI64};
-      std::vector<ScalarValue> args = {ScalarFromDouble(x, values[k]), ScalarFromInt(DType::kI64, static_cast<int64_t>(k))};
+      std::vector<ScalarValue> args = {ScalarFromDouble(x, values[k]),
+                                       ScalarFromInt(DType::kI64, static_cast<int64_t>(k))};
       for (double r : earlier) {
         types.push_back(ComputeType(results_[0]));
         args.push_back(ScalarFromDouble(types.back(), r));
@@ -369,7 +404,8 @@ class Reducer {
     all.push_back(ScalarFromInt(n, static_cast<int64_t>(values.size())));
     std::vector<double> out;
     auto final_values = Eval(pass.finalize, a, types, results, all);
-    for (size_t i = 0; i < final_values.size(); ++i) out.push_back(ScalarToDouble(ComputeType(results[i]), final_values[i]));
+    for (size_t i = 0; i < final_values.size(); ++i)
+      out.push_back(ScalarToDouble(ComputeType(results[i]), final_values[i]));
     return out;
   }
 
@@ -384,17 +420,20 @@ Reducer F32(const char* name) {
   if (def.reduce->acc_rule == AccRule::kValueIndex) acc[1] = DType::kI64;
   if (def.reduce->acc_rule == AccRule::kBool) acc[0] = DType::kBool;
   DType result = def.reduce->acc_rule == AccRule::kValueIndex ? DType::kI64 : acc[0];
-  return Reducer(def, DType::kF32, acc, std::vector<DType>(static_cast<size_t>(def.reduce->num_results), result));
+  return Reducer(def, DType::kF32, acc,
+                 std::vector<DType>(static_cast<size_t>(def.reduce->num_results), result));
 }
 
-void ExpectAll(const char* name, const std::vector<double>& values, const std::vector<double>& want, double tolerance = 1e-6) {
+void ExpectAll(const char* name, const std::vector<double>& values, const std::vector<double>& want,
+               double tolerance = 1e-6) {
   for (bool two_pass : {false, true}) {
     if (two_pass && FindOp(name)->reduce->num_passes != 2) continue;
     for (int split : {1, 2, 3, 7, 16}) {
       std::vector<double> got = F32(name).Run(values, split, two_pass);
       ASSERT_EQ(got.size(), want.size());
       for (size_t i = 0; i < want.size(); ++i) {
-        std::string where = absl::StrCat(name, " result ", i, " in ", split, " lanes", two_pass ? ", two passes" : "");
+        std::string where = absl::StrCat(name, " result ", i, " in ", split, " lanes",
+                                         two_pass ? ", two passes" : "");
         if (std::isnan(want[i])) {
           EXPECT_TRUE(std::isnan(got[i])) << where << " " << got[i];
         } else if (std::isinf(want[i])) {
