@@ -37,20 +37,42 @@ std::optional<Range> TermRange(const KernelPlan& plan, const IndexTerm& t) {
   return Range{std::min(x, y), std::max(x, y)};
 }
 
-// Two terms over the same linear part, one the quotient that goes with the other's remainder: outer = B*m * (L/(d*m) [% n]), inner = B * (L/d % m).
-bool Rejoin(IndexTerm* outer, const IndexTerm& inner) {
-  if (inner.mod.Is(0) || !(outer->linear == inner.linear)) return false;
-  if (!(outer->div == inner.div * inner.mod) || !(outer->coef == inner.coef * inner.mod)) return false;
-  outer->mod = outer->mod * inner.mod;
-  outer->div = inner.div;
-  outer->coef = inner.coef;
+// Whether 0 <= a < limit everywhere.
+bool IsBelow(const Affine& a, const SizeExpr& limit, const IndexSpace& space) {
+  SizeExpr most = a.constant;
+  for (const auto& [axis, coef] : a.coefs) {
+    if (coef.IsConstant() && coef.constant() < 0) return false;
+    most = most + coef * (space.extents[static_cast<size_t>(axis)] - SizeExpr(1));
+  }
+  SizeExpr room = limit - most;
+  return (!a.constant.IsConstant() || a.constant.constant() >= 0) && room.IsConstant() && room.constant() >= 1;
+}
+
+// A quotient and the remainder that goes with it: outer = B*m * (L1 / D1 [% n]), inner = B * (L2 / d % m), where both speak of one linear value L:
+// L / (d*m) was simplified to L1 / D1 by a factor g (L = L1*g + r, 0 <= r < g), and L2 is L up to multiples of d*m. Together they are B * (L / d [% n*m]).
+bool Rejoin(IndexTerm* outer, const IndexTerm& inner, const IndexSpace& space) {
+  SizeExpr period = inner.div * inner.mod;
+  if (inner.mod.Is(0) || !(outer->coef == inner.coef * inner.mod)) return false;
+  std::optional<SizeExpr> g = period.DivExact(outer->div);
+  if (!g) return false;
+  Affine whole;
+  AddScaled(&whole, outer->linear, *g);
+  Affine difference = inner.linear, rest;
+  AddScaled(&difference, whole, -1);
+  for (const auto& [axis, coef] : difference.coefs) {
+    if (!coef.DivExact(period)) AddTo(&rest, axis, coef);
+  }
+  if (!difference.constant.DivExact(period)) rest.constant = difference.constant;
+  if (!IsBelow(rest, *g, space)) return false;
+  AddScaled(&whole, rest, 1);
+  *outer = {std::move(whole), inner.div, outer->mod * inner.mod, inner.coef};
   return true;
 }
 
 bool SameShapeOfTerm(const IndexTerm& a, const IndexTerm& b) { return a.div == b.div && a.mod == b.mod && a.linear == b.linear; }
 
 // One merge of two terms, if any is possible.
-bool MergeOnce(std::vector<IndexTerm>* terms) {
+bool MergeOnce(const IndexSpace& space, std::vector<IndexTerm>* terms) {
   for (size_t i = 0; i < terms->size(); ++i) {
     for (size_t j = 0; j < terms->size(); ++j) {
       if (i == j) continue;
@@ -60,7 +82,7 @@ bool MergeOnce(std::vector<IndexTerm>* terms) {
       if (i < j && SameShapeOfTerm(a, b)) {
         a.coef = a.coef + b.coef;
         merged = true;
-      } else if (Rejoin(&a, b)) {
+      } else if (Rejoin(&a, b, space)) {
         merged = true;
       }
       if (merged) {
@@ -110,8 +132,8 @@ int64_t EvalAffine(const Affine& a, absl::Span<const int64_t> axes, absl::Span<c
   return v;
 }
 
-void SimplifyTerms(Affine* linear, std::vector<IndexTerm>* terms) {
-  while (MergeOnce(terms)) {
+void SimplifyTerms(const IndexSpace& space, Affine* linear, std::vector<IndexTerm>* terms) {
+  while (MergeOnce(space, terms)) {
   }
   for (const IndexTerm& t : *terms) {
     if (t.IsPlain()) AddScaled(linear, t.linear, t.coef);
@@ -119,7 +141,7 @@ void SimplifyTerms(Affine* linear, std::vector<IndexTerm>* terms) {
   std::erase_if(*terms, [](const IndexTerm& t) { return t.IsPlain() || t.coef.Is(0); });
 }
 
-AccessMap MakeAccess(int param, const IndexMap& coords, absl::Span<const SizeExpr> strides) {
+AccessMap MakeAccess(int param, const IndexMap& coords, absl::Span<const SizeExpr> strides, const IndexSpace& space) {
   AccessMap out;
   out.param = param;
   for (size_t d = 0; d < coords.coords.size(); ++d) {
@@ -132,7 +154,7 @@ AccessMap MakeAccess(int param, const IndexMap& coords, absl::Span<const SizeExp
       out.terms.push_back(std::move(scaled));
     }
   }
-  SimplifyTerms(&out.linear, &out.terms);
+  SimplifyTerms(space, &out.linear, &out.terms);
   return out;
 }
 

@@ -24,9 +24,9 @@ void AddScaled(Affine* a, const Affine& b, const SizeExpr& factor); // a += fact
 int64_t EvalAffine(const Affine& a, absl::Span<const int64_t> axes, absl::Span<const int64_t> symbols);
 
 // ---- Making.
-AccessMap MakeAccess(int param, const IndexMap& coords, absl::Span<const SizeExpr> strides);
+AccessMap MakeAccess(int param, const IndexMap& coords, absl::Span<const SizeExpr> strides, const IndexSpace& space);
 // Merges terms with equal (linear, div, mod), drops zeros, and undoes div and mod that belong together.
-void SimplifyTerms(Affine* linear, std::vector<IndexTerm>* terms);
+void SimplifyTerms(const IndexSpace& space, Affine* linear, std::vector<IndexTerm>* terms);
 
 // ---- Evaluating and bounding.
 int64_t EvalAccess(const AccessMap& a, absl::Span<const int64_t> axes, absl::Span<const int64_t> symbols);

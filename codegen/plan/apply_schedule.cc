@@ -2,7 +2,8 @@
 //
 // A value that a later stage needs may be kept (held per row at compute width) or computed again from its loads. For each border between stages the frontier is
 // the set of values nearest to the later stage's roots that an earlier stage has computed. Keeping the frontier is one choice, keeping the loads below it the
-// other; values that come cheaply from what is already kept, or from data that all rows share, are never kept.
+// other; values that come cheaply from what is already kept, or from data that all rows share, are never kept. On a CPU a row that fits is in the cache anyway, so
+// that reading it again with vectors is cheaper than keeping a copy.
 #include <algorithm>
 #include <limits>
 
@@ -16,6 +17,7 @@ namespace {
 
 constexpr int kCheap = 6;   // issue slots for which nothing new is kept if the operands are at hand
 constexpr int kDear = 12;   // issue slots above which the frontier is kept though loads would be fewer
+constexpr int kReload = 3;  // issue slots of reading a cached vector again
 
 class KeepPlanner {
  public:
@@ -24,7 +26,13 @@ class KeepPlanner {
     first_.assign(n, -1);
     last_.assign(n, -1);
     shared_.assign(n, false);
-    for (size_t i = 0; i < n; ++i) shared_[i] = IsShared(i);
+    cached_.assign(n, false);
+    for (size_t i = 0; i < n; ++i) {
+      const Inst& inst = plan.insts[i];
+      shared_[i] = IsShared(i);
+      cached_[i] = target.kind == TargetKind::kCpu && inst.kind == Inst::Kind::kLoad && inst.elem &&
+                   IsVectorAccess(plan, plan.accesses[static_cast<size_t>(inst.access)], 1);
+    }
   }
 
   // keep: whether anything may be held. False if that does not fit.
@@ -125,13 +133,19 @@ class KeepPlanner {
         frontier, [&](int id) { return IsKept(id); }, [](int) {},
         [&](int id) {
           const Inst& inst = At(id);
-          if (inst.kind == Inst::Kind::kLoad && !shared_[static_cast<size_t>(id)]) loads.push_back(id);
+          if (inst.kind == Inst::Kind::kLoad && !shared_[static_cast<size_t>(id)]) {
+            if (cached_[static_cast<size_t>(id)]) {
+              cost += kReload;
+            } else {
+              loads.push_back(id);
+            }
+          }
           if (inst.kind == Inst::Kind::kOp) cost += GetScalarOp(inst.op).cost;
         });
     bool nothing_new = loads.empty() && cost <= kCheap;
     if (nothing_new || frontier.empty()) return;
     bool keep_loads = !loads.empty() && loads.size() < frontier.size() && cost <= kDear;
-    for (int id : keep_loads ? loads : frontier) keep_[static_cast<size_t>(id)] = true;
+    for (int id : keep_loads ? loads : frontier) keep_[static_cast<size_t>(id)] = !cached_[static_cast<size_t>(id)];
   }
 
   void List(int stage) {
@@ -163,7 +177,7 @@ class KeepPlanner {
   const KernelPlan& plan_;
   const Target& target_;
   std::vector<int> first_, last_;   // the stage that computes a value, the last one that reads it kept
-  std::vector<bool> keep_, shared_;
+  std::vector<bool> keep_, shared_, cached_;
   std::vector<std::vector<int>> lists_;
 };
 
@@ -180,8 +194,8 @@ void ListRow(KernelPlan* plan, const Target& target) {
   if (!fits) rereading.Run(false);
   KeepPlanner& chosen = fits ? keeping : rereading;
   plan->keep = chosen.Kept();
+  if (!fits && chosen.Rereads()) plan->notes.push_back({-1, Reason::kRowReread, ""});
   for (size_t s = 0; s < plan->stages.size(); ++s) plan->stages[s].elem_insts = std::move(chosen.lists()[s]);
-  if (chosen.Rereads()) plan->notes.push_back({-1, Reason::kRowReread, ""});
 }
 
 }  // namespace

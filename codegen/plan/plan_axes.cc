@@ -169,6 +169,7 @@ bool CanFlatten(const PlanDraft& draft, const Users& users) {
 void Flatten(PlanDraft* draft, const Users& users) {
   KernelPlan& plan = draft->plan;
   Shape strides = ContiguousStrides(plan.parallel);
+  IndexSpace whole{{NumElements(plan.parallel)}};
   for (AccessMap* a : users.accesses) {
     Affine old = std::move(a->linear);
     a->linear = Affine{};
@@ -181,9 +182,9 @@ void Flatten(PlanDraft* draft, const Users& users) {
       t.coef = coef;
       a->terms.push_back(std::move(t));
     }
-    SimplifyTerms(&a->linear, &a->terms);
+    SimplifyTerms(whole, &a->linear, &a->terms);
   }
-  plan.parallel = {NumElements(plan.parallel)};
+  plan.parallel = whole.extents;
 }
 
 }  // namespace

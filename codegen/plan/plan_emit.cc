@@ -146,7 +146,7 @@ int PlanEmitter::Load(Value v, int map) {
   auto it = layouts_.reads.find(v);
   const Layout* layout = it == layouts_.reads.end() ? nullptr : &it->second;
   int param = Param(v, ParamRole::kInput, layout);
-  return draft_.AddLoad(MakeAccess(param, maps_.at(map), layout != nullptr ? layout->strides : ContiguousStrides(graph_.type(v).dims)));
+  return draft_.AddLoad(MakeAccess(param, maps_.at(map), layout != nullptr ? layout->strides : ContiguousStrides(graph_.type(v).dims), space_));
 }
 
 absl::Status PlanEmitter::Store(Value v, int map) {
@@ -157,7 +157,7 @@ absl::Status PlanEmitter::Store(Value v, int map) {
   store.value = value;
   store.elem = draft_.IsFlat() || UsesInner(maps_.at(map), draft_.plan.num_parallel());
   int param = Param(v, ParamRole::kOutput, layout);
-  store.access = MakeAccess(param, maps_.at(map), layout != nullptr ? layout->strides : ContiguousStrides(graph_.type(v).dims));
+  store.access = MakeAccess(param, maps_.at(map), layout != nullptr ? layout->strides : ContiguousStrides(graph_.type(v).dims), space_);
   if (draft_.inst(value).elem && !store.elem) {
     return InternalError(Describe(v), ": the output has one element per row, its value one per element of the row");
   }

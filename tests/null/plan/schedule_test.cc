@@ -1,0 +1,204 @@
+// What ApplySchedule chooses: widths, threads, what is kept, and the notes that say why something is slow.
+#include "codegen/plan/schedule.h"
+
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "tests/test_util/run_plan.h"
+
+namespace jitfuse::internal {
+namespace {
+
+KernelPlan PlanOf(const Graph& graph, std::string_view arch, const EdgeLayouts& layouts = {}, const PlanOptions& options = {}) {
+  absl::StatusOr<std::vector<KernelPlan>> plans = BuildPlan(graph, WholeGroup(graph), layouts, *TargetFor(arch), options);
+  EXPECT_TRUE(plans.ok()) << plans.status();
+  if (!plans.ok()) return KernelPlan();
+  absl::Status ok = VerifyPlan((*plans)[0]);
+  EXPECT_TRUE(ok.ok()) << ok << PlanToString((*plans)[0]);
+  return (*plans)[0];
+}
+
+bool HasNote(const KernelPlan& plan, Reason reason) {
+  return std::any_of(plan.notes.begin(), plan.notes.end(), [reason](const Note& n) { return n.reason == reason; });
+}
+
+Graph Unary(std::string_view op, std::string_view type, std::string_view attrs = "") {
+  return Parsed(absl::StrCat("graph f(%x: ", ToAbsl(type), ") -> (", ToAbsl(type), ") { %0 = ", ToAbsl(op), "(%x) ", ToAbsl(attrs), " : ", ToAbsl(type), " return %0 }"));
+}
+
+TEST(Schedule, FlatWidths) {
+  EXPECT_EQ(PlanOf(Unary("abs", "f32[4096,4096]"), "sm_90").cuda().vec, 4);
+  EXPECT_EQ(PlanOf(Unary("abs", "bf16[4096,4096]"), "sm_90").cuda().vec, 8);
+  EXPECT_EQ(PlanOf(Unary("abs", "f64[4096]"), "sm_90").cuda().vec, 2);
+  EXPECT_EQ(PlanOf(Unary("abs", "i8[4096]"), "sm_90").cuda().vec, 16);
+  EXPECT_EQ(PlanOf(Unary("abs", "f32[n]"), "sm_90").cuda().vec, 4) << "one axis ends in a tail";
+  EXPECT_EQ(PlanOf(Unary("abs", "f32[4096,4096]"), "sm_90").cuda().threads, 512);
+  EXPECT_EQ(PlanOf(Unary("abs", "f32[1024]"), "sm_90").cuda().threads, 128);
+}
+
+TEST(Schedule, FlatMisalignedAndStrided) {
+  Graph g = Unary("abs", "bf16[512,512]");
+  Value x = InputNamed(g, "x");
+  EdgeLayouts by_eight;
+  by_eight.reads[x] = Layout{{512, 1}, 8};
+  EXPECT_EQ(PlanOf(g, "sm_90", by_eight).cuda().vec, 4);
+  EdgeLayouts odd;
+  odd.reads[x] = Layout{{512, 1}, 2};
+  KernelPlan plan = PlanOf(g, "sm_90", odd);
+  EXPECT_EQ(plan.cuda().vec, 1);
+  EXPECT_EQ(plan.cuda().items, 8) << "16 bytes in flight all the same";
+  EXPECT_TRUE(HasNote(plan, Reason::kScalarAccess));
+  EdgeLayouts padded;
+  padded.reads[x] = Layout{{516, 1}, 16};
+  EXPECT_EQ(PlanOf(g, "sm_90", padded).cuda().vec, 4);
+  EXPECT_EQ(PlanOf(g, "sm_90", padded).num_parallel(), 2);
+  EXPECT_EQ(PlanOf(g, "sm_90").num_parallel(), 1);
+}
+
+TEST(Schedule, OutputDecidesTheOrderOfAxes) {
+  Graph g = Unary("abs", "f32[64,32]");
+  EdgeLayouts column_major;
+  column_major.reads[InputNamed(g, "x")] = Layout{{1, 64}, 16};
+  column_major.writes[g.outputs()[0]] = Layout{{1, 64}, 16};
+  KernelPlan plan = PlanOf(g, "sm_90", column_major);
+  EXPECT_EQ(plan.num_parallel(), 1);
+  EXPECT_EQ(plan.cuda().vec, 4);
+}
+
+TEST(Schedule, RowThreads) {
+  struct Case {
+    const char* type;
+    int threads_per_row, vec, items, rows_per_block;
+  };
+  for (const Case& c : {Case{"bf16[64,256]", 32, 8, 1, 8}, {"bf16[64,1024]", 128, 8, 1, 1}, {"bf16[64,4096]", 256, 8, 2, 1}, {"bf16[64,8192]", 512, 8, 2, 1},
+                        {"f32[64,4096]", 256, 4, 4, 1}, {"f32[64,4097]", 512, 1, 9, 1}, {"f32[64,100]", 32, 4, 1, 8}}) {
+    KernelPlan plan = PlanOf(Unary("softmax", c.type), "sm_90");
+    const CudaSchedule& s = plan.cuda();
+    EXPECT_EQ(s.threads_per_row, c.threads_per_row) << c.type;
+    EXPECT_EQ(s.vec, c.vec) << c.type;
+    EXPECT_EQ(s.items, c.items) << c.type;
+    EXPECT_EQ(s.rows_per_block, c.rows_per_block) << c.type;
+    EXPECT_FALSE(plan.keep.empty());
+    EXPECT_FALSE(HasNote(plan, Reason::kRowReread));
+    EXPECT_EQ(HasNote(plan, Reason::kScalarAccess), c.vec == 1);
+  }
+}
+
+TEST(Schedule, LongRowsAreReadAgain) {
+  KernelPlan plan = PlanOf(Unary("softmax", "f32[8,65536]"), "sm_90");
+  EXPECT_TRUE(plan.keep.empty());
+  EXPECT_EQ(plan.cuda().items, 0);
+  EXPECT_TRUE(plan.cuda().no_allocate);
+  EXPECT_TRUE(HasNote(plan, Reason::kRowReread));
+  EXPECT_EQ(plan.stages.size(), 2u) << "online: one reading for max and sum";
+  EXPECT_EQ(PlanOf(Unary("softmax", "f32[8,65536]"), "x86-64-v4").stages.size(), 3u) << "the second-level cache holds the row";
+}
+
+TEST(Schedule, SymbolicRowsNeedABound) {
+  Graph g = Unary("softmax", "f32[m,n]");
+  EXPECT_TRUE(PlanOf(g, "sm_90").keep.empty());
+  PlanOptions options;
+  options.symbol_bounds = {0, 0};
+  options.symbol_bounds[static_cast<size_t>(*g.symbols().Find("n"))] = 1024;
+  KernelPlan plan = PlanOf(g, "sm_90", {}, options);
+  EXPECT_EQ(plan.inner_bound, 1024);
+  EXPECT_FALSE(plan.keep.empty());
+  EXPECT_GE(plan.cuda().items * plan.cuda().vec * plan.cuda().threads_per_row, 1024);
+}
+
+TEST(Schedule, KeepsTheNearerValueWhereItIsDear) {
+  auto kept = [](std::string_view op, std::string_view arch) {
+    KernelPlan plan = PlanOf(Unary(op, "f32[64,512]"), arch);
+    std::string out;
+    for (int id : plan.keep) {
+      const Inst& i = plan.insts[static_cast<size_t>(id)];
+      absl::StrAppend(&out, out.empty() ? "" : ",", i.kind == Inst::Kind::kLoad ? "load" : std::string(GetScalarOp(i.op).name));
+    }
+    EXPECT_FALSE(HasNote(plan, Reason::kRowReread));
+    return out;
+  };
+  EXPECT_EQ(kept("softmax", "sm_90"), "load,exp");
+  EXPECT_EQ(kept("softmax", "x86-64-v4"), "exp") << "the row itself is in the cache";
+  EXPECT_EQ(kept("layer_norm", "sm_90"), "load");
+  EXPECT_EQ(kept("layer_norm", "x86-64-v4"), "");
+}
+
+TEST(Schedule, ReductionOverAnOuterAxisIsNoted) {
+  Graph g = Parsed("graph f(%x: f32[512,64]) -> (f32[64]) { %0 = sum(%x) {axes=[0]} : f32[64] return %0 }");
+  EXPECT_TRUE(HasNote(PlanOf(g, "sm_90"), Reason::kStridedReduce));
+  EXPECT_TRUE(HasNote(PlanOf(g, "x86-64-v4"), Reason::kStridedReduce));
+}
+
+TEST(Schedule, OffsetWidth) {
+  EXPECT_EQ(PlanOf(Unary("abs", "f32[65536,32767]"), "sm_90").offset_bits, 32);
+  EXPECT_EQ(PlanOf(Unary("abs", "f32[65536,32769]"), "sm_90").offset_bits, 64);
+  Graph g = Unary("abs", "f32[64,64]");
+  EdgeLayouts far;
+  far.reads[InputNamed(g, "x")] = Layout{{int64_t{1} << 33, 1}, 16};
+  EXPECT_EQ(PlanOf(g, "sm_90", far).offset_bits, 64) << "few elements, far apart";
+  EdgeLayouts back;
+  back.reads[InputNamed(g, "x")] = Layout{{-(int64_t{1} << 33), 1}, 16};
+  EXPECT_EQ(PlanOf(g, "sm_90", back).offset_bits, 64);
+  PlanOptions narrow;
+  narrow.offset_bits = 32;
+  EXPECT_EQ(PlanOf(Unary("abs", "f32[n,8]"), "sm_90", {}, narrow).offset_bits, 32);
+  EXPECT_EQ(PlanOf(Unary("abs", "f32[n,8]"), "sm_90").offset_bits, 64);
+}
+
+TEST(Schedule, CpuLanes) {
+  EXPECT_EQ(PlanOf(Unary("abs", "f32[4096]"), "x86-64-v4").cpu().lanes, 16);
+  EXPECT_EQ(PlanOf(Unary("abs", "f32[4096]"), "x86-64-v3").cpu().lanes, 8);
+  EXPECT_EQ(PlanOf(Unary("abs", "bf16[4096]"), "x86-64-v3").cpu().lanes, 8);
+  EXPECT_EQ(PlanOf(Unary("abs", "f64[4096]"), "x86-64-v2").cpu().lanes, 2);
+  EXPECT_EQ(PlanOf(Unary("abs", "f32[4096]"), "x86-64-v4").cpu().unroll, 4);
+  EXPECT_EQ(PlanOf(Unary("mish", "f32[4096]"), "x86-64-v4").cpu().unroll, 1);
+}
+
+TEST(Schedule, AliasesAreMarked) {
+  Graph g = Parsed("graph f(%x: f32[8], %y: f32[8]) -> (f32[8]) { %0 = add(%x, %y) : f32[8] return %0 }");
+  PlanOptions options;
+  options.may_alias = {InputNamed(g, "y")};
+  KernelPlan plan = PlanOf(g, "sm_90", {}, options);
+  EXPECT_FALSE(plan.params[0].may_alias);
+  EXPECT_TRUE(plan.params[1].may_alias);
+  EXPECT_FALSE(plan.params[2].may_alias);
+}
+
+// fma only for floats, only where the product has one reader and the addend is no product.
+TEST(Fma, WhereItIsFormed) {
+  auto count = [](std::string_view dtype, std::string_view body) {
+    std::string type = absl::StrCat(ToAbsl(dtype), "[64]"), text = absl::StrCat("graph f(%a: ", type, ", %b: ", type, ", %c: ", type, ") -> (", type, ") {\n");
+    std::string lines(body);
+    for (size_t at; (at = lines.find(";")) != std::string::npos;) lines.replace(at, 1, absl::StrCat(" : ", type, "\n"));
+    Graph g = Parsed(absl::StrCat(text, lines, "}"));
+    KernelPlan plan = PlanOf(g, "sm_90");
+    return std::count_if(plan.insts.begin(), plan.insts.end(), [](const Inst& i) { return i.kind == Inst::Kind::kOp && i.op == ScalarOp::kFma; });
+  };
+  EXPECT_EQ(count("f32", "%0 = multiply(%a, %b); %1 = add(%0, %c); return %1"), 1);
+  EXPECT_EQ(count("bf16", "%0 = multiply(%a, %b); %1 = add(%c, %0); return %1"), 1);
+  EXPECT_EQ(count("i32", "%0 = multiply(%a, %b); %1 = add(%0, %c); return %1"), 0);
+  EXPECT_EQ(count("f32", "%0 = multiply(%a, %b); %1 = multiply(%b, %c); %2 = add(%0, %1); return %2"), 0);
+  EXPECT_EQ(count("f32", "%0 = multiply(%a, %b); %1 = add(%0, %c); %2 = add(%1, %0); return %2"), 0);
+}
+
+// 10,000 ops: near-linear, well below half a second.
+TEST(BuildPlanSpeed, LongChain) {
+  for (int n : {1000, 10000}) {
+    std::string text = "graph f(%x: f32[64,64], %b: f32[64]) -> (f32[64,64]) {\n%0 = abs(%x) : f32[64,64]\n";
+    for (int i = 1; i < n; ++i) {
+      absl::StrAppend(&text, "%", i, i % 3 == 0 ? absl::StrCat(" = add(%", i - 1, ", %b)") : absl::StrCat(" = tanh(%", i - 1, ")"), " : f32[64,64]\n");
+    }
+    Graph g = Parsed(absl::StrCat(text, "return %", n - 1, "}"));
+    absl::Time start = absl::Now();
+    absl::StatusOr<std::vector<KernelPlan>> plans = BuildPlan(g, WholeGroup(g), {}, *TargetFor("sm_90"));
+    double seconds = absl::ToDoubleSeconds(absl::Now() - start);
+    ASSERT_TRUE(plans.ok()) << plans.status();
+    ASSERT_TRUE(VerifyPlan((*plans)[0]).ok());
+    EXPECT_GE((*plans)[0].insts.size(), static_cast<size_t>(n));
+    EXPECT_LT(seconds, 0.5 * n / 10000 + 0.1) << n << " ops";
+    RecordProperty(absl::StrCat("seconds_", n), absl::StrCat(seconds));
+    printf("%d ops: %.4f s\n", n, seconds);
+  }
+}
+
+}  // namespace
+}  // namespace jitfuse::internal
