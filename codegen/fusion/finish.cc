@@ -164,8 +164,7 @@ void Sweep::WriteOutputs(const Part& part, Group* out) const {
   }
   for (NodeId id : part.members) {
     for (const Reading& reading : readings_[static_cast<size_t>(id)]) {
-      absl::InlinedVector<Operand, 3> operands = OperandsOf(reading.reader);
-      for (const Operand& operand : operands) {
+      for (const Operand& operand : ReadBy(reading.group, reading.reader)) {
         if (operand.base.node == id) wanted.insert(operand.base);
       }
     }
@@ -245,8 +244,8 @@ void Sweep::AddSourceOutputs(std::vector<Group>* groups) const {
   for (Value v : graph_.outputs()) {
     if (!IsSource(v) || Home(v) >= 0 || !done.insert(v).second) continue;
     Group group;
-    group.kind = GroupKind::kCopy;
     if (InMemory(v)) {
+      group.kind = GroupKind::kCopy;
       group.inputs.push_back(v);
     } else {
       group.nodes.push_back(v.node);

@@ -172,7 +172,8 @@ bool Sweep::ResolveOutside(const Operand& operand, const IndexMap& at, const Ask
     }
   }
   if (MayRecompute(cone, repeats)) return CloneCone(operand.base, at, plan, why);
-  if (!SameNumElements(graph_, ShapeOf(operand.base), ask.shape)) *why = {Reason::kRecomputeTooDear, DescribeRecompute(graph_, cone, repeats)};
+  bool repeated = !SameNumElements(graph_, ShapeOf(operand.base), ask.shape);
+  if (repeated && !FrameOf(operand.base.node).row) *why = {Reason::kRecomputeTooDear, DescribeRecompute(graph_, cone, repeats)};
   return false;
 }
 

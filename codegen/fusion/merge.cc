@@ -167,9 +167,7 @@ void Sweep::TraceGroup(int group) {
   while (!todo.empty()) {
     NodeId id = todo.back();
     todo.pop_back();
-    absl::InlinedVector<Operand, 3> operands = OperandsOf(id);
-    if (g.kind == GroupKind::kGemm) operands = {{g.gemm_operands[0], g.gemm_operands[0], nullptr}, {g.gemm_operands[1], g.gemm_operands[1], nullptr}};
-    for (const Operand& operand : operands) {
+    for (const Operand& operand : ReadBy(group, id)) {
       NodeId base = operand.base.node;
       bool iota_stored = g.kind == GroupKind::kGemm && Home(operand.base) >= 0;
       if (IsSource(operand.base) && !InMemory(operand.base) && !iota_stored) continue;

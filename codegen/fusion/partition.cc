@@ -1,7 +1,6 @@
 #include "codegen/fusion/partition.h"
 
 #include "codegen/fusion/sweep.h"
-#include "ir/support/dump.h"
 #include "ir/support/status.h"
 
 namespace jitfuse::internal {
@@ -11,9 +10,7 @@ absl::StatusOr<FusionPlan> Partition(const Graph& graph, const Target& target, c
   if (!input_layouts.empty() && input_layouts.size() != graph.inputs().size()) {
     return InternalError("partition: ", input_layouts.size(), " layouts for ", graph.inputs().size(), " inputs");
   }
-  JF_ASSIGN_OR_RETURN(FusionPlan plan, Sweep(graph, target, options, gemm_support, input_layouts).Run());
-  if (DumpEnabled("groups")) Dump("groups", graph.name(), FusionPlanToString(graph, plan));
-  return plan;
+  return Sweep(graph, target, options, gemm_support, input_layouts).Run();
 }
 
 }  // namespace jitfuse::internal

@@ -45,7 +45,6 @@ absl::StatusOr<LoweredGraph> LowerMatMul(const Graph& graph, const Options& opti
 // A Note for each lowered product in the group that now computes it.
 void AddLoweringNotes(const LoweredGraph& lowered, FusionPlan* plan);
 
-// Writes the plan to the dump point "groups".
 absl::StatusOr<FusionPlan> Partition(const Graph& graph, const Target& target, const Options& options, const GemmSupportFn& gemm_support,
                                      absl::Span<const Layout> input_layouts = {});
 

@@ -20,6 +20,14 @@ int AddFrame(const Frame& frame, std::vector<Frame>* frames) {
   return static_cast<int>(frames->size()) - 1;
 }
 
+bool IsDense(const Shape& strides, const Shape& shape) {
+  Shape dense = ContiguousStrides(shape);
+  for (size_t d = 0; d < strides.size(); ++d) {
+    if (!shape[d].Is(1) && !(strides[d] == dense[d])) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 Sweep::Sweep(const Graph& graph, const Target& target, const Options& options, const GemmSupportFn& gemm_support,
@@ -68,6 +76,13 @@ absl::InlinedVector<Operand, 3> Sweep::OperandsOf(NodeId id) const {
     return out;
   }
   for (Value v : node.in) out.push_back(MakeOperand(v));
+  return out;
+}
+
+absl::InlinedVector<Operand, 3> Sweep::ReadBy(int group, NodeId id) const {
+  if (At(group).kind != GroupKind::kGemm) return OperandsOf(id);
+  absl::InlinedVector<Operand, 3> out;
+  for (Value v : At(group).gemm_operands) out.push_back({v, v, nullptr});
   return out;
 }
 
@@ -323,7 +338,7 @@ absl::StatusOr<OperandLayout> Sweep::GemmOperand(NodeId id, int index, Value* ba
     int position = position_[static_cast<size_t>(base->node)];
     Shape strides;
     if (position >= 0 && !input_layouts_.empty()) strides = input_layouts_[static_cast<size_t>(position)].strides;
-    if (strides == ContiguousStrides(ShapeOf(*base))) strides.clear();
+    if (IsDense(strides, ShapeOf(*base))) strides.clear();
     auto match = MatchOperand(graph_, node, index, chain, ShapeOf(*base), strides);
     if (auto* layout = std::get_if<OperandLayout>(&match)) return *layout;
     const Rejection& why = std::get<Rejection>(match);

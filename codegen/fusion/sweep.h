@@ -201,6 +201,8 @@ class Sweep {
   bool ExistsAt(int group, NodeId node, const IndexMap& at) const;
   Operand MakeOperand(Value v) const { return {v, views_->Base(v), views_->Chain(v)}; }
   absl::InlinedVector<Operand, 3> OperandsOf(NodeId id) const;
+  // What node `id` reads as part of `group`: for a matrix product, the buffers that its call names.
+  absl::InlinedVector<Operand, 3> ReadBy(int group, NodeId id) const;
   const Shape& ShapeOf(Value v) const { return graph_.type(v).dims; }
   int Home(Value base) const { return home_[static_cast<size_t>(base.node)]; }
   const Frame& FrameOf(NodeId node) const {
