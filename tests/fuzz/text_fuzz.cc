@@ -1,5 +1,5 @@
-// libFuzzer target for graph text. Build with clang and -DJF_SANITIZE=address,undefined,fuzzer-no-link, target jf_fuzz_text; run
-// bin/jf_fuzz_text CORPUS examples -dict=tests/fuzz/text.dict.
+// libFuzzer target for graph text. Build with clang: -DJF_FUZZ=ON -DJF_SANITIZE=address,undefined,fuzzer-no-link, target text_fuzz; run
+// bin/text_fuzz CORPUS examples -dict=tests/fuzz/text.dict -max_len=4096.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
