@@ -1,0 +1,366 @@
+#include "jit/cuda/cuda_backend.h"
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/str_cat.h"
+#include "codegen/cuda/emit_cuda.h"
+#include "ir/support/dump.h"
+#include "ir/support/status.h"
+#include "jit/cuda/gemm_cublaslt.h"
+#include "jit/cuda/nvrtc_compile.h"
+
+namespace jitfuse::internal {
+namespace {
+
+// How often this process is a fork of one in which a back end was made: a CUDA context does not survive a fork.
+std::atomic<int>& Forks() {
+  static std::atomic<int> forks{0};
+  return forks;
+}
+
+void WatchForks() {
+  static std::once_flag once;
+  std::call_once(once, [] { pthread_atfork(nullptr, nullptr, [] { Forks().fetch_add(1, std::memory_order_relaxed); }); });
+}
+
+// A device and its context.
+struct Device {
+  const DriverApi* driver = nullptr;
+  CuContext context = nullptr;
+  CuDevice ordinal = 0;
+  int forks = 0;
+
+  absl::Status CheckFork() const {
+    if (Forks().load(std::memory_order_relaxed) == forks) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        "CUDA cannot be used in a process forked from one that uses it: start the child with spawn, or use the CPU there");
+  }
+  absl::Status Check(CuResult result, std::string_view call, std::string_view about = "") const {
+    return DriverStatus(*driver, result, call, about);
+  }
+};
+
+// Makes the device's context current if it is not, and undoes that.
+class ScopedContext {
+ public:
+  explicit ScopedContext(const Device& device) : device_(device), status_(Enter()) {}
+  ~ScopedContext() {
+    CuContext popped;
+    if (pushed_) device_.driver->CtxPopCurrent(&popped);
+  }
+  ScopedContext(const ScopedContext&) = delete;
+  ScopedContext& operator=(const ScopedContext&) = delete;
+  const absl::Status& status() const { return status_; }
+
+ private:
+  absl::Status Enter() {
+    JF_RETURN_IF_ERROR(device_.CheckFork());
+    CuContext current = nullptr;
+    JF_RETURN_IF_ERROR(device_.Check(device_.driver->CtxGetCurrent(&current), "cuCtxGetCurrent"));
+    if (current == device_.context) return absl::OkStatus();
+    JF_RETURN_IF_ERROR(device_.Check(device_.driver->CtxPushCurrent(device_.context), "cuCtxPushCurrent"));
+    pushed_ = true;
+    return absl::OkStatus();
+  }
+
+  const Device& device_;
+  bool pushed_ = false;
+  absl::Status status_;
+};
+
+CuDevicePtr ToDevicePtr(const void* p) { return reinterpret_cast<CuDevicePtr>(p); }
+CuStream ToStream(StreamHandle stream) { return static_cast<CuStream>(stream); }
+
+// Stream-ordered memory from a pool of our own, which keeps what it has; without pools (some virtual GPUs), plain allocations, whose freeing waits.
+class CudaAllocator : public Allocator {
+ public:
+  explicit CudaAllocator(const Device& device) : device_(device) {}
+
+  absl::Status Init() {
+    int supported = 0;
+    JF_RETURN_IF_ERROR(device_.Check(device_.driver->DeviceGetAttribute(&supported, kCuMemoryPoolsSupported, device_.ordinal), "cuDeviceGetAttribute"));
+    if (supported == 0) return absl::OkStatus();
+    CuMemPoolProps props{};
+    props.alloc_type = kCuMemAllocationPinned;
+    props.location = {kCuMemLocationDevice, device_.ordinal};
+    JF_RETURN_IF_ERROR(device_.Check(device_.driver->MemPoolCreate(&pool_, &props), "cuMemPoolCreate"));
+    uint64_t keep = UINT64_MAX;
+    return device_.Check(device_.driver->MemPoolSetAttribute(pool_, kCuMemPoolReleaseThreshold, &keep), "cuMemPoolSetAttribute");
+  }
+
+  void* Allocate(size_t bytes, StreamHandle stream) override {
+    ScopedContext scope(device_);
+    if (!scope.status().ok()) return nullptr;
+    CuDevicePtr ptr = 0;
+    const CuResult result = pool_ != nullptr ? device_.driver->MemAllocFromPoolAsync(&ptr, bytes, pool_, ToStream(stream))
+                                             : device_.driver->MemAlloc(&ptr, bytes);
+    if (result != kCuSuccess) {
+      Log(1, DriverStatus(*device_.driver, result, "allocation", absl::StrCat(bytes, " bytes")).ToString());
+      return nullptr;
+    }
+    return reinterpret_cast<void*>(ptr);
+  }
+
+  void Free(void* ptr, size_t, StreamHandle stream) override {
+    if (ptr == nullptr) return;
+    ScopedContext scope(device_);
+    if (!scope.status().ok()) return;
+    const CuResult result =
+        pool_ != nullptr ? device_.driver->MemFreeAsync(ToDevicePtr(ptr), ToStream(stream)) : device_.driver->MemFree(ToDevicePtr(ptr));
+    if (result != kCuSuccess && result != kCuErrorDeinitialized) Log(1, DriverStatus(*device_.driver, result, "freeing").ToString());
+  }
+
+ private:
+  const Device& device_;
+  CuMemPool pool_ = nullptr;
+};
+
+class CudaKernel : public Kernel {
+ public:
+  CudaKernel(std::shared_ptr<const Device> d, const KernelSource& source)
+      : device(std::move(d)), name(source.entry), threads(static_cast<unsigned>(source.threads)), smem(static_cast<unsigned>(source.smem)),
+        num_sizes(source.size_args.size()) {}
+  ~CudaKernel() override {
+    if (module == nullptr || !device->CheckFork().ok()) return;
+    ScopedContext scope(*device);
+    // At the end of a process the driver may be gone already; there is nothing to do about an error.
+    if (scope.status().ok()) device->driver->ModuleUnload(module);
+  }
+
+  std::shared_ptr<const Device> device;
+  CuModule module = nullptr;
+  CuFunction function = nullptr;
+  std::string name;
+  unsigned threads, smem;
+  size_t num_sizes;
+};
+
+absl::Status NoDevice() {
+  return absl::FailedPreconditionError("this back end was made for an architecture, not for a device: it emits and compiles only");
+}
+
+class CudaBackend : public Backend {
+ public:
+  CudaBackend(Target target, std::shared_ptr<const Device> device, int driver_major, const CublasLtApi* cublaslt)
+      : target_(std::move(target)), device_(std::move(device)), driver_major_(driver_major), cublaslt_(cublaslt) {}
+
+  absl::Status Init() {
+    if (device_ == nullptr) return absl::OkStatus();
+    allocator_ = std::make_unique<CudaAllocator>(*device_);
+    ScopedContext scope(*device_);
+    JF_RETURN_IF_ERROR(scope.status());
+    return allocator_->Init();
+  }
+
+  std::string_view name() const override { return "cuda"; }
+  const Target& target() const override { return target_; }
+  std::string CompilerId() const override {
+    absl::StatusOr<const NvrtcApi*> nvrtc = LoadNvrtcApi(driver_major_);
+    return nvrtc.ok() ? NvrtcId(**nvrtc) : "";
+  }
+
+  absl::StatusOr<KernelSource> Emit(const KernelPlan& plan) const override { return EmitCuda(plan, target_); }
+
+  absl::StatusOr<CompiledKernel> Compile(const KernelSource& source) const override {
+    JF_ASSIGN_OR_RETURN(const NvrtcApi* nvrtc, LoadNvrtcApi(driver_major_));
+    return CompileCuda(*nvrtc, source);
+  }
+
+  absl::StatusOr<std::shared_ptr<const Kernel>> Load(const KernelSource& source, const CompiledKernel& compiled) const override;
+  absl::Status Launch(const Kernel& kernel, const LaunchArgs& args) const override;
+
+  absl::Status GemmSupport(DType dtype, Reason* reason) const override;
+  absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareGemm(const GemmProblem& problem) const override;
+  absl::Status RunGemm(const PreparedGemm& gemm, const void* a, const void* b, void* d, void* workspace, StreamHandle stream) const override;
+
+  Allocator* allocator() const override { return allocator_.get(); }
+  absl::Status CopyFromHost(void* dst, const void* src, size_t bytes, StreamHandle stream) const override;
+  absl::Status CopyToHost(void* dst, const void* src, size_t bytes, StreamHandle stream) const override;
+  absl::Status CopyOnDevice(void* dst, const void* src, size_t bytes, StreamHandle stream) const override;
+  absl::Status Synchronize(StreamHandle stream) const override;
+
+ private:
+  absl::StatusOr<CublasLtGemms*> Gemms() const;
+  // Runs fn(driver) in the device's context.
+  template <typename Fn>
+  absl::Status OnDevice(Fn fn) const {
+    if (device_ == nullptr) return NoDevice();
+    ScopedContext scope(*device_);
+    JF_RETURN_IF_ERROR(scope.status());
+    return fn(*device_->driver);
+  }
+
+  const Target target_;
+  const std::shared_ptr<const Device> device_;   // null: offline
+  const int driver_major_;                       // 0: offline
+  const CublasLtApi* const cublaslt_;            // null: looked for when needed
+  std::unique_ptr<CudaAllocator> allocator_;
+  mutable std::mutex gemms_mu_;
+  mutable std::unique_ptr<CublasLtGemms> gemms_;
+};
+
+absl::StatusOr<std::shared_ptr<const Kernel>> CudaBackend::Load(const KernelSource& source, const CompiledKernel& compiled) const {
+  auto kernel = std::make_shared<CudaKernel>(device_, source);
+  JF_RETURN_IF_ERROR(OnDevice([&](const DriverApi& driver) {
+    JF_RETURN_IF_ERROR(device_->Check(driver.ModuleLoadData(&kernel->module, compiled.bytes.data()), "cuModuleLoadData", kernel->name));
+    return device_->Check(driver.ModuleGetFunction(&kernel->function, kernel->module, kernel->name.c_str()), "cuModuleGetFunction", kernel->name);
+  }));
+  return std::shared_ptr<const Kernel>(std::move(kernel));
+}
+
+absl::Status CudaBackend::Launch(const Kernel& kernel, const LaunchArgs& args) const {
+  const auto& k = static_cast<const CudaKernel&>(kernel);
+  if (args.sizes.size() != k.num_sizes) {
+    return InternalError("launch of ", k.name, ": ", args.sizes.size(), " size arguments, expected ", k.num_sizes);
+  }
+  if (args.grid == 0) return absl::OkStatus();
+  if (args.grid < 0 || args.grid > INT32_MAX) return InvalidArgument("launch of ", k.name, ": a grid of ", args.grid, " blocks");
+  // The driver reads each argument from its address; values lie little-endian in 8 bytes, so that the address serves every width.
+  absl::InlinedVector<void*, 256> params;
+  for (void* const& buffer : args.buffers) params.push_back(const_cast<void**>(&buffer));
+  for (const uint64_t& scalar : args.scalars) params.push_back(const_cast<uint64_t*>(&scalar));
+  for (const int64_t& size : args.sizes) params.push_back(const_cast<int64_t*>(&size));
+  return OnDevice([&](const DriverApi& driver) {
+    return device_->Check(driver.LaunchKernel(k.function, static_cast<unsigned>(args.grid), 1, 1, k.threads, 1, 1, k.smem, ToStream(args.stream),
+                                              params.data(), nullptr),
+                          "cuLaunchKernel", k.name);
+  });
+}
+
+absl::StatusOr<CublasLtGemms*> CudaBackend::Gemms() const {
+  std::lock_guard<std::mutex> lock(gemms_mu_);
+  if (gemms_ == nullptr) {
+    const CublasLtApi* api = cublaslt_;
+    if (api == nullptr) {
+      JF_ASSIGN_OR_RETURN(api, LoadCublasLtApi(driver_major_));
+    }
+    gemms_ = std::make_unique<CublasLtGemms>(*api);
+  }
+  return gemms_.get();
+}
+
+// Offline, the library is taken to be there: what is planned for a machine should not depend on this one.
+absl::Status CudaBackend::GemmSupport(DType dtype, Reason* reason) const {
+  if (!CublasLtTakes(dtype)) {
+    *reason = Reason::kGemmDtype;
+    return absl::UnimplementedError(absl::StrCat("cuBLASLt does not multiply ", ToAbsl(DTypeName(dtype))));
+  }
+  if (device_ == nullptr) return absl::OkStatus();
+  absl::StatusOr<CublasLtGemms*> gemms = Gemms();
+  if (!gemms.ok()) *reason = Reason::kGemmNoLibrary;
+  return gemms.status();
+}
+
+absl::StatusOr<std::shared_ptr<const PreparedGemm>> CudaBackend::PrepareGemm(const GemmProblem& problem) const {
+  std::shared_ptr<const PreparedGemm> out;
+  JF_RETURN_IF_ERROR(OnDevice([&](const DriverApi&) -> absl::Status {
+    JF_ASSIGN_OR_RETURN(CublasLtGemms * gemms, Gemms());
+    JF_ASSIGN_OR_RETURN(out, gemms->Prepare(problem));
+    return absl::OkStatus();
+  }));
+  return out;
+}
+
+absl::Status CudaBackend::RunGemm(const PreparedGemm& gemm, const void* a, const void* b, void* d, void* workspace, StreamHandle stream) const {
+  return OnDevice([&](const DriverApi&) -> absl::Status {
+    JF_ASSIGN_OR_RETURN(CublasLtGemms * gemms, Gemms());
+    return gemms->Run(gemm, a, b, d, workspace, stream);
+  });
+}
+
+absl::Status CudaBackend::CopyFromHost(void* dst, const void* src, size_t bytes, StreamHandle stream) const {
+  if (bytes == 0) return absl::OkStatus();
+  return OnDevice([&](const DriverApi& driver) {
+    JF_RETURN_IF_ERROR(device_->Check(driver.MemcpyHtoDAsync(ToDevicePtr(dst), src, bytes, ToStream(stream)), "cuMemcpyHtoDAsync"));
+    return device_->Check(driver.StreamSynchronize(ToStream(stream)), "cuStreamSynchronize");
+  });
+}
+
+absl::Status CudaBackend::CopyToHost(void* dst, const void* src, size_t bytes, StreamHandle stream) const {
+  if (bytes == 0) return absl::OkStatus();
+  return OnDevice([&](const DriverApi& driver) {
+    JF_RETURN_IF_ERROR(device_->Check(driver.MemcpyDtoHAsync(dst, ToDevicePtr(src), bytes, ToStream(stream)), "cuMemcpyDtoHAsync"));
+    return device_->Check(driver.StreamSynchronize(ToStream(stream)), "cuStreamSynchronize");
+  });
+}
+
+absl::Status CudaBackend::CopyOnDevice(void* dst, const void* src, size_t bytes, StreamHandle stream) const {
+  if (bytes == 0) return absl::OkStatus();
+  return OnDevice([&](const DriverApi& driver) {
+    return device_->Check(driver.MemcpyDtoDAsync(ToDevicePtr(dst), ToDevicePtr(src), bytes, ToStream(stream)), "cuMemcpyDtoDAsync");
+  });
+}
+
+absl::Status CudaBackend::Synchronize(StreamHandle stream) const {
+  return OnDevice([&](const DriverApi& driver) { return device_->Check(driver.StreamSynchronize(ToStream(stream)), "cuStreamSynchronize"); });
+}
+
+absl::StatusOr<std::shared_ptr<const Device>> OpenDevice(const DriverApi& driver) {
+  auto device = std::make_shared<Device>();
+  device->driver = &driver;
+  device->forks = Forks().load(std::memory_order_relaxed);
+  JF_RETURN_IF_ERROR(device->Check(driver.Init(0), "cuInit"));
+  int count = 0;
+  JF_RETURN_IF_ERROR(device->Check(driver.DeviceGetCount(&count), "cuDeviceGetCount"));
+  if (count == 0) return absl::FailedPreconditionError(absl::StrCat("the CUDA driver (", driver.path, ") sees no GPU"));
+  JF_RETURN_IF_ERROR(device->Check(driver.CtxGetCurrent(&device->context), "cuCtxGetCurrent"));
+  if (device->context != nullptr) {
+    JF_RETURN_IF_ERROR(device->Check(driver.CtxGetDevice(&device->ordinal), "cuCtxGetDevice"));
+  } else {
+    JF_RETURN_IF_ERROR(device->Check(driver.DeviceGet(&device->ordinal, 0), "cuDeviceGet"));
+    JF_RETURN_IF_ERROR(device->Check(driver.DevicePrimaryCtxRetain(&device->context, device->ordinal), "cuDevicePrimaryCtxRetain"));
+  }
+  return std::shared_ptr<const Device>(std::move(device));
+}
+
+}  // namespace
+
+absl::StatusOr<Target> TargetOfDevice(const DriverApi& driver, CuDevice device) {
+  auto ask = [&](CuDeviceAttribute attribute, int* value) {
+    return DriverStatus(driver, driver.DeviceGetAttribute(value, attribute, device), "cuDeviceGetAttribute", absl::StrCat(static_cast<int>(attribute)));
+  };
+  int major = 0, minor = 0, sm_count = 0, l2 = 0, clock_khz = 0, bus_bits = 0;
+  JF_RETURN_IF_ERROR(ask(kCuComputeCapabilityMajor, &major));
+  JF_RETURN_IF_ERROR(ask(kCuComputeCapabilityMinor, &minor));
+  JF_RETURN_IF_ERROR(ask(kCuMultiprocessorCount, &sm_count));
+  JF_RETURN_IF_ERROR(ask(kCuL2CacheSize, &l2));
+  JF_RETURN_IF_ERROR(ask(kCuMemoryClockRate, &clock_khz));
+  JF_RETURN_IF_ERROR(ask(kCuMemoryBusWidth, &bus_bits));
+  const std::string arch = absl::StrCat("sm_", major * 10 + minor);
+  absl::StatusOr<Target> target = TargetFor(arch);
+  if (!target.ok()) return Annotate(target.status(), "this GPU");
+  target->sm_count = sm_count;
+  target->l2_bytes = l2;
+  target->dram_gbps = 2.0 * clock_khz * 1e3 * bus_bits / 8 / 1e9;  // two transfers a clock
+  return target;
+}
+
+absl::StatusOr<std::unique_ptr<Backend>> CreateCudaBackendWith(const DriverApi& driver, const CublasLtApi* cublaslt) {
+  WatchForks();
+  JF_ASSIGN_OR_RETURN(std::shared_ptr<const Device> device, OpenDevice(driver));
+  JF_ASSIGN_OR_RETURN(Target target, TargetOfDevice(driver, device->ordinal));
+  int version = 0;  // 13000 is 13.0
+  JF_RETURN_IF_ERROR(device->Check(driver.DriverGetVersion(&version), "cuDriverGetVersion"));
+  auto backend = std::make_unique<CudaBackend>(std::move(target), std::move(device), version / 1000, cublaslt);
+  JF_RETURN_IF_ERROR(backend->Init());
+  return std::unique_ptr<Backend>(std::move(backend));
+}
+
+absl::StatusOr<std::unique_ptr<Backend>> CreateCudaBackend() {
+  JF_ASSIGN_OR_RETURN(const DriverApi* driver, LoadDriverApi());
+  return CreateCudaBackendWith(*driver);
+}
+
+absl::StatusOr<std::unique_ptr<Backend>> CreateOfflineCudaBackend(const Target& target) {
+  if (target.kind != TargetKind::kCuda) return InvalidArgument("'", target.arch, "' is no CUDA architecture");
+  return std::unique_ptr<Backend>(std::make_unique<CudaBackend>(target, nullptr, 0, nullptr));
+}
+
+}  // namespace jitfuse::internal
