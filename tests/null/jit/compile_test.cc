@@ -1,0 +1,123 @@
+// From graph text to an Executable and its results, on the interpreter: steps, buffers, aliases, caches.
+#include "jit/compile.h"
+
+#include <cstring>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ir/support/status.h"
+#include "ir/text.h"
+#include "jit/call_cache.h"
+#include "jit/executor.h"
+#include "jit/interpret_backend.h"
+
+namespace jitfuse::internal {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Dims = std::vector<int64_t>;
+
+// One function on the interpreter, called with f32 vectors.
+class Harness {
+ public:
+  explicit Harness(std::string_view text, const Options& options = {})
+      : backend_(CreateInterpretBackend()), cache_(*ParseGraph(text), options, backend_.get(), &kernels_) {}
+
+  struct Tensor {
+    Dims dims;
+    std::vector<float> data;
+  };
+
+  absl::StatusOr<std::vector<std::vector<float>>> Run(std::vector<Tensor> in) {
+    std::vector<TensorView> views;
+    std::vector<void*> pointers, results;
+    for (Tensor& t : in) {
+      views.push_back({nullptr, DType::kF32, t.dims, {}});
+      pointers.push_back(t.data.data());
+    }
+    JF_ASSIGN_OR_RETURN(auto bound, cache_.Find(views, {}));
+    std::vector<std::vector<float>> out;
+    for (const Dims& dims : bound->output_dims) out.emplace_back(static_cast<size_t>(*CheckedNumElements(dims)));
+    for (auto& o : out) results.push_back(o.data());
+    std::vector<uint64_t> scalars(in.size(), 0);
+    JF_RETURN_IF_ERROR(ExecuteWithAllocator(*bound, {pointers, scalars, results, nullptr, nullptr}, backend_->allocator()));
+    return out;
+  }
+
+  CallCache& cache() { return cache_; }
+
+ private:
+  std::unique_ptr<Backend> backend_;
+  KernelCache kernels_;
+  CallCache cache_;
+};
+
+TEST(CompileTest, ChainIsOneKernel) {
+  Harness h("graph f(%a: f32[n], %b: f32[n]) -> (f32[n]) {\n %0 = multiply(%a, %b) : f32[n]\n %1 = relu(%0) : f32[n]\n return %1\n}");
+  EXPECT_THAT((*h.Run({{{3}, {1, -2, 3}}, {{3}, {2, 2, 2}}}))[0], ElementsAre(2, 0, 6));
+  ASSERT_EQ(h.cache().executables().size(), 1u);
+  EXPECT_EQ(h.cache().executables()[0]->steps.size(), 1u);
+}
+
+TEST(CompileTest, UnfusedTakesTheArenaAndGivesTheSame) {
+  Options options;
+  options.fuse = false;
+  Harness h("graph f(%a: f32[n], %b: f32[n]) -> (f32[n]) {\n %0 = multiply(%a, %b) : f32[n]\n %1 = relu(%0) : f32[n]\n return %1\n}", options);
+  EXPECT_THAT((*h.Run({{{3}, {1, -2, 3}}, {{3}, {2, 2, 2}}}))[0], ElementsAre(2, 0, 6));
+  EXPECT_EQ(h.cache().executables()[0]->steps.size(), 2u);
+}
+
+TEST(CompileTest, SecondPassOverManySizesHitsTheFirstLevel) {
+  Harness h("graph f(%x: f32[n,m]) -> (f32[m]) {\n %0 = sum(%x) {axes=[0], keepdims=false} : f32[m]\n return %0\n}");
+  for (int pass = 0; pass < 2; ++pass) {
+    for (int64_t m = 8; m < 18; ++m) {
+      std::vector<float> ones(static_cast<size_t>(16 * m), 1.0f);
+      EXPECT_THAT((*h.Run({{{16, m}, ones}}))[0], ::testing::Each(16.0f));
+    }
+  }
+  CallCache::Stats s = h.cache().stats();
+  EXPECT_EQ(s.compiles + s.l2_hits, 10);  // the second pass asked neither
+}
+
+TEST(CompileTest, OutputsThatAreInputsOrRepeatedAreCopied) {
+  Harness h("graph f(%x: f32[n]) -> (f32[n], f32[n], f32[n]) {\n %0 = negative(%x) : f32[n]\n return %0, %x, %0\n}");
+  auto r = h.Run({{{2}, {1, 2}}});
+  ASSERT_TRUE(r.ok()) << r.status();
+  EXPECT_THAT((*r)[0], ElementsAre(-1, -2));
+  EXPECT_THAT((*r)[1], ElementsAre(1, 2));
+  EXPECT_THAT((*r)[2], ElementsAre(-1, -2));
+  const Executable& exe = *h.cache().executables()[0];
+  bool told = false;
+  for (const Boundary& b : exe.fusion.boundaries) told |= b.reason == Reason::kOutputCopy;
+  EXPECT_TRUE(told);
+}
+
+TEST(CompileTest, ViewsOfInputsComeBackAsDenseCopies) {
+  Harness h("graph f(%x: f32[2,3]) -> (f32[3,2], f32[6]) {\n %0 = transpose(%x) {perm=[1,0]} : f32[3,2]\n %1 = reshape(%x) {shape=[6]} : f32[6]\n return %0, %1\n}");
+  auto r = h.Run({{{2, 3}, {0, 1, 2, 3, 4, 5}}});
+  ASSERT_TRUE(r.ok()) << r.status();
+  EXPECT_THAT((*r)[0], ElementsAre(0, 3, 1, 4, 2, 5));
+  EXPECT_THAT((*r)[1], ElementsAre(0, 1, 2, 3, 4, 5));
+}
+
+TEST(CompileTest, EmptyResultsLaunchNothing) {
+  Harness h("graph f(%x: f32[n,m]) -> (f32[n], f32[n,m]) {\n %0 = sum(%x) {axes=[1], keepdims=false} : f32[n]\n %1 = exp(%x) : f32[n,m]\n return %0, %1\n}");
+  auto no_rows = h.Run({{{0, 4}, {}}});
+  ASSERT_TRUE(no_rows.ok()) << no_rows.status();
+  EXPECT_TRUE((*no_rows)[0].empty());
+  auto no_columns = h.Run({{{3, 0}, {}}});
+  ASSERT_TRUE(no_columns.ok()) << no_columns.status();
+  EXPECT_THAT((*no_columns)[0], ElementsAre(0, 0, 0));
+}
+
+TEST(CompileTest, AnEmptyMaximumIsAnErrorThatNamesTheOp) {
+  Harness h("graph f(%x: f32[n,m]) -> (f32[n]) {\n %0 = max(%x) {axes=[1], keepdims=false} : f32[n]\n return %0\n}");
+  absl::Status s = h.Run({{{3, 0}, {}}}).status();
+  EXPECT_EQ(s.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(s.message()), HasSubstr("max("));
+}
+
+}  // namespace
+}  // namespace jitfuse::internal

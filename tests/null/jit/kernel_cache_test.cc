@@ -1,0 +1,114 @@
+// The kernel cache: one compilation per kernel however many ask, keys that cover what matters, failures that are not kept.
+#include "jit/kernel_cache.h"
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "jit/interpret_backend.h"
+
+namespace jitfuse::internal {
+namespace {
+
+// Compiles by counting; everything else is the interpreter's.
+class CountingBackend : public Backend {
+ public:
+  explicit CountingBackend(std::string compiler = "counter 1") : compiler_(std::move(compiler)), rest_(CreateInterpretBackend()) {}
+
+  absl::StatusOr<CompiledKernel> Compile(const KernelSource& source) const override {
+    ++compiles;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    if (fail) return absl::InternalError("compiler says no");
+    return CompiledKernel{source.text, "", 2.0};
+  }
+  absl::StatusOr<std::shared_ptr<const Kernel>> Load(const KernelSource&, const CompiledKernel&) const override {
+    return std::shared_ptr<const Kernel>(std::make_shared<Kernel>());
+  }
+  std::string_view name() const override { return "counting"; }
+  const Target& target() const override { return rest_->target(); }
+  std::string CompilerId() const override { return compiler_; }
+  absl::StatusOr<KernelSource> Emit(const KernelPlan& plan) const override { return rest_->Emit(plan); }
+  absl::Status Launch(const Kernel&, const LaunchArgs&) const override { return absl::OkStatus(); }
+  absl::Status GemmSupport(DType d, Reason* r) const override { return rest_->GemmSupport(d, r); }
+  absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareGemm(const GemmProblem& p) const override { return rest_->PrepareGemm(p); }
+  absl::Status RunGemm(const PreparedGemm&, const void*, const void*, void*, void*, StreamHandle) const override { return absl::OkStatus(); }
+  Allocator* allocator() const override { return rest_->allocator(); }
+  absl::Status CopyFromHost(void*, const void*, size_t, StreamHandle) const override { return absl::OkStatus(); }
+  absl::Status CopyToHost(void*, const void*, size_t, StreamHandle) const override { return absl::OkStatus(); }
+  absl::Status CopyOnDevice(void*, const void*, size_t, StreamHandle) const override { return absl::OkStatus(); }
+  absl::Status Synchronize(StreamHandle) const override { return absl::OkStatus(); }
+
+  mutable std::atomic<int> compiles{0};
+  std::atomic<bool> fail{false};
+
+ private:
+  std::string compiler_;
+  std::unique_ptr<Backend> rest_;
+};
+
+KernelSource Source(const std::string& text) {
+  KernelSource s;
+  s.lang = SourceLang::kCuda;
+  s.text = text;
+  s.entry = "k";
+  s.arch = "sm_90";
+  return s;
+}
+
+TEST(KernelCacheConcurrencyTest, ManyThreadsCompileAKernelOnce) {
+  CountingBackend backend;
+  KernelCache cache;
+  std::vector<std::thread> threads;
+  std::vector<const Kernel*> got(32);
+  for (size_t t = 0; t < got.size(); ++t) {
+    threads.emplace_back([&, t] { got[t] = cache.Get(Source(t % 2 == 0 ? "a" : "b"), backend)->kernel.get(); });
+  }
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(backend.compiles, 2);
+  for (size_t t = 2; t < got.size(); ++t) EXPECT_EQ(got[t], got[t % 2]);
+  EXPECT_NE(got[0], got[1]);
+  EXPECT_EQ(cache.stats().hits, 30);
+}
+
+TEST(KernelCacheTest, TheKeyCoversSourceOptionsArchEntryAndCompiler) {
+  CountingBackend backend, newer("counter 2");
+  KernelCache cache;
+  KernelSource base = Source("text"), options = base, arch = base, entry = base;
+  options.options.push_back("--x");
+  arch.arch = "sm_80";
+  entry.entry = "k2";
+  for (const KernelSource& s : {base, options, arch, entry, base}) ASSERT_TRUE(cache.Get(s, backend).ok());
+  ASSERT_TRUE(cache.Get(base, newer).ok());
+  EXPECT_EQ(backend.compiles, 4);
+  EXPECT_EQ(newer.compiles, 1);
+}
+
+TEST(KernelCacheTest, AHitSaysSoAndAFailureIsTriedAgain) {
+  CountingBackend backend;
+  KernelCache cache;
+  backend.fail = true;
+  EXPECT_EQ(cache.Get(Source("a"), backend).status().message(), "compiler says no");
+  backend.fail = false;
+  EXPECT_FALSE(cache.Get(Source("a"), backend)->hit);
+  EXPECT_TRUE(cache.Get(Source("a"), backend)->hit);
+  EXPECT_EQ(backend.compiles, 2);
+}
+
+TEST(KernelCacheTest, GetAllKeepsTheOrderAndReportsTheFirstFailure) {
+  CountingBackend backend;
+  KernelCache cache;
+  std::vector<KernelSource> sources = {Source("a"), Source("b"), Source("a"), Source("c")};
+  auto all = cache.GetAll(sources, backend, 4);
+  ASSERT_TRUE(all.ok());
+  EXPECT_EQ((*all)[0].kernel, (*all)[2].kernel);
+  EXPECT_NE((*all)[0].kernel, (*all)[1].kernel);
+  backend.fail = true;
+  sources.push_back(Source("d"));
+  EXPECT_FALSE(cache.GetAll(sources, backend, 4).ok());
+}
+
+}  // namespace
+}  // namespace jitfuse::internal
