@@ -57,13 +57,13 @@ std::vector<DType> AccumulatorTypes(AccRule rule, int num_acc, DType in) {
   return {compute, DType::kI64};
 }
 
-absl::StatusOr<std::vector<ReduceProgram>> BuildReducePrograms(const Graph& graph, const Node& node) {
+absl::StatusOr<std::vector<ReduceProgram>> BuildReducePrograms(const Graph& graph, const Node& node, bool two_pass) {
   const ReduceDef& def = *node.def().reduce;
   const DType in = graph.type(node.in[0]).dtype;
   std::vector<DType> results;
   for (const TensorType& type : node.types) results.push_back(ComputeType(type.dtype));
   std::vector<ReduceProgram> passes;
-  if (def.num_passes == 0) {
+  if (def.num_passes == 0 || !two_pass) {
     JF_ASSIGN_OR_RETURN(ReduceProgram p, BuildPass(def.one_pass, def.acc_rule, def.num_acc, in, {}, results));
     passes.push_back(std::move(p));
     return passes;

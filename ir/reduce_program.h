@@ -24,8 +24,8 @@ struct ReduceProgram {
 
 // Accumulator types for `num_acc` slots of a reduction over elements of dtype `in`.
 std::vector<DType> AccumulatorTypes(AccRule rule, int num_acc, DType in);
-// The passes to run: the two passes of the row where it has them (they are the more accurate form), else its one pass.
-absl::StatusOr<std::vector<ReduceProgram>> BuildReducePrograms(const Graph& graph, const Node& node);
+// The passes to run: the two passes of the row where it has them (they are the more accurate form) and `two_pass` says so, else its one pass.
+absl::StatusOr<std::vector<ReduceProgram>> BuildReducePrograms(const Graph& graph, const Node& node, bool two_pass = true);
 
 }  // namespace jitfuse::internal
 

@@ -24,21 +24,6 @@ bool UsesInner(const IndexMap& map, int num_parallel) {
   return false;
 }
 
-std::vector<DType> AccTypes(AccRule rule, int num_acc, DType in) {
-  DType compute = ComputeType(in);
-  switch (rule) {
-    case AccRule::kSum: return std::vector<DType>(static_cast<size_t>(num_acc), SumType(compute));
-    case AccRule::kSame: return std::vector<DType>(static_cast<size_t>(num_acc), compute);
-    case AccRule::kBool: return std::vector<DType>(static_cast<size_t>(num_acc), DType::kBool);
-    case AccRule::kValueIndex: break;
-  }
-  return {compute, DType::kI64};
-}
-
-// Names of accumulators, as the bodies of reductions write them: a0 a1 .. b0 b1 ..
-constexpr std::string_view kA[] = {"a0", "a1", "a2", "a3"};
-constexpr std::string_view kB[] = {"b0", "b1", "b2", "b3"};
-
 bool Mentions(const ScalarProgram& program, uint64_t arg) {
   return std::any_of(program.insts.begin(), program.insts.end(), [arg](const ScalarInst& i) { return i.op == ScalarOp::kArg && i.imm == arg; });
 }
@@ -304,27 +289,19 @@ absl::StatusOr<std::optional<int>> PlanEmitter::Reduce(const Key& key, Ask* ask)
 }
 
 absl::StatusOr<int> PlanEmitter::ReduceResult(const Node& node, int result, int map, int x) {
-  const ReduceDef& def = *node.def().reduce;
-  std::vector<DType> types;
-  for (const TensorType& t : node.types) types.push_back(t.dtype);
   NodeId id = static_cast<NodeId>(&node - &graph_.node(0));
-  if (!two_pass_ || def.num_passes == 0) {
-    std::vector<int>& all = passes_[{Value{id, 0}, map}];
-    if (all.empty()) {
-      JF_ASSIGN_OR_RETURN(all, Accumulate(node, def.one_pass, def.num_acc, types, x, {}));
-    }
-    return all[static_cast<size_t>(result)];
+  auto [programs, is_new] = reduces_.try_emplace(id);
+  if (is_new) {
+    JF_ASSIGN_OR_RETURN(programs->second, BuildReducePrograms(graph_, node, two_pass_));
   }
-  std::vector<int> earlier;
-  for (int pass = 0; pass <= result; ++pass) {
-    auto it = passes_.find({Value{id, pass}, map});
-    if (it == passes_.end()) {
-      JF_ASSIGN_OR_RETURN(std::vector<int> r, Accumulate(node, def.two_pass[pass], 1, {types[static_cast<size_t>(pass)]}, x, earlier));
-      it = passes_.emplace(Key{Value{id, pass}, map}, std::move(r)).first;
-    }
-    earlier.push_back(it->second[0]);
+  bool one_pass = programs->second.size() == 1;
+  std::vector<int> results;
+  for (int pass = 0; pass <= (one_pass ? 0 : result); ++pass) {
+    std::vector<int>& mine = passes_[{Value{id, pass}, map}];
+    if (mine.empty()) mine = Accumulate(node, programs->second[static_cast<size_t>(pass)], x, results);
+    results.insert(results.end(), mine.begin(), mine.end());
   }
-  return earlier.back();
+  return results[static_cast<size_t>(result)];
 }
 
 SizeExpr PlanEmitter::ReducedPoints(const Node& node) const {
@@ -339,68 +316,51 @@ int PlanEmitter::Count(const Node& node, DType type) {
   return draft_.AddConvert(draft_.AddSize(n), type);
 }
 
-absl::StatusOr<std::vector<int>> PlanEmitter::Accumulate(const Node& node, const ReducePass& pass, int num_acc, absl::Span<const DType> results, int x,
-                                                         absl::Span<const int> earlier) {
-  auto k = static_cast<size_t>(num_acc);
-  const ReduceDef& def = *node.def().reduce;
-  std::vector<DType> acc = AccTypes(def.acc_rule, num_acc, graph_.type(node.in[0]).dtype);
-  if (def.acc_rule == AccRule::kSum) x = draft_.AddConvert(x, acc[0]);
-
-  std::vector<DType> lift_types = {ComputeType(draft_.inst(x).dtype), DType::kI64};
-  std::vector<std::string_view> lift_names = {"x", "i", "r0", "r1"};
-  for (int e : earlier) lift_types.push_back(ComputeType(draft_.inst(e).dtype));
-  lift_names.resize(lift_types.size());
-  JF_ASSIGN_OR_RETURN(ScalarProgram lift, BuildScalarProgram(pass.lift, lift_names, lift_types, nullptr, acc));
-  const KernelPlan& plan = draft_.plan;
-  bool trivial = ReducedPoints(node).Is(1);
+// The position within the reduced axes, row-major.
+int PlanEmitter::Position(bool trivial) {
   IndexExpr position;
-  if (!trivial) {
-    Shape strides = ContiguousStrides(plan.inner);
-    for (size_t i = 0; i < plan.inner.size(); ++i) position = Sum(position, Scale(AxisExpr(plan.num_parallel() + static_cast<int>(i)), strides[i]));
+  const KernelPlan& plan = draft_.plan;
+  Shape strides = ContiguousStrides(plan.inner);
+  for (size_t i = 0; i < plan.inner.size() && !trivial; ++i) {
+    position = Sum(position, Scale(AxisExpr(plan.num_parallel() + static_cast<int>(i)), strides[i]));
   }
-  std::vector<int> lift_args = {x, Mentions(lift, 1) ? draft_.AddIndex(position) : -1};
-  lift_args.insert(lift_args.end(), earlier.begin(), earlier.end());
-  std::vector<int> lifted = Inline(lift, lift_args);
+  return draft_.AddIndex(position);
+}
 
-  std::vector<int> accumulators = lifted;  // of one element, unless there is a loop
-  if (!trivial) {
-    PlanReduce reduce;
-    for (int& l : lifted) l = draft_.AddElem(l);
-    reduce.in = lifted;
-    reduce.dtypes = acc;
-    JF_ASSIGN_OR_RETURN(ScalarProgram init, BuildScalarProgram(pass.init, {}, {}, nullptr, acc));
-    std::vector<ScalarValue> values(k);
-    EvalScalarProgram(init, nullptr, values.data());
-    for (ScalarValue value : values) reduce.init.push_back(value.bits());
-    std::vector<std::string_view> names(kA, kA + k);
-    names.insert(names.end(), kB, kB + k);
-    std::vector<DType> types = acc;
-    types.insert(types.end(), acc.begin(), acc.end());
-    JF_ASSIGN_OR_RETURN(reduce.combine, BuildScalarProgram(pass.combine, names, types, nullptr, acc));
-    int stage = 0;
-    for (int l : lifted) stage = std::max(stage, draft_.avail[static_cast<size_t>(l)]);
-    if (draft_.plan.stages.size() <= static_cast<size_t>(stage)) draft_.plan.stages.resize(static_cast<size_t>(stage) + 1);
-    std::vector<PlanReduce>& reduces = draft_.plan.stages[static_cast<size_t>(stage)].reduces;
-    for (size_t j = 0; j < k; ++j) {
-      Inst i = Leaf(Inst::Kind::kResult, acc[j], false);
-      i.stage = stage;
-      i.reduce = static_cast<int>(reduces.size());
-      i.which = static_cast<int>(j);
-      accumulators[j] = draft_.AddInst(i, stage + 1);
-    }
-    reduces.push_back(std::move(reduce));
+// The loop over the inner axes: a reduction of the stage in which its elements are first known.
+std::vector<int> PlanEmitter::Loop(const ReduceProgram& program, std::vector<int> lifted) {
+  PlanReduce reduce;
+  int stage = 0;
+  for (int& l : lifted) {
+    l = draft_.AddElem(l);
+    stage = std::max(stage, draft_.avail[static_cast<size_t>(l)]);
   }
+  reduce.in = std::move(lifted);
+  reduce.dtypes = program.acc;
+  for (ScalarValue v : program.init) reduce.init.push_back(v.bits());
+  reduce.combine = program.combine;
+  if (draft_.plan.stages.size() <= static_cast<size_t>(stage)) draft_.plan.stages.resize(static_cast<size_t>(stage) + 1);
+  std::vector<PlanReduce>& reduces = draft_.plan.stages[static_cast<size_t>(stage)].reduces;
+  std::vector<int> accumulators;
+  for (size_t j = 0; j < program.acc.size(); ++j) {
+    Inst i = Leaf(Inst::Kind::kResult, program.acc[j], false);
+    i.stage = stage;
+    i.reduce = static_cast<int>(reduces.size());
+    i.which = static_cast<int>(j);
+    accumulators.push_back(draft_.AddInst(i, stage + 1));
+  }
+  reduces.push_back(std::move(reduce));
+  return accumulators;
+}
 
-  std::vector<std::string_view> names(kA, kA + k);
-  names.push_back("n");
-  std::vector<DType> types = acc;
-  types.push_back(IsFloat(acc[0]) ? acc[0] : DType::kI64);
-  JF_ASSIGN_OR_RETURN(ScalarProgram finalize, BuildScalarProgram(pass.finalize, names, types, nullptr, results));
-  std::vector<int> args = accumulators;
-  args.push_back(Mentions(finalize, k) ? Count(node, types.back()) : -1);
-  std::vector<int> out = Inline(finalize, args);
-  for (size_t j = 0; j < out.size(); ++j) out[j] = draft_.AddConvert(out[j], ComputeType(results[j]));
-  return out;
+std::vector<int> PlanEmitter::Accumulate(const Node& node, const ReduceProgram& program, int x, absl::Span<const int> earlier) {
+  bool trivial = ReducedPoints(node).Is(1);
+  std::vector<int> args = {draft_.AddConvert(x, program.x), Mentions(program.lift, 1) ? Position(trivial) : -1};
+  args.insert(args.end(), earlier.begin(), earlier.end());
+  std::vector<int> accumulators = Inline(program.lift, args);
+  if (!trivial) accumulators = Loop(program, std::move(accumulators));
+  accumulators.push_back(Mentions(program.finalize, program.acc.size()) ? Count(node, program.n) : -1);
+  return Inline(program.finalize, accumulators);
 }
 
 }  // namespace jitfuse::internal

@@ -19,6 +19,7 @@
 #include "codegen/plan/build_plan.h"
 #include "codegen/plan/plan_draft.h"
 #include "ir/graph.h"
+#include "ir/reduce_program.h"
 
 namespace jitfuse::internal {
 
@@ -52,8 +53,9 @@ class PlanEmitter {
   absl::StatusOr<std::optional<int>> View(const Key& key, Ask* ask);
   absl::StatusOr<std::optional<int>> Reduce(const Key& key, Ask* ask);
   absl::StatusOr<IndexMap> ReducedElement(const Node& node, const IndexMap& at) const;
-  absl::StatusOr<std::vector<int>> Accumulate(const Node& node, const ReducePass& pass, int num_acc, absl::Span<const DType> results, int x,
-                                              absl::Span<const int> earlier);
+  std::vector<int> Accumulate(const Node& node, const ReduceProgram& program, int x, absl::Span<const int> earlier);
+  std::vector<int> Loop(const ReduceProgram& program, std::vector<int> lifted);
+  int Position(bool trivial);
   absl::StatusOr<int> ReduceResult(const Node& node, int result, int map, int x);
   int OperandMap(const Node& node, Value operand, int map);
   absl::StatusOr<const ScalarProgram*> Body(const Node& node);
@@ -72,6 +74,7 @@ class PlanEmitter {
   absl::flat_hash_map<Key, int> memo_;
   absl::flat_hash_map<Value, int> pulled_;
   absl::flat_hash_map<Key, int> view_maps_;                              // (view, map) -> operand's map
+  absl::flat_hash_map<NodeId, std::vector<ReduceProgram>> reduces_;
   absl::flat_hash_map<Key, std::vector<int>> passes_;                    // ((node, pass), map) -> results
   absl::flat_hash_map<std::pair<Value, ParamRole>, int> params_;
   absl::flat_hash_map<Value, int> scalars_;

@@ -125,6 +125,15 @@ PlanDraft Rebuild(const PlanDraft& draft) {
   return out;
 }
 
+void DelayStores(KernelPlan* plan) {
+  std::vector<Store> stores;
+  for (Stage& s : plan->stages) {
+    stores.insert(stores.end(), s.stores.begin(), s.stores.end());
+    s.stores.clear();
+  }
+  plan->stages.back().stores = std::move(stores);
+}
+
 void PlaceRowInsts(PlanDraft* draft) {
   KernelPlan& plan = draft->plan;
   constexpr int kNever = std::numeric_limits<int>::max();
@@ -182,6 +191,7 @@ KernelPlan FinishDraft(PlanDraft draft, const Target& target, const PlanOptions&
   FormFma(&draft.plan);
   SimplifyAxes(&draft, target.kind == TargetKind::kCuda);
   PlanDraft out = Rebuild(draft);
+  if (!options.may_alias.empty()) DelayStores(&out.plan);
   PlaceRowInsts(&out);
   KernelPlan plan = std::move(out.plan);
   plan.accesses = std::move(out.accesses.values());

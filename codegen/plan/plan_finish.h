@@ -22,6 +22,8 @@ void FormFma(KernelPlan* plan);
 void SimplifyAxes(PlanDraft* draft, bool flatten);
 // A copy without dead instructions and with index expressions spelled out in kIndex and i64 arithmetic.
 PlanDraft Rebuild(const PlanDraft& draft);
+// Every store in the last stage: an output that may share an input's buffer is written when nothing is read any more.
+void DelayStores(KernelPlan* plan);
 // row_insts_before and row_insts_after of each stage: as late as their first reader allows, results of a stage right after it.
 void PlaceRowInsts(PlanDraft* draft);
 int OffsetBits(const KernelPlan& plan, int if_symbolic);

@@ -31,14 +31,14 @@
 namespace jitfuse::internal {
 
 // ---- Tensors on the host.
-struct HostTensor {
+struct StridedTensor {
   DType dtype = DType::kF32;
   std::vector<int64_t> dims, strides;  // strides in elements
   std::vector<char> bytes;
   int64_t first = 0;                   // element at which coordinates 0 lie
 
-  static HostTensor Make(DType dtype, std::vector<int64_t> dims) {
-    HostTensor t;
+  static StridedTensor Make(DType dtype, std::vector<int64_t> dims) {
+    StridedTensor t;
     t.dtype = dtype;
     t.strides = ContiguousStrides(absl::MakeConstSpan(dims));
     t.dims = std::move(dims);
@@ -46,8 +46,8 @@ struct HostTensor {
     return t;
   }
   // Any strides, 0 and negative included.
-  static HostTensor Strided(DType dtype, std::vector<int64_t> dims, std::vector<int64_t> strides) {
-    HostTensor t;
+  static StridedTensor Strided(DType dtype, std::vector<int64_t> dims, std::vector<int64_t> strides) {
+    StridedTensor t;
     t.dtype = dtype;
     int64_t last = 0;
     for (size_t d = 0; d < dims.size(); ++d) {
@@ -77,18 +77,18 @@ struct HostTensor {
   ScalarValue At(int64_t linear) const { return LoadScalar(dtype, data() + Offset(linear) * ItemSize(dtype)); }
   double Number(int64_t linear) const { return ScalarToDouble(ComputeType(dtype), At(linear)); }
   void Set(int64_t linear, ScalarValue v) { StoreScalar(dtype, v, data() + Offset(linear) * ItemSize(dtype)); }
-  HostTensor& Fill(const std::function<double(int64_t)>& f) {
+  StridedTensor& Fill(const std::function<double(int64_t)>& f) {
     for (int64_t i = 0; i < size(); ++i) Set(i, ScalarFromDouble(dtype, f(i)));
     return *this;
   }
-  HostTensor& Random(uint32_t seed, double lo = -2, double hi = 2) {
+  StridedTensor& Random(uint32_t seed, double lo = -2, double hi = 2) {
     std::mt19937 rng(seed);
     std::uniform_real_distribution<double> d(lo, hi);
     return Fill([&](int64_t) { return IsFloat(dtype) ? d(rng) : dtype == DType::kBool ? static_cast<double>(d(rng) > (lo + hi) / 2) : std::floor(d(rng)); });
   }
 };
 
-using HostValues = absl::flat_hash_map<Value, HostTensor>;
+using TestValues = absl::flat_hash_map<Value, StridedTensor>;
 
 // ---- Graphs and groups.
 inline Graph Parsed(std::string_view text, bool expand = true) {
@@ -125,9 +125,9 @@ inline Value InputNamed(const Graph& graph, std::string_view name) {
   return {};
 }
 
-inline EdgeLayouts LayoutsFor(const Group& group, const HostValues& values) {
+inline EdgeLayouts LayoutsFor(const Group& group, const TestValues& values) {
   EdgeLayouts layouts;
-  auto layout = [](const HostTensor& t) {
+  auto layout = [](const StridedTensor& t) {
     Layout l;
     for (int64_t s : t.strides) l.strides.push_back(s);
     l.align = std::min(16, ItemSize(t.dtype) * 2);
@@ -142,7 +142,7 @@ inline EdgeLayouts LayoutsFor(const Group& group, const HostValues& values) {
 
 // ---- Running.
 // Outputs of one group appended to `values`. Every plan is verified first.
-inline absl::Status RunGroup(const Graph& graph, const Group& group, const Target& target, absl::Span<const int64_t> symbols, HostValues* values) {
+inline absl::Status RunGroup(const Graph& graph, const Group& group, const Target& target, absl::Span<const int64_t> symbols, TestValues* values) {
   EdgeLayouts layouts = LayoutsFor(group, *values);
   PlanOptions options;
   JF_ASSIGN_OR_RETURN(std::vector<KernelPlan> plans, BuildPlan(graph, group, layouts, target, options));
@@ -150,14 +150,14 @@ inline absl::Status RunGroup(const Graph& graph, const Group& group, const Targe
     auto fail = [&](const absl::Status& s) { return s.ok() ? s : InternalError(std::string(s.message()), "\n", PlanToString(plan)); };
     JF_RETURN_IF_ERROR(fail(VerifyPlan(plan)));
     JF_RETURN_IF_ERROR(fail(VerifyAccesses(plan, graph, layouts)));
-    std::vector<HostTensor> outputs(plan.params.size());
+    std::vector<StridedTensor> outputs(plan.params.size());
     std::vector<void*> buffers;
     for (size_t p = 0; p < plan.params.size(); ++p) {
       const Param& param = plan.params[p];
       if (param.role == ParamRole::kInput) {
         buffers.push_back(values->at(param.value).data());
       } else {
-        outputs[p] = HostTensor::Make(param.dtype, EvalDims(graph.type(param.value).dims, symbols));
+        outputs[p] = StridedTensor::Make(param.dtype, EvalDims(graph.type(param.value).dims, symbols));
         std::memset(outputs[p].bytes.data(), 0x5a, outputs[p].bytes.size());
         buffers.push_back(outputs[p].bytes.data());
       }

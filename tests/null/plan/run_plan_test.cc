@@ -19,13 +19,13 @@ std::vector<Target> Targets() {
   return out;
 }
 
-HostTensor Ran(const Graph& graph, const Target& target, HostValues values, std::vector<int64_t> symbols = {}, int output = 0) {
+StridedTensor Ran(const Graph& graph, const Target& target, TestValues values, std::vector<int64_t> symbols = {}, int output = 0) {
   absl::Status ok = RunGroup(graph, WholeGroup(graph), target, symbols, &values);
   EXPECT_TRUE(ok.ok()) << TargetToString(target) << " kept " << target.max_row_bytes_kept << "\n" << ok;
   return values[graph.outputs()[static_cast<size_t>(output)]];
 }
 
-void ExpectNear(const HostTensor& got, const std::vector<double>& want, double tolerance) {
+void ExpectNear(const StridedTensor& got, const std::vector<double>& want, double tolerance) {
   ASSERT_EQ(got.size(), static_cast<int64_t>(want.size()));
   for (int64_t i = 0; i < got.size(); ++i) {
     double w = want[static_cast<size_t>(i)];
@@ -46,9 +46,9 @@ TEST(RunPlan, ChainWithAnyStrides) {
     %2 = relu(%1) : f32[n,6]
     return %2
   })");
-  HostTensor a = HostTensor::Strided(DType::kF32, {5, 6}, {0, 1}).Random(1);
-  HostTensor b = HostTensor::Strided(DType::kF32, {5, 6}, {-6, -1}).Random(2);
-  HostTensor c = HostTensor::Strided(DType::kF32, {5, 6}, {1, 9}).Random(3);
+  StridedTensor a = StridedTensor::Strided(DType::kF32, {5, 6}, {0, 1}).Random(1);
+  StridedTensor b = StridedTensor::Strided(DType::kF32, {5, 6}, {-6, -1}).Random(2);
+  StridedTensor c = StridedTensor::Strided(DType::kF32, {5, 6}, {1, 9}).Random(3);
   std::vector<double> want;
   for (int64_t i = 0; i < 30; ++i) want.push_back(std::max(0.0, a.Number(i) * b.Number(i) + c.Number(i)));
   for (const Target& t : Targets()) {
@@ -62,13 +62,13 @@ TEST(RunPlan, EmptyAndScalar) {
     return %0
   })");
   for (const Target& t : Targets()) {
-    EXPECT_EQ(Ran(g, t, {{InputNamed(g, "a"), HostTensor::Make(DType::kF32, {0, 6})}, {InputNamed(g, "s"), HostTensor::Make(DType::kF32, {})}}).size(), 0);
+    EXPECT_EQ(Ran(g, t, {{InputNamed(g, "a"), StridedTensor::Make(DType::kF32, {0, 6})}, {InputNamed(g, "s"), StridedTensor::Make(DType::kF32, {})}}).size(), 0);
   }
   Graph h = Parsed(R"(graph f(%a: f64[], %s: scalar f64) -> (f64[]) {
     %0 = divide(%a, %s) : f64[]
     return %0
   })");
-  HostTensor a = HostTensor::Make(DType::kF64, {}), s = a;
+  StridedTensor a = StridedTensor::Make(DType::kF64, {}), s = a;
   a.Fill([](int64_t) { return 3; });
   s.Fill([](int64_t) { return 4; });
   for (const Target& t : Targets()) ExpectNear(Ran(h, t, {{InputNamed(h, "a"), a}, {InputNamed(h, "s"), s}}), {0.75}, 0);
@@ -83,16 +83,16 @@ TEST(RunPlan, CastsRoundAndIntermediatesDoNot) {
     %3 = cast(%2) {dtype=f32} : f32[4]
     return %1, %3
   })");
-  HostTensor a = HostTensor::Make(DType::kBF16, {4}).Fill([](int64_t) { return 256; });
-  HostTensor b = HostTensor::Make(DType::kBF16, {4}).Fill([](int64_t i) { return 0.25 * static_cast<double>(i); });
-  HostValues values = {{InputNamed(g, "a"), a}, {InputNamed(g, "b"), b}};
+  StridedTensor a = StridedTensor::Make(DType::kBF16, {4}).Fill([](int64_t) { return 256; });
+  StridedTensor b = StridedTensor::Make(DType::kBF16, {4}).Fill([](int64_t i) { return 0.25 * static_cast<double>(i); });
+  TestValues values = {{InputNamed(g, "a"), a}, {InputNamed(g, "b"), b}};
   for (const Target& t : Targets()) {
     ExpectNear(Ran(g, t, values, {}, 0), {256, 256.25, 256.5, 256.75}, 0);
     ExpectNear(Ran(g, t, values, {}, 1), {256, 256, 256, 256}, 0);
   }
 }
 
-std::vector<double> SoftmaxOf(const HostTensor& x, int64_t n) {
+std::vector<double> SoftmaxOf(const StridedTensor& x, int64_t n) {
   std::vector<double> out;
   for (int64_t r = 0; r < x.size() / n; ++r) {
     double m = -INFINITY, s = 0;
@@ -106,7 +106,7 @@ std::vector<double> SoftmaxOf(const HostTensor& x, int64_t n) {
 TEST(RunPlan, Softmax) {
   for (int64_t n : {1, 2, 65, 300}) {
     Graph g = Parsed(absl::StrCat("graph f(%x: f32[3,", n, "]) -> (f32[3,", n, "]) { %0 = softmax(%x) : f32[3,", n, "] return %0 }"));
-    HostTensor x = HostTensor::Make(DType::kF32, {3, n}).Random(4, -30, 30);
+    StridedTensor x = StridedTensor::Make(DType::kF32, {3, n}).Random(4, -30, 30);
     if (n > 1) x.Set(0, ScalarFromDouble(DType::kF32, -INFINITY));
     std::vector<double> want = SoftmaxOf(x, n);
     for (int64_t i = 0; i < n; ++i) {  // a row of all -inf gives NaN
@@ -119,8 +119,8 @@ TEST(RunPlan, Softmax) {
 
 TEST(RunPlan, SoftmaxOverAMiddleAxisOfSymbolicSize) {
   Graph g = Parsed("graph f(%x: f64[2,n,3]) -> (f64[2,n,3]) { %0 = softmax(%x) {axis=1} : f64[2,n,3] return %0 }");
-  HostTensor x = HostTensor::Make(DType::kF64, {2, 7, 3}).Random(5);
-  HostTensor moved = HostTensor::Make(DType::kF64, {2, 3, 7});
+  StridedTensor x = StridedTensor::Make(DType::kF64, {2, 7, 3}).Random(5);
+  StridedTensor moved = StridedTensor::Make(DType::kF64, {2, 3, 7});
   for (int64_t i = 0; i < 42; ++i) moved.Set((i / 21) * 21 + (i % 3) * 7 + (i / 3) % 7, x.At(i));
   std::vector<double> by_row = SoftmaxOf(moved, 7), want(42);
   for (int64_t i = 0; i < 42; ++i) want[static_cast<size_t>(i)] = by_row[static_cast<size_t>((i / 21) * 21 + (i % 3) * 7 + (i / 3) % 7)];
@@ -134,8 +134,8 @@ TEST(RunPlan, LayerNormWithTail) {
     %2 = tanh(%1) : f32[m,40]
     return %0, %2
   })");
-  HostTensor x = HostTensor::Make(DType::kF32, {3, 40}).Random(6, 90, 110), r = HostTensor::Make(DType::kF32, {3, 40}).Random(7);
-  HostTensor w = HostTensor::Make(DType::kF32, {40}).Random(8), b = HostTensor::Make(DType::kF32, {40}).Random(9);
+  StridedTensor x = StridedTensor::Make(DType::kF32, {3, 40}).Random(6, 90, 110), r = StridedTensor::Make(DType::kF32, {3, 40}).Random(7);
+  StridedTensor w = StridedTensor::Make(DType::kF32, {40}).Random(8), b = StridedTensor::Make(DType::kF32, {40}).Random(9);
   std::vector<double> sum, want;
   for (int64_t row = 0; row < 3; ++row) {
     double mean = 0, var = 0;
@@ -146,7 +146,7 @@ TEST(RunPlan, LayerNormWithTail) {
       want.push_back(std::tanh((sum[static_cast<size_t>(row * 40 + i)] - mean) / std::sqrt(var + 1e-5) * w.Number(i) + b.Number(i)));
     }
   }
-  HostValues values = {{InputNamed(g, "x"), x}, {InputNamed(g, "r"), r}, {InputNamed(g, "w"), w}, {InputNamed(g, "b"), b}};
+  TestValues values = {{InputNamed(g, "x"), x}, {InputNamed(g, "r"), r}, {InputNamed(g, "w"), w}, {InputNamed(g, "b"), b}};
   for (const Target& t : Targets()) {
     ExpectNear(Ran(g, t, values, {3}, 0), sum, 0);
     ExpectNear(Ran(g, t, values, {3}, 1), want, 3e-5);
@@ -165,7 +165,7 @@ TEST(RunPlan, ReductionsOverAnyAxes) {
                              {"0,2", "[5]", [](int64_t, int64_t j, int64_t) { return j; }, 5},
                              {"1,2", "[4]", [](int64_t i, int64_t, int64_t) { return i; }, 4},
                              {"0,1,2", "[]", [](int64_t, int64_t, int64_t) { return 0; }, 1}};
-  HostTensor x = HostTensor::Make(DType::kI32, {4, 5, 6}).Random(10, -50, 50);
+  StridedTensor x = StridedTensor::Make(DType::kI32, {4, 5, 6}).Random(10, -50, 50);
   for (const Case& c : cases) {
     std::string text = absl::StrCat("graph f(%x: i32[4,5,6]) -> (i64", c.shape, ", i32", c.shape, ", i64", c.shape, ", i64", c.shape, ") {\n");
     for (auto [name, type] : {std::pair("sum", "i64"), {"max", "i32"}, {"argmin", "i64"}, {"prod", "i64"}}) {
@@ -189,7 +189,7 @@ TEST(RunPlan, ReductionsOverAnyAxes) {
     }
     for (size_t i = 0; i < prod.size(); ++i) prod[i] = static_cast<double>(product[i]);
     for (const Target& t : Targets()) {
-      HostValues values = {{InputNamed(g, "x"), x}};
+      TestValues values = {{InputNamed(g, "x"), x}};
       ExpectNear(Ran(g, t, values, {}, 0), sum, 0);
       ExpectNear(Ran(g, t, values, {}, 1), max, 0);
       ExpectNear(Ran(g, t, values, {}, 2), argmin, 0);
@@ -206,10 +206,10 @@ TEST(RunPlan, EmptyReductionsAndSymbolicCounts) {
     return %0, %1, %2
   })");
   for (int64_t n : {0, 1, 200}) {
-    HostTensor x = HostTensor::Make(DType::kF32, {2, n}).Fill([](int64_t i) { return static_cast<double>(i); });
+    StridedTensor x = StridedTensor::Make(DType::kF32, {2, n}).Fill([](int64_t i) { return static_cast<double>(i); });
     double a = n == 0 ? 0 : static_cast<double>(n * (n - 1)) / 2, b = a + static_cast<double>(n * n);
     for (const Target& t : Targets()) {
-      HostValues values = {{InputNamed(g, "x"), x}};
+      TestValues values = {{InputNamed(g, "x"), x}};
       ExpectNear(Ran(g, t, values, {n}, 0), {a, b}, 0);
       ExpectNear(Ran(g, t, values, {n}, 1), {a / static_cast<double>(n), b / static_cast<double>(n)}, 0);
       ExpectNear(Ran(g, t, values, {n}, 2), {n == 0 ? 1.0 : 0, n == 0 ? 1.0 : 0}, 0);
@@ -228,8 +228,8 @@ TEST(RunPlan, MaskedScoresThroughViews) {
     %5 = softmax(%4) : f32[2,3,8]
     return %5
   })");
-  HostTensor x = HostTensor::Make(DType::kF32, {3, 2, 8}).Random(11);
-  HostTensor masked = HostTensor::Make(DType::kF32, {2, 3, 8});
+  StridedTensor x = StridedTensor::Make(DType::kF32, {3, 2, 8}).Random(11);
+  StridedTensor masked = StridedTensor::Make(DType::kF32, {2, 3, 8});
   for (int64_t i = 0; i < 48; ++i) {
     int64_t a = i / 24, q = i / 8 % 3, k = i % 8;
     masked.Set(i, k <= q ? x.At(q * 16 + a * 8 + k) : ScalarFromDouble(DType::kF32, -INFINITY));
@@ -250,12 +250,12 @@ TEST(RunPlan, OutputsThroughMaps) {
   IndexMap identity = IdentityMap(2), swapped;
   swapped.coords = {AxisExpr(1), AxisExpr(0)};
   group.output_maps = {identity, swapped, *ReshapeCoords(identity, {4, 6}, {3, 8}, IndexSpace{{4, 6}})};
-  HostTensor x = HostTensor::Make(DType::kF32, {4, 6}).Random(12), b = HostTensor::Make(DType::kF32, {6}).Random(13);
+  StridedTensor x = StridedTensor::Make(DType::kF32, {4, 6}).Random(12), b = StridedTensor::Make(DType::kF32, {6}).Random(13);
   std::vector<double> sum, exps(24);
   for (int64_t i = 0; i < 24; ++i) sum.push_back(static_cast<float>(x.Number(i) + b.Number(i % 6)));
   for (int64_t i = 0; i < 24; ++i) exps[static_cast<size_t>(i % 6 * 4 + i / 6)] = std::exp(sum[static_cast<size_t>(i)]);
   for (const Target& t : Targets()) {
-    HostValues values = {{InputNamed(g, "x"), x}, {InputNamed(g, "b"), b}};
+    TestValues values = {{InputNamed(g, "x"), x}, {InputNamed(g, "b"), b}};
     absl::Status ok = RunGroup(g, group, t, {}, &values);
     ASSERT_TRUE(ok.ok()) << ok;
     ExpectNear(values[g.outputs()[0]], sum, 0);
@@ -272,7 +272,7 @@ TEST(RunPlan, OutputsThroughMaps) {
 
 TEST(RunPlan, ArgmaxTiesAndNan) {
   Graph g = Parsed("graph f(%x: f32[3,300]) -> (i64[3]) { %0 = argmax(%x) {axes=[1]} : i64[3] return %0 }");
-  HostTensor x = HostTensor::Make(DType::kF32, {3, 300}).Fill([](int64_t i) { return static_cast<double>(i % 100); });
+  StridedTensor x = StridedTensor::Make(DType::kF32, {3, 300}).Fill([](int64_t i) { return static_cast<double>(i % 100); });
   x.Set(300 + 250, ScalarFromDouble(DType::kF32, NAN));
   x.Set(300 + 260, ScalarFromDouble(DType::kF32, NAN));
   for (int64_t i = 0; i < 300; ++i) x.Set(600 + i, ScalarFromDouble(DType::kF32, -INFINITY));
