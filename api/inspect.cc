@@ -90,7 +90,7 @@ StatusOr<std::vector<CheckResult>> Check(const std::string& graph_text, const st
   std::vector<CheckResult> out;
   for (std::size_t i = 0; i < got.size(); ++i) {
     internal::CompareResult c = internal::Compare(expected[i], got[i]);
-    out.push_back({c.ok, c.max_ulp, c.max_bound, c.text});
+    out.push_back({c.ok, c.max_ulp, c.max_ratio, c.text});
   }
   return out;
 }

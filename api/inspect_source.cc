@@ -12,6 +12,7 @@
 #include "ir/support/status.h"
 #include "ir/text.h"
 #include "jit/compile.h"
+#include "jit/cuda/nvrtc_compile.h"
 
 namespace jitfuse {
 namespace internal {
@@ -49,13 +50,15 @@ absl::StatusOr<std::string> StageOfKernel(const KernelPlan& plan, const std::str
   if (stage == "plan") return PlanToString(plan);
   JF_ASSIGN_OR_RETURN(KernelSource source, backend.Emit(plan));
   if (stage == "cuda" || stage == "llvm") return source.text;
-  if (stage == "ptx") source.options.push_back("--ptx");
+  if (stage == "ptx") {
+    JF_ASSIGN_OR_RETURN(const NvrtcApi* nvrtc, LoadNvrtcApi());
+    return CompileCudaToPtx(*nvrtc, source);
+  }
   JF_ASSIGN_OR_RETURN(CompiledKernel compiled, backend.Compile(source));
-  if (stage == "ptx") return compiled.bytes;
   return Disassemble(compiled.bytes);
 }
 
-absl::StatusOr<std::string> Stage(const Graph& graph, const std::vector<Array>& inputs, const std::string& stage, const Backend& backend,
+absl::StatusOr<std::string> RenderStage(const Graph& graph, const std::vector<Array>& inputs, const std::string& stage, const Backend& backend,
                                   const Options& options) {
   std::vector<TensorView> views;
   for (const Array& a : inputs) views.push_back(ViewOf(a));
@@ -95,7 +98,7 @@ StatusOr<std::string> SourceOf(const std::string& graph_text, const std::vector<
   JF_API_ASSIGN_OR_RETURN(internal::Graph graph, internal::ParseGraph(graph_text));
   JF_API_ASSIGN_OR_RETURN(std::unique_ptr<internal::Backend> backend, internal::BackendFor(internal::KindFor(stage, arch, options.device), arch));
   JF_API_RETURN_IF_ERROR(internal::CheckStage(stage, *backend));
-  return internal::ToPublic(internal::Stage(graph, inputs, stage, *backend, internal::FromPublic(options)));
+  return internal::ToPublic(internal::RenderStage(graph, inputs, stage, *backend, internal::FromPublic(options)));
 }
 
 }  // namespace v1
