@@ -2,6 +2,7 @@
 //
 // First every node gets its type bottom-up, or none: a node made of weak values alone is weak. Then instructions are emitted top-down
 // from the results, a weak node in the type its user asks for; equal instructions share a register.
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -63,6 +64,8 @@ class Builder {
       JF_ASSIGN_OR_RETURN(Info info, Infer(node));
       info_.push_back(info);
     }
+    emitted_.resize(body_.nodes.size());
+    for (auto& per_type : emitted_) per_type.fill(-1);
     if (!result_types_.empty() && result_types_.size() != body_.results.size()) {
       return ScalarBodyError(body_.text, 1, absl::StrCat("has ", body_.results.size(), " results, not ", result_types_.size()));
     }
@@ -201,17 +204,25 @@ class Builder {
     return Append(inst);
   }
 
-  // Emits node `id`; a weak one in type `expected`.
+  // Emits node `id` once per type; a weak one in type `expected`.
   absl::StatusOr<int16_t> Emit(int id, DType expected) {
+    const DType type = Of(id).type.value_or(expected);
+    int16_t& known = emitted_[static_cast<size_t>(id)][static_cast<size_t>(type)];
+    if (known < 0) {
+      JF_ASSIGN_OR_RETURN(known, EmitNew(id, type));
+    }
+    return known;
+  }
+
+  absl::StatusOr<int16_t> EmitNew(int id, DType type) {
     const Node& node = body_.nodes[static_cast<size_t>(id)];
     const Info& info = Of(id);
-    const DType type = info.type.value_or(expected);
     if (info.constant) {
       return Append(ScalarInst{ScalarOp::kConst, type, {-1, -1, -1}, ScalarFromLongDouble(type, Fold(id, type)).bits()});
     }
     switch (node.kind) {
       case Kind::kName: return Append(ScalarInst{ScalarOp::kArg, type, {-1, -1, -1}, static_cast<uint64_t>(info.arg)});
-      case Kind::kLocal: return Emit(node.operands[0], expected);
+      case Kind::kLocal: return Emit(node.operands[0], type);
       case Kind::kOp: return EmitOp(node, type);
       case Kind::kNumber: break;  // constant
       case Kind::kCast:
@@ -263,6 +274,7 @@ class Builder {
   const AttrLookup& attr_;
   absl::Span<const DType> result_types_;
   std::vector<Info> info_;
+  std::vector<std::array<int16_t, kNumDTypes>> emitted_;  // register of a node in a type, or -1
   ScalarProgram program_;
 };
 

@@ -1,0 +1,34 @@
+// The long ulp sweep: 2^24 f32 points over the swept primitives, every 256th float among them.
+#include <gtest/gtest.h>
+
+#include "tests/null/ir/scalar_sweep.h"
+
+namespace jitfuse::internal {
+namespace {
+
+TEST(ScalarUlpLong, F32) {
+  int rows = 0;
+  ForEachSweptOp([&](const ScalarOpDef&) { ++rows; });
+  ASSERT_GT(rows, 0);
+  ForEachSweptOp([&](const ScalarOpDef& def) {
+    const SweepResult r = Sweeper(def.op, DType::kF32).Run((int64_t{1} << 24) / rows);
+    EXPECT_EQ(r.wrong_kind, 0) << r.where;
+    EXPECT_LE(r.max_ulp, def.max_ulp_f32) << r.where;
+    RecordProperty(std::string(def.name), testing::PrintToString(static_cast<double>(r.max_ulp)));
+  });
+}
+
+TEST(ScalarUlpLong, F64) {
+  ForEachSweptOp([&](const ScalarOpDef& def) {
+    const SweepResult r = Sweeper(def.op, DType::kF64).Run(int64_t{1} << 18);
+    EXPECT_EQ(r.wrong_kind, 0) << r.where;
+    EXPECT_LE(r.max_ulp, def.max_ulp_f64) << r.where;
+  });
+}
+
+TEST(ScalarUlpLong, EveryHalfArgument) {
+  ForEachSweptOp([](const ScalarOpDef& def) { SweepHalves(def, 1); });
+}
+
+}  // namespace
+}  // namespace jitfuse::internal

@@ -1,0 +1,145 @@
+// The ulp sweep of one primitive's meaning (for transcendentals: its decomposition) against long double.
+//
+// Sweep(op, dtype, points) visits bit patterns spread evenly over all floats, and uniform points in the ranges where the functions
+// change; it returns the largest error in ulp of the exact result and where it was, and counts values that are wrong in kind (NaN,
+// infinity or the sign of zero). Used by the short sweep (null) and the long one (cpu).
+#ifndef JITFUSE_TESTS_NULL_IR_SCALAR_SWEEP_H_
+#define JITFUSE_TESTS_NULL_IR_SCALAR_SWEEP_H_
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <sstream>
+#include <string>
+
+#include "ir/scalar_expr.h"
+#include "ir/scalar_value.h"
+#include "ir/wide_scalar.h"
+
+namespace jitfuse::internal {
+
+struct SweepResult {
+  long double max_ulp = 0;
+  std::string where;
+  int64_t wrong_kind = 0;
+};
+
+class Sweeper {
+ public:
+  Sweeper(ScalarOp op, DType dtype) : def_(GetScalarOp(op)), dtype_(dtype) {
+    program_.num_args = def_.arity;
+    ScalarInst inst{op, dtype, {-1, -1, -1}, 0};
+    for (int k = 0; k < def_.arity; ++k) {
+      program_.insts.push_back({ScalarOp::kArg, dtype, {-1, -1, -1}, static_cast<uint64_t>(k)});
+      inst.in[k] = static_cast<int16_t>(k);
+    }
+    program_.insts.push_back(inst);
+    program_.results = {static_cast<int16_t>(def_.arity)};
+    program_ = ExpandDecomps(program_);
+  }
+
+  SweepResult Run(int64_t points) {
+    for (int64_t i = 0; i < points; ++i) {
+      ScalarValue in[2] = {First(i, points), Second(i)};
+      Visit(in);
+    }
+    return result_;
+  }
+
+ private:
+  uint64_t Next() { return state_ = state_ * 6364136223846793005u + 1442695040888963407u; }
+  double Uniform(double range) { return (static_cast<double>(Next() >> 11) * 0x1p-52 - 1) * range; }
+  ScalarValue Number(double v) const { return ScalarFromDouble(dtype_, v); }
+
+  ScalarValue First(int64_t i, int64_t points) {
+    const bool wide = dtype_ == DType::kF64;
+    switch (i % 4) {
+      case 0:
+        if (wide) return Put<double>(std::bit_cast<double>(Next()));
+        return Put<float>(std::bit_cast<float>(static_cast<uint32_t>((0x100000000u / static_cast<uint64_t>(points)) * static_cast<uint64_t>(i) + (Next() >> 56))));
+      case 1: return Number(Uniform(wide ? 760 : 120));
+      case 2: return Number(Uniform(8));
+      default: return Number(Uniform(1.5));
+    }
+  }
+
+  ScalarValue Second(int64_t i) {
+    const double y = Uniform(i % 4 == 0 ? 300 : i % 4 == 1 ? 20 : 3);
+    return Number(i % 16 < 4 ? std::nearbyint(y) : y);
+  }
+
+  void Visit(const ScalarValue* in) {
+    const long double args[2] = {ScalarToLongDouble(dtype_, in[0]), ScalarToLongDouble(dtype_, in[1])};
+    const bool trigonometric = def_.op == ScalarOp::kSin || def_.op == ScalarOp::kCos;
+    if (trigonometric && dtype_ == DType::kF64 && std::fabs(args[0]) > 0x1p45L) return;  // outside the stated range
+    ScalarValue out;
+    EvalScalarProgram(program_, in, &out);
+    const long double got = ScalarToLongDouble(dtype_, out), want = def_.wide(args);
+    const WideElem settled = SettleRange(dtype_, {want, def_.max_ulp_f32 * UlpOf(dtype_, want)});
+    if (std::isinf(settled.bound) && (std::isinf(got) || std::fabs(got - want) < 8 * UlpOf(dtype_, want))) return;
+    if (std::isnan(got) != std::isnan(want) || std::isinf(got) != std::isinf(settled.value) ||
+        (want == 0 && (got != 0 || std::signbit(got) != std::signbit(want)))) {
+      Report(args, got, want, ++result_.wrong_kind == 1);
+      return;
+    }
+    if (std::isnan(got) || std::isinf(got)) return;
+    const long double ulp = std::fabs(got - want) / UlpOf(dtype_, want);
+    if (ulp <= result_.max_ulp) return;
+    result_.max_ulp = ulp;
+    Report(args, got, want, result_.wrong_kind == 0);
+  }
+
+  void Report(const long double* args, long double got, long double want, bool first) {
+    if (!first) return;
+    std::ostringstream text;
+    text << def_.name << " " << DTypeName(dtype_) << " at " << std::hexfloat << args[0];
+    if (def_.arity > 1) text << ", " << args[1];
+    text << std::defaultfloat << ": got " << got << ", exact " << want;
+    result_.where = text.str();
+  }
+
+  const ScalarOpDef& def_;
+  DType dtype_;
+  ScalarProgram program_;
+  SweepResult result_;
+  uint64_t state_ = 0x9e3779b97f4a7c15u;
+};
+
+// The rows that the sweeps visit: whatever is rounded by a decomposition.
+template <typename F>
+void ForEachSweptOp(F f) {
+  for (int i = static_cast<int>(ScalarOp::kConst) + 1; i < static_cast<int>(ScalarOp::kCount); ++i) {
+    const ScalarOpDef& def = GetScalarOp(static_cast<ScalarOp>(i));
+    if (def.rule == ScalarTypeRule::kSame && def.eval == nullptr && HasDecomp(def.op, DType::kF32)) f(def);
+  }
+}
+
+// Arguments of f16 and bf16, every `step`-th of them; results rounded to the format are the correctly rounded ones, or (where the exact
+// result is within a hair of a tie) their neighbour.
+inline void SweepHalves(const ScalarOpDef& def, uint32_t step) {
+  if (def.arity != 1) return;
+  const DType f32 = DType::kF32;
+  for (DType t : {DType::kF16, DType::kBF16}) {
+    const long double top = t == DType::kF16 ? 65519.0L : 0x1.feffp127L;
+    for (uint32_t bits = 0; bits < 65536; bits += step) {
+      const auto stored = static_cast<uint16_t>(bits);
+      const ScalarValue in = LoadScalar(t, &stored);
+      const float got = ConvertScalar(f32, t, EvalScalarInst({def.op, f32, {0, -1, -1}, 0}, &f32, &in)).f32;
+      const long double x = in.f32, want = def.wide(&x);
+      if (std::isnan(want) || std::isinf(want)) {
+        ASSERT_EQ(std::isnan(got), std::isnan(want)) << def.name << " " << in.f32;
+        ASSERT_EQ(std::isinf(got), std::isinf(want)) << def.name << " " << in.f32;
+      } else if (std::isinf(got)) {
+        ASSERT_GE(std::fabs(want), top) << def.name << " " << in.f32;
+      } else {
+        ASSERT_LE(std::fabs(got - want), 0.501L * UlpOf(t, want)) << def.name << " " << DTypeName(t) << " " << in.f32;
+      }
+    }
+  }
+}
+
+}  // namespace jitfuse::internal
+
+#endif  // JITFUSE_TESTS_NULL_IR_SCALAR_SWEEP_H_
