@@ -186,7 +186,7 @@ constexpr RewriteRule kRules[] = {
     {"sign_twice", Op::kSign, kNumeric, nullptr, Idempotent, "sign(sign(x)) -> sign(x)", "-1, 0, 1 and NaN are their own signs"},
 
     // Signs.
-    {"abs_of_negative", Op::kAbs, kNumeric, nullptr, EvenOfSign, "abs(negative(x)) -> abs(x)", "the sign bit is cleared anyhow"},
+    {"abs_of_negative", Op::kAbs, kFloats | kSigned, nullptr, EvenOfSign, "abs(negative(x)) -> abs(x)", "the sign bit is cleared anyhow"},
     {"square_of_sign", Op::kSquare, kNumeric, nullptr, EvenOfSign, "square(negative(x)) -> square(x), also of abs",
      "the product of equal signs is positive"},
     {"add_negative", Op::kAdd, kNumeric, nullptr, AddNegative, "add(x, negative(y)) -> subtract(x, y)", "IEEE defines x - y as x + -y"},
