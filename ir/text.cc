@@ -44,7 +44,8 @@ class GraphParser {
   // ---- graph name<n, m>(%x: f32[n], ...) -> (f32[n]) {
   absl::Status Signature() {
     JF_ASSIGN_OR_RETURN(Word keyword, cursor_.ExpectIdentifier("'graph'"));
-    if (keyword.text != "graph") return cursor_.Error(keyword.span, "expected 'graph' at the beginning");
+    if (keyword.text != "graph")
+      return cursor_.Error(keyword.span, "expected 'graph' at the beginning");
     JF_ASSIGN_OR_RETURN(Word name, cursor_.ExpectIdentifier("the graph's name"));
     graph_.set_name(name.text);
     if (cursor_.Accept("<")) JF_RETURN_IF_ERROR(Symbols());
@@ -75,9 +76,12 @@ class GraphParser {
 
   absl::Status Input() {
     JF_ASSIGN_OR_RETURN(Word name, cursor_.ExpectName("an input (%name: type)"));
-    if (graph_.size() >= kMaxInputs) return cursor_.Error(name.span, absl::StrCat("more than ", kMaxInputs, " inputs"));
+    if (graph_.size() >= kMaxInputs)
+      return cursor_.Error(name.span, absl::StrCat("more than ", kMaxInputs, " inputs"));
     if (!IsIdentifier(name.text)) {
-      return cursor_.Error(name.span, "expected an input's name to begin with a letter or '_'; numbers are for results");
+      return cursor_.Error(
+          name.span,
+          "expected an input's name to begin with a letter or '_'; numbers are for results");
     }
     JF_RETURN_IF_ERROR(cursor_.Expect(":", "after an input's name"));
     size_t begin = cursor_.Here().begin;
@@ -100,7 +104,8 @@ class GraphParser {
     for (const Dim& dim : type.dims) {
       auto symbol = dim.AsSymbol();
       if (!symbol) continue;
-      if (bound_.size() <= static_cast<size_t>(*symbol)) bound_.resize(static_cast<size_t>(*symbol) + 1);
+      if (bound_.size() <= static_cast<size_t>(*symbol))
+        bound_.resize(static_cast<size_t>(*symbol) + 1);
       bound_[static_cast<size_t>(*symbol)] = true;
     }
   }
@@ -115,7 +120,11 @@ class GraphParser {
     for (SymbolId s : used) {
       if (bound_[static_cast<size_t>(s)]) continue;
       const std::string& name = graph_.symbols().names[static_cast<size_t>(s)];
-      return cursor_.Error(scope_.FirstUse(s), absl::StrCat("symbol '", name, "' is bound by no input: expected an input with a dim that is exactly ", name));
+      return cursor_.Error(
+          scope_.FirstUse(s),
+          absl::StrCat("symbol '", name,
+                       "' is bound by no input: expected an input with a dim that is exactly ",
+                       name));
     }
     return absl::OkStatus();
   }
@@ -123,7 +132,8 @@ class GraphParser {
   absl::Status ResultTypes() {
     JF_RETURN_IF_ERROR(cursor_.Expect("(", "before the result types"));
     while (!cursor_.Accept(")")) {
-      if (!results_.empty() && !cursor_.Accept(",")) return cursor_.Expected("',' or ')' after a result type");
+      if (!results_.empty() && !cursor_.Accept(","))
+        return cursor_.Expected("',' or ')' after a result type");
       size_t begin = cursor_.Here().begin;
       JF_ASSIGN_OR_RETURN(TensorType type, ReadType(&cursor_, &scope_));
       results_.push_back({std::move(type), cursor_.Since(begin)});
@@ -155,36 +165,46 @@ class GraphParser {
 
   absl::Status CheckNew(const Word& name, const std::vector<Word>& line) {
     for (const Word& other : line) {
-      if (other.text == name.text) return cursor_.Error(name.span, absl::StrCat("%", ToAbsl(name.text), " is defined twice in this line"));
+      if (other.text == name.text)
+        return cursor_.Error(
+            name.span, absl::StrCat("%", ToAbsl(name.text), " is defined twice in this line"));
     }
     auto old = defined_.find(name.text);
     if (old == defined_.end()) return absl::OkStatus();
-    return cursor_.Error(name.span, absl::StrCat("%", ToAbsl(name.text), " is already defined in line ",
-                                                 cursor_.LineOf(old->second.pos), "; each name is defined once"));
+    return cursor_.Error(
+        name.span, absl::StrCat("%", ToAbsl(name.text), " is already defined in line ",
+                                cursor_.LineOf(old->second.pos), "; each name is defined once"));
   }
 
   absl::StatusOr<const OpDef*> FindOpNamed(const Word& op) {
     const OpDef* def = FindOp(op.text);
     bool source = def != nullptr && (def->kind == OpKind::kInput || def->kind == OpKind::kScalar);
-    if (source) return cursor_.Error(op.span, absl::StrCat("expected an op; an ", ToAbsl(op.text), " is written in the graph's signature"));
+    if (source)
+      return cursor_.Error(op.span, absl::StrCat("expected an op; an ", ToAbsl(op.text),
+                                                 " is written in the graph's signature"));
     if (def != nullptr) return def;
     std::vector<std::string_view> names;
     for (const OpDef* row : AllOps()) names.push_back(row->name);
-    return cursor_.Error(op.span, absl::StrCat("unknown op '", ToAbsl(op.text), "'", NearestHint(op.text, names)));
+    return cursor_.Error(
+        op.span, absl::StrCat("unknown op '", ToAbsl(op.text), "'", NearestHint(op.text, names)));
   }
 
   absl::StatusOr<std::vector<Operand>> Operands(const OpDef& def) {
-    JF_RETURN_IF_ERROR(cursor_.Expect("(", absl::StrCat("before the operands of ", ToAbsl(def.name))));
+    JF_RETURN_IF_ERROR(
+        cursor_.Expect("(", absl::StrCat("before the operands of ", ToAbsl(def.name))));
     std::vector<Operand> operands;
     while (!cursor_.Accept(")")) {
-      if (!operands.empty() && !cursor_.Accept(",")) return cursor_.Expected("',' or ')' after an operand");
-      if (operands.size() >= kMaxOperands) return cursor_.Error(cursor_.Here(), "too many operands");
+      if (!operands.empty() && !cursor_.Accept(","))
+        return cursor_.Expected("',' or ')' after an operand");
+      if (operands.size() >= kMaxOperands)
+        return cursor_.Error(cursor_.Here(), "too many operands");
       Operand operand;
       if (cursor_.Peek() == '%') {
         JF_ASSIGN_OR_RETURN(Word name, cursor_.ExpectName("an operand"));
         JF_ASSIGN_OR_RETURN(operand.value, Use(name));
       } else {
-        JF_ASSIGN_OR_RETURN(operand.literal, cursor_.ExpectLiteral("an operand (%name or a number)"));
+        JF_ASSIGN_OR_RETURN(operand.literal,
+                            cursor_.ExpectLiteral("an operand (%name or a number)"));
       }
       operands.push_back(operand);
     }
@@ -197,15 +217,19 @@ class GraphParser {
     std::vector<std::string_view> names;
     for (const auto& [known, definition] : defined_) names.push_back(known);
     std::sort(names.begin(), names.end());
-    return cursor_.Error(name.span, absl::StrCat("%", ToAbsl(name.text), " is not defined above", NearestHint(name.text, names)));
+    return cursor_.Error(name.span, absl::StrCat("%", ToAbsl(name.text), " is not defined above",
+                                                 NearestHint(name.text, names)));
   }
 
-  // Literals take the dtype of the first named operand that is not bool (else of the first one) and become constants here.
-  absl::StatusOr<absl::InlinedVector<Value, 4>> OperandValues(const std::vector<Operand>& operands) {
+  // Literals take the dtype of the first named operand that is not bool (else of the first one) and
+  // become constants here.
+  absl::StatusOr<absl::InlinedVector<Value, 4>> OperandValues(
+      const std::vector<Operand>& operands) {
     absl::InlinedVector<Value, 4> values;
     std::optional<DType> dtype;
     for (const Operand& operand : operands) {
-      if (operand.value && (!dtype || *dtype == DType::kBool)) dtype = graph_.type(*operand.value).dtype;
+      if (operand.value && (!dtype || *dtype == DType::kBool))
+        dtype = graph_.type(*operand.value).dtype;
     }
     for (const Operand& operand : operands) {
       if (operand.value) {
@@ -213,8 +237,10 @@ class GraphParser {
         continue;
       }
       if (!dtype) {
-        return cursor_.Error(operand.literal.span, "a number takes its dtype from the op's other operands, and none is a %name; "
-                                                   "write %c = constant {value=...} : f32[] above");
+        return cursor_.Error(
+            operand.literal.span,
+            "a number takes its dtype from the op's other operands, and none is a %name; "
+            "write %c = constant {value=...} : f32[] above");
       }
       JF_ASSIGN_OR_RETURN(Value constant, AddLiteral(*dtype, operand.literal));
       values.push_back(constant);
@@ -234,11 +260,14 @@ class GraphParser {
     Attrs attrs;
     if (!cursor_.Accept("{")) return attrs;
     while (!cursor_.Accept("}")) {
-      if (!attrs.empty() && !cursor_.Accept(",")) return cursor_.Expected("',' or '}' after an attribute");
+      if (!attrs.empty() && !cursor_.Accept(","))
+        return cursor_.Expected("',' or '}' after an attribute");
       JF_ASSIGN_OR_RETURN(Word name, cursor_.ExpectIdentifier("an attribute's name"));
       JF_ASSIGN_OR_RETURN(const AttrDef* row, FindAttr(def, name));
       for (const Attr& attr : attrs) {
-        if (attr.name == row->name) return cursor_.Error(name.span, absl::StrCat("attribute '", ToAbsl(name.text), "' is given twice"));
+        if (attr.name == row->name)
+          return cursor_.Error(name.span,
+                               absl::StrCat("attribute '", ToAbsl(name.text), "' is given twice"));
       }
       JF_RETURN_IF_ERROR(cursor_.Expect("=", "after an attribute's name"));
       JF_ASSIGN_OR_RETURN(AttrValue value, AttributeValue(row->kind));
@@ -254,17 +283,24 @@ class GraphParser {
       names.push_back(attr.name);
     }
     std::string known;
-    for (std::string_view n : names) absl::StrAppend(&known, known.empty() ? "; it has " : ", ", ToAbsl(n));
+    for (std::string_view n : names)
+      absl::StrAppend(&known, known.empty() ? "; it has " : ", ", ToAbsl(n));
     if (known.empty()) known = "; it has none";
-    return cursor_.Error(name.span, absl::StrCat(ToAbsl(def.name), " has no attribute '", ToAbsl(name.text), "'", known, NearestHint(name.text, names)));
+    return cursor_.Error(
+        name.span, absl::StrCat(ToAbsl(def.name), " has no attribute '", ToAbsl(name.text), "'",
+                                known, NearestHint(name.text, names)));
   }
 
   absl::StatusOr<AttrValue> AttributeValue(AttrKind kind) {
     switch (kind) {
-      case AttrKind::kBool: return Literal<bool>(DType::kBool, "true or false", [](ScalarValue v) { return v.b; });
-      case AttrKind::kInt: return Literal<int64_t>(DType::kI64, "an integer", [](ScalarValue v) { return v.i; });
-      case AttrKind::kFloat: return Literal<double>(DType::kF64, "a number", [](ScalarValue v) { return v.f64; });
-      case AttrKind::kInts: return Ints();
+      case AttrKind::kBool:
+        return Literal<bool>(DType::kBool, "true or false", [](ScalarValue v) { return v.b; });
+      case AttrKind::kInt:
+        return Literal<int64_t>(DType::kI64, "an integer", [](ScalarValue v) { return v.i; });
+      case AttrKind::kFloat:
+        return Literal<double>(DType::kF64, "a number", [](ScalarValue v) { return v.f64; });
+      case AttrKind::kInts:
+        return Ints();
       case AttrKind::kDType: {
         JF_ASSIGN_OR_RETURN(DType dtype, ReadDType(&cursor_));
         return AttrValue(dtype);
@@ -289,9 +325,12 @@ class GraphParser {
     JF_RETURN_IF_ERROR(cursor_.Expect("[", "before a list of integers"));
     std::vector<int64_t> ints;
     while (!cursor_.Accept("]")) {
-      if (!ints.empty() && !cursor_.Accept(",")) return cursor_.Expected("',' or ']' after an integer");
-      if (ints.size() >= kMaxOperands) return cursor_.Error(cursor_.Here(), "too many integers in this list");
-      JF_ASSIGN_OR_RETURN(AttrValue v, Literal<int64_t>(DType::kI64, "an integer", [](ScalarValue s) { return s.i; }));
+      if (!ints.empty() && !cursor_.Accept(","))
+        return cursor_.Expected("',' or ']' after an integer");
+      if (ints.size() >= kMaxOperands)
+        return cursor_.Error(cursor_.Here(), "too many integers in this list");
+      JF_ASSIGN_OR_RETURN(AttrValue v, Literal<int64_t>(DType::kI64, "an integer",
+                                                        [](ScalarValue s) { return s.i; }));
       ints.push_back(std::get<int64_t>(v));
     }
     return AttrValue(std::move(ints));
@@ -305,22 +344,27 @@ class GraphParser {
       size_t begin = cursor_.Here().begin;
       JF_ASSIGN_OR_RETURN(TensorType type, ReadType(&cursor_, &scope_));
       written_.push_back({std::move(type), cursor_.Since(begin)});
-      if (written_.size() > kMaxOperands) return cursor_.Error(written_.back().span, "too many types");
+      if (written_.size() > kMaxOperands)
+        return cursor_.Error(written_.back().span, "too many types");
     } while (cursor_.Accept(","));
     return absl::OkStatus();
   }
 
   absl::Status Constant(const std::vector<Word>& names, const Word& op) {
-    JF_RETURN_IF_ERROR(cursor_.Expect("{", "and the value of the constant: constant {value=0.5} : f32[]"));
+    JF_RETURN_IF_ERROR(
+        cursor_.Expect("{", "and the value of the constant: constant {value=0.5} : f32[]"));
     JF_ASSIGN_OR_RETURN(Word attr, cursor_.ExpectIdentifier("'value'"));
-    if (attr.text != "value") return cursor_.Error(attr.span, "expected 'value', the one attribute of a constant");
+    if (attr.text != "value")
+      return cursor_.Error(attr.span, "expected 'value', the one attribute of a constant");
     JF_RETURN_IF_ERROR(cursor_.Expect("=", "after 'value'"));
     JF_ASSIGN_OR_RETURN(Word literal, cursor_.ExpectLiteral("a number, true or false"));
     JF_RETURN_IF_ERROR(cursor_.Expect("}", "after the value"));
     JF_RETURN_IF_ERROR(WrittenTypes());
     if (!written_[0].type.dims.empty()) {
-      return cursor_.Error(written_[0].span, absl::StrCat("expected a type of rank 0 for a constant, such as ",
-                                                          ToAbsl(DTypeName(written_[0].type.dtype)), "[]; broadcast it afterwards"));
+      return cursor_.Error(
+          written_[0].span,
+          absl::StrCat("expected a type of rank 0 for a constant, such as ",
+                       ToAbsl(DTypeName(written_[0].type.dtype)), "[]; broadcast it afterwards"));
     }
     JF_ASSIGN_OR_RETURN(Value value, AddLiteral(written_[0].type.dtype, literal));
     return DefineResults(names, op, value);
@@ -329,9 +373,11 @@ class GraphParser {
   absl::Status DefineResults(const std::vector<Word>& names, const Word& op, Value value) {
     const auto& types = graph_.node(value).types;
     if (names.size() != types.size() || written_.size() != types.size()) {
-      return cursor_.Error(op.span, absl::StrCat(ToAbsl(op.text), " has ", types.size(), " result", types.size() == 1 ? "" : "s",
-                                                 "; the line has ", names.size(), " name", names.size() == 1 ? "" : "s",
-                                                 " and ", written_.size(), " type", written_.size() == 1 ? "" : "s"));
+      return cursor_.Error(
+          op.span, absl::StrCat(ToAbsl(op.text), " has ", types.size(), " result",
+                                types.size() == 1 ? "" : "s", "; the line has ", names.size(),
+                                " name", names.size() == 1 ? "" : "s", " and ", written_.size(),
+                                " type", written_.size() == 1 ? "" : "s"));
     }
     for (size_t i = 0; i < names.size(); ++i) {
       Value result{value.node, static_cast<int32_t>(i)};
@@ -344,7 +390,8 @@ class GraphParser {
   // ---- return %y, %z }
   absl::Status Return() {
     JF_ASSIGN_OR_RETURN(Word keyword, cursor_.ExpectIdentifier("an op (%name = ...) or 'return'"));
-    if (keyword.text != "return") return cursor_.Error(keyword.span, "expected an op (%name = ...) or 'return'");
+    if (keyword.text != "return")
+      return cursor_.Error(keyword.span, "expected an op (%name = ...) or 'return'");
     size_t count = 0;
     for (; !cursor_.Accept("}"); ++count) {
       if (count > 0 && !cursor_.Accept(",")) return cursor_.Expected("',' or '}' after a result");
@@ -353,15 +400,17 @@ class GraphParser {
       if (count >= results_.size()) return CountError(name.span, count + 1);
       Written at_name{results_[count].type, name.span};
       JF_RETURN_IF_ERROR(CheckType(at_name, value, absl::StrCat("%", ToAbsl(name.text), " is ")));
-      if (absl::Status s = graph_.AddOutput(value); !s.ok()) return cursor_.Error(name.span, ToStd(s.message()));
+      if (absl::Status s = graph_.AddOutput(value); !s.ok())
+        return cursor_.Error(name.span, ToStd(s.message()));
     }
     if (count != results_.size()) return CountError(keyword.span, count);
     return cursor_.AtEnd() ? absl::OkStatus() : cursor_.Expected("the end of the text after '}'");
   }
 
   absl::Status CountError(TextSpan span, size_t count) {
-    return cursor_.Error(span, absl::StrCat("expected ", results_.size(), " results as in the signature, found ",
-                                            count > results_.size() ? "more" : absl::StrCat(count)));
+    return cursor_.Error(
+        span, absl::StrCat("expected ", results_.size(), " results as in the signature, found ",
+                           count > results_.size() ? "more" : absl::StrCat(count)));
   }
 
   // ---- names and types
@@ -379,9 +428,12 @@ class GraphParser {
   absl::Status CheckType(const Written& written, Value value, const std::string& front) {
     const TensorType& inferred = graph_.type(value);
     if (inferred == written.type) return absl::OkStatus();
-    if (inferred.dtype == written.type.dtype && graph_.SameShape(inferred.dims, written.type.dims)) return absl::OkStatus();
-    return cursor_.Error(written.span, absl::StrCat("the written type is ", TypeToString(written.type, graph_.symbols().names),
-                                                    ", but ", front, graph_.TypeString(value)));
+    if (inferred.dtype == written.type.dtype && graph_.SameShape(inferred.dims, written.type.dims))
+      return absl::OkStatus();
+    return cursor_.Error(
+        written.span,
+        absl::StrCat("the written type is ", TypeToString(written.type, graph_.symbols().names),
+                     ", but ", front, graph_.TypeString(value)));
   }
 
   TextCursor cursor_;

@@ -33,7 +33,8 @@ size_t ScanWhile(std::string_view text, size_t begin, Accept accept) {
   return begin;
 }
 
-// The end of an unsigned number at `begin`: [digits][.digits][(e|p)[sign]digits], with 0x for the hexadecimal forms.
+// The end of an unsigned number at `begin`: [digits][.digits][(e|p)[sign]digits], with 0x for the
+// hexadecimal forms.
 size_t ScanNumber(std::string_view text, size_t begin) {
   bool hex = text.substr(begin, 2) == "0x" || text.substr(begin, 2) == "0X";
   auto digit = hex ? IsHexDigit : IsDigit;
@@ -44,7 +45,8 @@ size_t ScanNumber(std::string_view text, size_t begin) {
     ++end;
     if (end < text.size() && (text[end] == '+' || text[end] == '-')) ++end;
   }
-  return ScanWhile(text, end, IsWordChar);  // whatever is glued to it belongs to the (then bad) token
+  return ScanWhile(text, end,
+                   IsWordChar);  // whatever is glued to it belongs to the (then bad) token
 }
 
 // Edit distance with insertions, deletions and replacements, given up above `limit`.
@@ -73,7 +75,8 @@ bool IsIdentifier(std::string_view text) {
 
 std::string NearestHint(std::string_view word, absl::Span<const std::string_view> candidates) {
   if (word.size() > 64) return "";
-  size_t best = std::min<size_t>(3, 1 + word.size() / 4);  // the farthest that still counts as a slip
+  size_t best =
+      std::min<size_t>(3, 1 + word.size() / 4);  // the farthest that still counts as a slip
   std::string_view nearest;
   for (std::string_view candidate : candidates) {
     size_t distance = EditDistance(word, candidate, best);
@@ -84,7 +87,8 @@ std::string NearestHint(std::string_view word, absl::Span<const std::string_view
   }
   for (std::string_view candidate : candidates) {  // "mul" for "multiply"
     bool abbreviated = word.size() >= 2 && candidate.substr(0, word.size()) == word;
-    if (abbreviated && (nearest.empty() || best > 1)) return absl::StrCat("; did you mean '", ToAbsl(candidate), "'?");
+    if (abbreviated && (nearest.empty() || best > 1))
+      return absl::StrCat("; did you mean '", ToAbsl(candidate), "'?");
   }
   return nearest.empty() ? "" : absl::StrCat("; did you mean '", ToAbsl(nearest), "'?");
 }
@@ -123,10 +127,12 @@ absl::Status TextCursor::Expect(std::string_view punct, std::string_view where) 
 
 absl::StatusOr<Word> TextCursor::TakeWord(size_t begin, size_t end, size_t skip) {
   if (end - begin > kMaxTokenLength) {
-    return Error({begin, 1}, absl::StrCat("this token has ", end - begin, " bytes; the limit is ", kMaxTokenLength));
+    return Error({begin, 1}, absl::StrCat("this token has ", end - begin, " bytes; the limit is ",
+                                          kMaxTokenLength));
   }
   pos_ = end;
-  return Word{text_.substr(begin + skip, end - begin - skip), {begin, std::max<size_t>(1, end - begin)}};
+  return Word{text_.substr(begin + skip, end - begin - skip),
+              {begin, std::max<size_t>(1, end - begin)}};
 }
 
 absl::StatusOr<Word> TextCursor::AcceptIdentifier() {
@@ -184,14 +190,17 @@ absl::Status TextCursor::Error(TextSpan at, std::string_view message) const {
   size_t room = shown + excerpt.size() > pos ? shown + excerpt.size() - pos : 1;
   marker += '^';
   marker.append(std::min(at.length, room) - std::min<size_t>(1, at.length), '~');
-  return InvalidArgument(LineOf(pos), ":", column + 1, ": ", ToAbsl(message), "\n  ", Printable(excerpt), "\n  ", marker);
+  return InvalidArgument(LineOf(pos), ":", column + 1, ": ", ToAbsl(message), "\n  ",
+                         Printable(excerpt), "\n  ", marker);
 }
 
 absl::Status TextCursor::Expected(std::string_view what) {
   TextSpan here = Here();
-  std::string found = here.begin >= text_.size()
-                          ? std::string("the end of the text")
-                          : absl::StrCat("'", Printable(text_.substr(here.begin, std::min<size_t>(here.length, 40))), "'");
+  std::string found =
+      here.begin >= text_.size()
+          ? std::string("the end of the text")
+          : absl::StrCat(
+                "'", Printable(text_.substr(here.begin, std::min<size_t>(here.length, 40))), "'");
   return Error(here, absl::StrCat("expected ", ToAbsl(what), ", found ", found));
 }
 

@@ -1,4 +1,5 @@
-// Literals of graph text: reading one as a given dtype, and printing the shortest one that reads back to the same bits.
+// Literals of graph text: reading one as a given dtype, and printing the shortest one that reads
+// back to the same bits.
 #include <cctype>
 #include <charconv>
 #include <cmath>
@@ -19,7 +20,9 @@ bool TakePrefix(std::string_view* text, std::string_view prefix) {
   return true;
 }
 
-bool TakeHexPrefix(std::string_view* text) { return TakePrefix(text, "0x") || TakePrefix(text, "0X"); }
+bool TakeHexPrefix(std::string_view* text) {
+  return TakePrefix(text, "0x") || TakePrefix(text, "0X");
+}
 
 // All of `text` as an unsigned number by from_chars; its error else.
 template <typename T, typename Format>
@@ -39,10 +42,12 @@ absl::StatusOr<double> ReadDouble(std::string_view text) {
     v = std::numeric_limits<double>::quiet_NaN();
   } else {
     auto format = TakeHexPrefix(&rest) ? std::chars_format::hex : std::chars_format::general;
-    bool begins = !rest.empty() && (std::isxdigit(static_cast<unsigned char>(rest[0])) || rest[0] == '.');  // no "infinity"
+    bool begins = !rest.empty() && (std::isxdigit(static_cast<unsigned char>(rest[0])) ||
+                                    rest[0] == '.');  // no "infinity"
     std::errc error = begins ? Scan(rest, format, &v) : std::errc::invalid_argument;
     if (error == std::errc::result_out_of_range) {
-      return InvalidArgument("'", ToAbsl(text), "' is beyond what f64 holds; write 0, inf or -inf if that is meant");
+      return InvalidArgument("'", ToAbsl(text),
+                             "' is beyond what f64 holds; write 0, inf or -inf if that is meant");
     }
     if (error != std::errc()) return InvalidArgument("'", ToAbsl(text), "' is no number");
   }
@@ -68,13 +73,14 @@ absl::StatusOr<ScalarValue> ReadInt(DType dtype, std::string_view text) {
   uint64_t magnitude = 0;
   std::errc error = Scan(rest, base, &magnitude);
   if (error == std::errc::invalid_argument) {
-    return InvalidArgument("expected an integer for ", ToAbsl(DTypeName(dtype)), ", found '", ToAbsl(text), "'");
+    return InvalidArgument("expected an integer for ", ToAbsl(DTypeName(dtype)), ", found '",
+                           ToAbsl(text), "'");
   }
   IntRange range = RangeOf(dtype);
   uint64_t limit = negative ? uint64_t{0} - static_cast<uint64_t>(range.lowest) : range.highest;
   if (error != std::errc() || magnitude > limit) {
-    return InvalidArgument("'", ToAbsl(text), "' does not fit ", ToAbsl(DTypeName(dtype)), ", which holds ", range.lowest, " to ",
-                           range.highest);
+    return InvalidArgument("'", ToAbsl(text), "' does not fit ", ToAbsl(DTypeName(dtype)),
+                           ", which holds ", range.lowest, " to ", range.highest);
   }
   return ScalarFromInt(dtype, static_cast<int64_t>(negative ? uint64_t{0} - magnitude : magnitude));
 }
@@ -83,7 +89,8 @@ absl::StatusOr<ScalarValue> ReadFloat(DType dtype, std::string_view text) {
   JF_ASSIGN_OR_RETURN(double v, ReadDouble(text));
   ScalarValue value = ScalarFromDouble(dtype, v);
   if (std::isfinite(v) && !std::isfinite(ScalarToDouble(dtype, value))) {
-    return InvalidArgument("'", ToAbsl(text), "' is beyond what ", ToAbsl(DTypeName(dtype)), " holds; write inf or -inf if that is meant");
+    return InvalidArgument("'", ToAbsl(text), "' is beyond what ", ToAbsl(DTypeName(dtype)),
+                           " holds; write inf or -inf if that is meant");
   }
   return value;
 }
@@ -124,7 +131,9 @@ std::string LiteralToString(DType dtype, ScalarValue value) {
     if (std::string text = FloatText(value.f32); ReadsBack(dtype, value, text)) return text;
   } else {
     for (int digits = 1; digits <= 9; ++digits) {
-      if (std::string text = FloatText(v, std::chars_format::general, digits); ReadsBack(dtype, value, text)) return text;
+      if (std::string text = FloatText(v, std::chars_format::general, digits);
+          ReadsBack(dtype, value, text))
+        return text;
     }
   }
   return FloatText(v);  // exact as f64, so it rounds to itself

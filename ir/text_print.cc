@@ -1,5 +1,6 @@
-// The printer. Constants are written in place as literals wherever reading them back would put them at the same node; all
-// other values get a name of their own: inputs theirs, results %0, %1 ... in order.
+// The printer. Constants are written in place as literals wherever reading them back would put them
+// at the same node; all other values get a name of their own: inputs theirs, results %0, %1 ... in
+// order.
 #include <algorithm>
 #include <bit>
 #include <string>
@@ -18,12 +19,13 @@ namespace {
 
 constexpr size_t kLineWidth = 100;  // a longer signature is split, an input a line
 
-// Which constants are written as literals. The parser makes a literal's node when it reaches the op that first uses it, and
-// gives it the dtype of the op's first named operand that is not bool; a constant of which either would not come out right
-// at any of its uses is named.
+// Which constants are written as literals. The parser makes a literal's node when it reaches the op
+// that first uses it, and gives it the dtype of the op's first named operand that is not bool; a
+// constant of which either would not come out right at any of its uses is named.
 class Literals {
  public:
-  explicit Literals(const Graph& graph) : graph_(graph), literal_(static_cast<size_t>(graph.size())), users_(literal_.size()) {
+  explicit Literals(const Graph& graph)
+      : graph_(graph), literal_(static_cast<size_t>(graph.size())), users_(literal_.size()) {
     for (NodeId id = 0; id < graph.size(); ++id) Place(id);
     for (Value v : graph.outputs()) Name(v.node);
     for (NodeId id = 0; id < graph.size(); ++id) CheckDTypes(id);
@@ -48,14 +50,16 @@ class Literals {
       if (std::find(order.begin(), order.end(), v.node) == order.end()) order.push_back(v.node);
     }
     NodeId next = user - 1;
-    for (auto it = order.rbegin(); it != order.rend() && *it == next; ++it, --next) literal_[static_cast<size_t>(*it)] = true;
+    for (auto it = order.rbegin(); it != order.rend() && *it == next; ++it, --next)
+      literal_[static_cast<size_t>(*it)] = true;
   }
 
   void CheckDTypes(NodeId user) {
     const Node& node = graph_.node(user);
     const DType* dtype = nullptr;
     for (Value v : node.in) {
-      if (!Contains(v.node) && (dtype == nullptr || *dtype == DType::kBool)) dtype = &graph_.type(v).dtype;
+      if (!Contains(v.node) && (dtype == nullptr || *dtype == DType::kBool))
+        dtype = &graph_.type(v).dtype;
     }
     for (Value v : node.in) {
       if (Contains(v.node) && (dtype == nullptr || *dtype != graph_.type(v).dtype)) Name(v.node);
@@ -90,7 +94,8 @@ std::vector<std::string> SymbolNames(const Graph& graph) {
 
 class Printer {
  public:
-  explicit Printer(const Graph& graph) : graph_(graph), literals_(graph), symbols_(SymbolNames(graph)) {
+  explicit Printer(const Graph& graph)
+      : graph_(graph), literals_(graph), symbols_(SymbolNames(graph)) {
     first_name_.resize(static_cast<size_t>(graph.size()), -1);
   }
 
@@ -135,7 +140,8 @@ class Printer {
     std::vector<std::string> inputs;
     size_t width = out_.size();
     for (int i = 0; i < static_cast<int>(graph_.inputs().size()); ++i) {
-      inputs.push_back(absl::StrCat("%", graph_.input_name(i), ": ", InputType(graph_.inputs()[static_cast<size_t>(i)])));
+      inputs.push_back(absl::StrCat("%", graph_.input_name(i), ": ",
+                                    InputType(graph_.inputs()[static_cast<size_t>(i)])));
       width += inputs.back().size() + 2;
     }
     bool split = width > kLineWidth;
@@ -145,14 +151,16 @@ class Printer {
     }
     out_ += ") -> (";
     for (size_t i = 0; i < graph_.outputs().size(); ++i) {
-      absl::StrAppend(&out_, i > 0 ? ", " : "", TypeToString(graph_.type(graph_.outputs()[i]), symbols_));
+      absl::StrAppend(&out_, i > 0 ? ", " : "",
+                      TypeToString(graph_.type(graph_.outputs()[i]), symbols_));
     }
     out_ += ") {\n";
   }
 
   std::string InputType(NodeId id) const {
     const Node& node = graph_.node(id);
-    if (node.kind() == OpKind::kScalar) return absl::StrCat("scalar ", ToAbsl(DTypeName(node.types[0].dtype)));
+    if (node.kind() == OpKind::kScalar)
+      return absl::StrCat("scalar ", ToAbsl(DTypeName(node.types[0].dtype)));
     return TypeToString(node.types[0], symbols_);
   }
 
@@ -164,7 +172,9 @@ class Printer {
         std::vector<SymbolId> here;
         dim.CollectSymbols(&here);
         if (here.size() > 1) return true;  // the text's order need not be that of the normal form
-        if (!here.empty() && std::find(mentioned.begin(), mentioned.end(), here[0]) == mentioned.end()) mentioned.push_back(here[0]);
+        if (!here.empty() &&
+            std::find(mentioned.begin(), mentioned.end(), here[0]) == mentioned.end())
+          mentioned.push_back(here[0]);
       }
     }
     for (size_t i = 0; i < mentioned.size(); ++i) {
@@ -174,7 +184,8 @@ class Printer {
   }
 
   void AppendSymbolList() {
-    for (size_t i = 0; i < symbols_.size(); ++i) absl::StrAppend(&out_, i == 0 ? "<" : ", ", symbols_[i]);
+    for (size_t i = 0; i < symbols_.size(); ++i)
+      absl::StrAppend(&out_, i == 0 ? "<" : ", ", symbols_[i]);
     out_ += ">";
   }
 
@@ -199,7 +210,9 @@ class Printer {
     out_ += "\n";
   }
 
-  std::string Literal(NodeId id) const { return LiteralToString(graph_.node(id).types[0].dtype, graph_.ConstantValue(id)); }
+  std::string Literal(NodeId id) const {
+    return LiteralToString(graph_.node(id).types[0].dtype, graph_.ConstantValue(id));
+  }
 
   void AppendOperands(const Node& node) {
     out_ += "(";
@@ -231,7 +244,8 @@ class Printer {
       if (row.name != attr.name || !row.fallback) continue;
       const double* a = std::get_if<double>(&attr.value);
       const double* b = std::get_if<double>(&*row.fallback);
-      if (a != nullptr && b != nullptr) return std::bit_cast<uint64_t>(*a) == std::bit_cast<uint64_t>(*b);
+      if (a != nullptr && b != nullptr)
+        return std::bit_cast<uint64_t>(*a) == std::bit_cast<uint64_t>(*b);
       return attr.value == *row.fallback;
     }
     return false;
@@ -247,7 +261,8 @@ class Printer {
     } else if (const DType* dtype = std::get_if<DType>(&value)) {
       absl::StrAppend(&out_, ToAbsl(DTypeName(*dtype)));
     } else if (const auto* ints = std::get_if<std::vector<int64_t>>(&value)) {
-      for (size_t k = 0; k < ints->size(); ++k) absl::StrAppend(&out_, k == 0 ? "[" : ",", (*ints)[k]);
+      for (size_t k = 0; k < ints->size(); ++k)
+        absl::StrAppend(&out_, k == 0 ? "[" : ",", (*ints)[k]);
       out_ += ints->empty() ? "[]" : "]";
     } else {
       out_ += ShapeToString(std::get<std::vector<Dim>>(value), symbols_);

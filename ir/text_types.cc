@@ -11,7 +11,8 @@
 namespace jitfuse::internal {
 namespace {
 
-constexpr double kMaxMagnitude = 0x1p62;  // of a coefficient, and of a type's element count as far as constants decide it
+constexpr double kMaxMagnitude =
+    0x1p62;  // of a coefficient, and of a type's element count as far as constants decide it
 
 struct Function {
   std::string_view name;
@@ -31,7 +32,8 @@ const Function* FindFunction(std::string_view name) {
   return nullptr;
 }
 
-// An expression with upper bounds of its normal form: number of terms, factors in a term, sum of |coefficients|.
+// An expression with upper bounds of its normal form: number of terms, factors in a term, sum of
+// |coefficients|.
 struct Bounded {
   SizeExpr expr;
   int terms = 1;
@@ -42,7 +44,8 @@ struct Bounded {
 // Recursive descent, at most kMaxDimNesting deep.
 class DimReader {
  public:
-  DimReader(TextCursor* cursor, SymbolScope* scope) : cursor_(*cursor), scope_(scope), begin_(cursor->Here().begin) {}
+  DimReader(TextCursor* cursor, SymbolScope* scope)
+      : cursor_(*cursor), scope_(scope), begin_(cursor->Here().begin) {}
 
   absl::StatusOr<Bounded> Sum(int depth) {
     JF_ASSIGN_OR_RETURN(Bounded sum, Product(depth));
@@ -50,7 +53,10 @@ class DimReader {
       bool minus = cursor_.Peek() == '-';
       if (!cursor_.Accept("+") && !cursor_.Accept("-")) return sum;
       JF_ASSIGN_OR_RETURN(Bounded next, Product(depth));
-      Bounded total{{}, sum.terms + next.terms, std::max(sum.factors, next.factors), sum.magnitude + next.magnitude};
+      Bounded total{{},
+                    sum.terms + next.terms,
+                    std::max(sum.factors, next.factors),
+                    sum.magnitude + next.magnitude};
       JF_RETURN_IF_ERROR(CheckSize(total));
       total.expr = minus ? sum.expr - next.expr : sum.expr + next.expr;
       sum = std::move(total);
@@ -62,7 +68,10 @@ class DimReader {
     JF_ASSIGN_OR_RETURN(Bounded product, Factor(depth));
     while (cursor_.Accept("*")) {
       JF_ASSIGN_OR_RETURN(Bounded next, Factor(depth));
-      Bounded total{{}, product.terms * next.terms, product.factors + next.factors, product.magnitude * next.magnitude};
+      Bounded total{{},
+                    product.terms * next.terms,
+                    product.factors + next.factors,
+                    product.magnitude * next.magnitude};
       JF_RETURN_IF_ERROR(CheckSize(total));
       total.expr = product.expr * next.expr;
       product = std::move(total);
@@ -72,7 +81,9 @@ class DimReader {
 
   absl::StatusOr<Bounded> Factor(int depth) {
     if (depth >= kMaxDimNesting) {
-      return cursor_.Error(cursor_.Here(), absl::StrCat("this dim is nested too deep; the limit is ", kMaxDimNesting));
+      return cursor_.Error(
+          cursor_.Here(),
+          absl::StrCat("this dim is nested too deep; the limit is ", kMaxDimNesting));
     }
     char c = cursor_.Peek();
     if (c == '-' || (c >= '0' && c <= '9')) return Number();
@@ -81,7 +92,9 @@ class DimReader {
       JF_RETURN_IF_ERROR(cursor_.Expect(")", "after the sum in parentheses"));
       return inner;
     }
-    JF_ASSIGN_OR_RETURN(Word word, cursor_.ExpectIdentifier("a dim (a number, a symbol, ceildiv, floordiv, max, min or parentheses)"));
+    JF_ASSIGN_OR_RETURN(
+        Word word, cursor_.ExpectIdentifier(
+                       "a dim (a number, a symbol, ceildiv, floordiv, max, min or parentheses)"));
     if (const Function* function = FindFunction(word.text)) return Call(*function, depth);
     JF_ASSIGN_OR_RETURN(SizeExpr symbol, scope_->Lookup(&cursor_, word));
     return Bounded{std::move(symbol), 1, 1, 1};
@@ -92,26 +105,34 @@ class DimReader {
     int64_t v = 0;
     const char* end = word.text.data() + word.text.size();
     auto result = std::from_chars(word.text.data(), end, v);
-    if (result.ec == std::errc::result_out_of_range || std::fabs(static_cast<double>(v)) > kMaxMagnitude) {
+    if (result.ec == std::errc::result_out_of_range ||
+        std::fabs(static_cast<double>(v)) > kMaxMagnitude) {
       return cursor_.Error(word.span, "this number is beyond 2^62, the limit of a dim");
     }
-    if (result.ec != std::errc() || result.ptr != end) return cursor_.Error(word.span, "a dim takes decimal integers only");
+    if (result.ec != std::errc() || result.ptr != end)
+      return cursor_.Error(word.span, "a dim takes decimal integers only");
     return Bounded{SizeExpr(v), 1, 0, std::fabs(static_cast<double>(v))};
   }
 
   absl::StatusOr<Bounded> Call(const Function& function, int depth) {
     JF_RETURN_IF_ERROR(cursor_.Expect("(", absl::StrCat("after ", ToAbsl(function.name))));
     JF_ASSIGN_OR_RETURN(Bounded a, Sum(depth + 1));
-    JF_RETURN_IF_ERROR(cursor_.Expect(",", absl::StrCat("between the operands of ", ToAbsl(function.name))));
+    JF_RETURN_IF_ERROR(
+        cursor_.Expect(",", absl::StrCat("between the operands of ", ToAbsl(function.name))));
     TextSpan second = cursor_.Here();
     JF_ASSIGN_OR_RETURN(Bounded b, Sum(depth + 1));
-    JF_RETURN_IF_ERROR(cursor_.Expect(")", absl::StrCat("after the operands of ", ToAbsl(function.name))));
+    JF_RETURN_IF_ERROR(
+        cursor_.Expect(")", absl::StrCat("after the operands of ", ToAbsl(function.name))));
     bool divides = function.name == "ceildiv" || function.name == "floordiv";
     if (divides && b.expr.IsConstant() && b.expr.constant() <= 0) {
-      return cursor_.Error(second, absl::StrCat("expected a divisor of at least 1, found ", b.expr.ToString()));
+      return cursor_.Error(
+          second, absl::StrCat("expected a divisor of at least 1, found ", b.expr.ToString()));
     }
-    // The result is a number, a new atom or, where the normal form simplifies, something no larger than an operand.
-    Bounded result{{}, std::max(a.terms, b.terms), std::max({1, a.factors, b.factors}),
+    // The result is a number, a new atom or, where the normal form simplifies, something no larger
+    // than an operand.
+    Bounded result{{},
+                   std::max(a.terms, b.terms),
+                   std::max({1, a.factors, b.factors}),
                    std::max({1.0, a.magnitude, b.magnitude})};
     JF_RETURN_IF_ERROR(CheckSize(result));
     result.expr = function.apply(a.expr, b.expr);
@@ -124,12 +145,15 @@ class DimReader {
       return cursor_.Error(span, absl::StrCat("this dim has more than ", kMaxDimBytes, " bytes"));
     }
     if (e.terms > kMaxDimTerms) {
-      return cursor_.Error(span, absl::StrCat("this dim has more than ", kMaxDimTerms, " terms when multiplied out"));
+      return cursor_.Error(span, absl::StrCat("this dim has more than ", kMaxDimTerms,
+                                              " terms when multiplied out"));
     }
     if (e.factors > kMaxDimFactors) {
-      return cursor_.Error(span, absl::StrCat("this dim multiplies more than ", kMaxDimFactors, " symbols or functions"));
+      return cursor_.Error(span, absl::StrCat("this dim multiplies more than ", kMaxDimFactors,
+                                              " symbols or functions"));
     }
-    if (e.magnitude > kMaxMagnitude) return cursor_.Error(span, "this dim's numbers go beyond 2^62");
+    if (e.magnitude > kMaxMagnitude)
+      return cursor_.Error(span, "this dim's numbers go beyond 2^62");
     return absl::OkStatus();
   }
 
@@ -143,21 +167,25 @@ absl::StatusOr<Bounded> ReadBounded(TextCursor* cursor, SymbolScope* scope, int6
   JF_ASSIGN_OR_RETURN(Bounded dim, DimReader(cursor, scope).Sum(0));
   TextSpan span = cursor->Since(start.begin);
   if (dim.expr.IsConstant() && dim.expr.constant() < lowest) {
-    return cursor->Error(span, absl::StrCat("expected a dim of at least ", lowest, ", found ", dim.expr.constant()));
+    return cursor->Error(
+        span, absl::StrCat("expected a dim of at least ", lowest, ", found ", dim.expr.constant()));
   }
   return dim;
 }
 
 }  // namespace
 
-bool IsSymbolName(std::string_view name) { return IsIdentifier(name) && FindFunction(name) == nullptr; }
+bool IsSymbolName(std::string_view name) {
+  return IsIdentifier(name) && FindFunction(name) == nullptr;
+}
 
 absl::StatusOr<SizeExpr> SymbolScope::Lookup(TextCursor* cursor, const Word& name) {
   if (auto known = table_->Find(name.text)) return SizeExpr::Symbol(*known);
   if (!open_) {
     std::vector<std::string_view> names(table_->names.begin(), table_->names.end());
     return cursor->Error(name.span, absl::StrCat("unknown symbol '", ToAbsl(name.text),
-                                                 "'; symbols are those of the inputs' dims", NearestHint(name.text, names)));
+                                                 "'; symbols are those of the inputs' dims",
+                                                 NearestHint(name.text, names)));
   }
   JF_RETURN_IF_ERROR(Declare(cursor, name));
   return SizeExpr::Symbol(*table_->Find(name.text));
@@ -165,10 +193,14 @@ absl::StatusOr<SizeExpr> SymbolScope::Lookup(TextCursor* cursor, const Word& nam
 
 absl::Status SymbolScope::Declare(TextCursor* cursor, const Word& name) {
   if (!IsSymbolName(name.text)) {
-    return cursor->Error(name.span, absl::StrCat("expected a symbol's name, found '", ToAbsl(name.text), "', a function of dims"));
+    return cursor->Error(name.span, absl::StrCat("expected a symbol's name, found '",
+                                                 ToAbsl(name.text), "', a function of dims"));
   }
-  if (table_->Find(name.text)) return cursor->Error(name.span, absl::StrCat("symbol '", ToAbsl(name.text), "' is listed twice"));
-  if (size() >= kMaxSymbols) return cursor->Error(name.span, absl::StrCat("more than ", kMaxSymbols, " symbols"));
+  if (table_->Find(name.text))
+    return cursor->Error(name.span,
+                         absl::StrCat("symbol '", ToAbsl(name.text), "' is listed twice"));
+  if (size() >= kMaxSymbols)
+    return cursor->Error(name.span, absl::StrCat("more than ", kMaxSymbols, " symbols"));
   table_->FindOrAdd(name.text);
   first_use_.resize(table_->names.size(), name.span);
   return absl::OkStatus();
@@ -189,7 +221,8 @@ absl::StatusOr<Shape> ReadDims(TextCursor* cursor, SymbolScope* scope, bool attr
   while (!cursor->Accept("]")) {
     if (!dims.empty() && !cursor->Accept(",")) return cursor->Expected("',' or ']' after a dim");
     if (static_cast<int>(dims.size()) == kMaxRank) {
-      return cursor->Error(cursor->Here(), absl::StrCat("too many dims; the limit is rank ", kMaxRank));
+      return cursor->Error(cursor->Here(),
+                           absl::StrCat("too many dims; the limit is rank ", kMaxRank));
     }
     JF_ASSIGN_OR_RETURN(Bounded dim, ReadBounded(cursor, scope, attribute ? -1 : 0));
     terms = std::min(terms * dim.terms, kMaxTypeTerms + 1);
@@ -199,7 +232,8 @@ absl::StatusOr<Shape> ReadDims(TextCursor* cursor, SymbolScope* scope, bool attr
   }
   TextSpan span = cursor->Since(begin);
   if (terms > kMaxTypeTerms || factors > kMaxRank * kMaxDimFactors) {
-    return cursor->Error(span, absl::StrCat("the product of these dims has more than ", kMaxTypeTerms, " terms when multiplied out"));
+    return cursor->Error(span, absl::StrCat("the product of these dims has more than ",
+                                            kMaxTypeTerms, " terms when multiplied out"));
   }
   if (elements > kMaxMagnitude) return cursor->Error(span, "more than 2^62 elements");
   return dims;
@@ -210,8 +244,9 @@ absl::StatusOr<DType> ReadDType(TextCursor* cursor) {
   if (auto dtype = ParseDType(word.text)) return *dtype;
   std::vector<std::string_view> names;
   for (int i = 0; i < kNumDTypes; ++i) names.push_back(DTypeName(static_cast<DType>(i)));
-  return cursor->Error(word.span, absl::StrCat("expected a dtype (f32, bf16, i64, bool ...), found '", ToAbsl(word.text), "'",
-                                               NearestHint(word.text, names)));
+  return cursor->Error(word.span,
+                       absl::StrCat("expected a dtype (f32, bf16, i64, bool ...), found '",
+                                    ToAbsl(word.text), "'", NearestHint(word.text, names)));
 }
 
 absl::StatusOr<TensorType> ReadType(TextCursor* cursor, SymbolScope* scope) {

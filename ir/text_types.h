@@ -1,9 +1,10 @@
-// Dims, shapes and types of graph text: reading them under the limits that keep SizeExpr arithmetic small and free of overflow.
+// Dims, shapes and types of graph text: reading them under the limits that keep SizeExpr arithmetic
+// small and free of overflow.
 //
-// In: a cursor at the dim, bracket or type. Out: the SizeExpr in normal form; with it go upper bounds for its number of terms,
-// factors and the size of its coefficients, which the reader keeps below the limits of ir/text.h before it multiplies anything.
-// Nesting is limited, so the recursion (parentheses and functions) is too.
-// Must not know: ops, graphs.
+// In: a cursor at the dim, bracket or type. Out: the SizeExpr in normal form; with it go upper
+// bounds for its number of terms, factors and the size of its coefficients, which the reader keeps
+// below the limits of ir/text.h before it multiplies anything. Nesting is limited, so the recursion
+// (parentheses and functions) is too. Must not know: ops, graphs.
 #ifndef JITFUSE_IR_TEXT_TYPES_H_
 #define JITFUSE_IR_TEXT_TYPES_H_
 
@@ -19,7 +20,8 @@
 
 namespace jitfuse::internal {
 
-// The symbols a text may use. While `open`, a new name becomes a new symbol; afterwards it is an error.
+// The symbols a text may use. While `open`, a new name becomes a new symbol; afterwards it is an
+// error.
 class SymbolScope {
  public:
   explicit SymbolScope(SymbolTable* table) : table_(table) {}

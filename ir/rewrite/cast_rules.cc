@@ -1,4 +1,5 @@
-// Casts: those that cannot change a bit go. A narrowing round trip (f32 -> bf16 -> f32) rounds and therefore stays.
+// Casts: those that cannot change a bit go. A narrowing round trip (f32 -> bf16 -> f32) rounds and
+// therefore stays.
 #include "ir/rewrite/rule.h"
 
 namespace jitfuse::internal {
@@ -12,10 +13,12 @@ int SignificandBits(DType d) {
 }
 
 // Integer dtypes: bits of magnitude, sign apart.
-int MagnitudeBits(DType d) { return d == DType::kBool ? 1 : 8 * ItemSize(d) - (IsSigned(d) ? 1 : 0); }
+int MagnitudeBits(DType d) {
+  return d == DType::kBool ? 1 : 8 * ItemSize(d) - (IsSigned(d) ? 1 : 0);
+}
 
-// cast(cast(x, b), c) is cast(x, c) if b loses nothing of x. Integer to integer wraps but float to integer saturates, so an
-// integer that passes through a float must fit the last type.
+// cast(cast(x, b), c) is cast(x, c) if b loses nothing of x. Integer to integer wraps but float to
+// integer saturates, so an integer that passes through a float must fit the last type.
 std::optional<Value> CastOfCast(RuleContext& context) {
   if (context.in_op(0) != Op::kCast) return std::nullopt;
   Value x = context.in_node(0).in[0];
@@ -28,12 +31,15 @@ std::optional<Value> CastOfCast(RuleContext& context) {
 }
 
 std::optional<Value> CastToSame(RuleContext& context) {
-  if (context.graph().type(context.in(0)).dtype != context.dtype() || !context.IsRounded(context.in(0))) return std::nullopt;
+  if (context.graph().type(context.in(0)).dtype != context.dtype() ||
+      !context.IsRounded(context.in(0)))
+    return std::nullopt;
   return context.in(0);
 }
 
 constexpr RewriteRule kRules[] = {
-    {"cast_of_cast", Op::kCast, kAnyDType, nullptr, CastOfCast, "cast(cast(x, b), c) -> cast(x, c) if b holds all of x's values",
+    {"cast_of_cast", Op::kCast, kAnyDType, nullptr, CastOfCast,
+     "cast(cast(x, b), c) -> cast(x, c) if b holds all of x's values",
      "the first cast changes nothing, so the second one rounds the same value"},
     {"cast_to_same", Op::kCast, kAnyDType, nullptr, CastToSame, "cast(x, dtype of x) -> x",
      "for f16 and bf16 only where x was rounded when it was made"},

@@ -1,4 +1,5 @@
-// Folding: pointwise ops whose operands are all uniform, computed by the declared meaning of their body.
+// Folding: pointwise ops whose operands are all uniform, computed by the declared meaning of their
+// body.
 #include <bit>
 
 #include "ir/rewrite/rule.h"
@@ -17,13 +18,15 @@ std::optional<double> AttrAsDouble(const Node& node, std::string_view name) {
   return std::nullopt;
 }
 
-// `v`, in a register of type `from`, as a value of `to`. f16/bf16 chains are not rounded op by op, so only a cast may round.
+// `v`, in a register of type `from`, as a value of `to`. f16/bf16 chains are not rounded op by op,
+// so only a cast may round.
 std::optional<ScalarValue> Settle(DType from, DType to, ScalarValue v, bool is_cast) {
   ScalarValue settled = ConvertScalar(from, to, v);
   if (is_cast || ComputeType(to) == to) return settled;
   double before = ScalarToDouble(from, v);
   double after = ScalarToDouble(to, settled);
-  if (std::bit_cast<uint64_t>(before) != std::bit_cast<uint64_t>(after) && before == before) return std::nullopt;
+  if (std::bit_cast<uint64_t>(before) != std::bit_cast<uint64_t>(after) && before == before)
+    return std::nullopt;
   return settled;
 }
 
@@ -40,7 +43,8 @@ std::optional<Value> Fold(RuleContext& c) {
   }
   const OpDef& def = node.def();
   absl::StatusOr<ScalarProgram> program = BuildScalarProgram(
-      def.body, def.args.subspan(0, node.in.size()), types, [&](std::string_view name) { return AttrAsDouble(node, name); }, {c.dtype()});
+      def.body, def.args.subspan(0, node.in.size()), types,
+      [&](std::string_view name) { return AttrAsDouble(node, name); }, {c.dtype()});
   if (!program.ok() || program->results.size() != 1) return std::nullopt;
   ScalarValue result;
   EvalScalarProgram(*program, args.data(), &result);
@@ -51,7 +55,8 @@ std::optional<Value> Fold(RuleContext& c) {
 }
 
 constexpr RewriteRule kRules[] = {
-    {"fold", Op::kCount, kAnyDType, nullptr, Fold, "f(c, d) -> f's value, where c and d are constants or views of constants",
+    {"fold", Op::kCount, kAnyDType, nullptr, Fold,
+     "f(c, d) -> f's value, where c and d are constants or views of constants",
      "the value is that of the declared evaluator; one that f16/bf16 would round is left alone"},
 };
 

@@ -19,7 +19,8 @@ const RuleIndex& Rules() {
     auto* rules = new RuleIndex;
     for (const RewriteRule* rule : AllRules()) {
       for (const OpDef* def : AllOps()) {
-        bool wanted = rule->root == Op::kCount ? def->kind == OpKind::kPointwise : rule->root == def->op;
+        bool wanted =
+            rule->root == Op::kCount ? def->kind == OpKind::kPointwise : rule->root == def->op;
         if (wanted) (*rules)[static_cast<size_t>(def->op)].push_back(rule);
       }
     }
@@ -31,7 +32,8 @@ const RuleIndex& Rules() {
 // One pass over the live nodes of a graph. Equal nodes merge because copying hash-conses.
 class Pass {
  public:
-  Pass(const Graph& from, OptimizeStats* stats) : rewriter_(from), context_(&rewriter_.to()), stats_(stats) {}
+  Pass(const Graph& from, OptimizeStats* stats)
+      : rewriter_(from), context_(&rewriter_.to()), stats_(stats) {}
 
   absl::StatusOr<Graph> Run() {
     const Graph& from = rewriter_.from();
@@ -74,7 +76,8 @@ class Pass {
     if (!node.in.empty() && !IsIn(graph.type(node.in[0]).dtype, rule.dtypes)) return std::nullopt;
     if (rule.constant != nullptr) {
       std::optional<ScalarValue> uniform = context_.Uniform(node.in.back());
-      if (!uniform || !rule.constant(graph.type(node.in.back()).dtype, *uniform)) return std::nullopt;
+      if (!uniform || !rule.constant(graph.type(node.in.back()).dtype, *uniform))
+        return std::nullopt;
     }
     context_.set_root(v);
     std::optional<Value> next = rule.apply(context_);
@@ -90,7 +93,9 @@ class Pass {
     Id high{node.in[1].node, node.in[1].result};
     if (high < low) std::swap(low, high);
     auto [seen, is_new] = commuted_.try_emplace({node.op, low, high}, v);
-    if (is_new || seen->second == v || !(rewriter_.to().type(seen->second) == rewriter_.to().type(v))) return v;
+    if (is_new || seen->second == v ||
+        !(rewriter_.to().type(seen->second) == rewriter_.to().type(v)))
+      return v;
     ++stats_->commuted;
     changed_ = true;
     return seen->second;

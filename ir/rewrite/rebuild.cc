@@ -6,7 +6,9 @@
 namespace jitfuse::internal {
 namespace {
 
-bool IsSource(const Node& node) { return node.kind() == OpKind::kInput || node.kind() == OpKind::kScalar; }
+bool IsSource(const Node& node) {
+  return node.kind() == OpKind::kInput || node.kind() == OpKind::kScalar;
+}
 
 }  // namespace
 
@@ -22,8 +24,9 @@ GraphRewriter::GraphRewriter(const Graph& from) : from_(from) {
   for (int i = 0; i < static_cast<int>(from.inputs().size()) && status_.ok(); ++i) {
     NodeId id = from.inputs()[static_cast<size_t>(i)];
     const Node& node = from.node(id);
-    absl::StatusOr<Value> value = node.kind() == OpKind::kScalar ? to_.AddScalar(from.input_name(i), node.types[0].dtype)
-                                                                 : to_.AddInput(from.input_name(i), node.types[0]);
+    absl::StatusOr<Value> value = node.kind() == OpKind::kScalar
+                                      ? to_.AddScalar(from.input_name(i), node.types[0].dtype)
+                                      : to_.AddInput(from.input_name(i), node.types[0]);
     status_ = value.status();
     if (value.ok()) Set({id, 0}, *value);
   }
@@ -49,7 +52,8 @@ absl::Status GraphRewriter::Copy(NodeId id) {
   absl::InlinedVector<Value, 4> in;
   for (Value v : node.in) in.push_back(Map(v));
   JF_ASSIGN_OR_RETURN(Value copy, to_.Add(node.op, in, node.attrs));
-  for (int32_t r = 0; r < static_cast<int32_t>(node.types.size()); ++r) Set({id, r}, {copy.node, r});
+  for (int32_t r = 0; r < static_cast<int32_t>(node.types.size()); ++r)
+    Set({id, r}, {copy.node, r});
   return absl::OkStatus();
 }
 

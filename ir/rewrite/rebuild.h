@@ -1,10 +1,11 @@
-// GraphRewriter: building a graph anew from another one, node by node. The base of every Graph -> Graph pass.
+// GraphRewriter: building a graph anew from another one, node by node. The base of every Graph ->
+// Graph pass.
 //
-// In: a graph `from`, and for each of its nodes, in order, either Copy(id) or Set(old, new) with any value of the new graph; a
-// node that nothing needs may get neither. Out: the new graph, with the name, symbols, guards and all inputs of `from` in the
-// same order and its outputs mapped. Copying hash-conses, so a copied graph has no two equal nodes.
-// Invariant: `from` outlives the rewriter and is not changed. No recursion.
-// Must not know: which rewrites there are.
+// In: a graph `from`, and for each of its nodes, in order, either Copy(id) or Set(old, new) with
+// any value of the new graph; a node that nothing needs may get neither. Out: the new graph, with
+// the name, symbols, guards and all inputs of `from` in the same order and its outputs mapped.
+// Copying hash-conses, so a copied graph has no two equal nodes. Invariant: `from` outlives the
+// rewriter and is not changed. No recursion. Must not know: which rewrites there are.
 #ifndef JITFUSE_IR_REWRITE_REBUILD_H_
 #define JITFUSE_IR_REWRITE_REBUILD_H_
 
@@ -26,9 +27,10 @@ class GraphRewriter {
   const Graph& to() const { return to_; }
 
   bool IsMapped(Value old) const { return MapSlot(old).node >= 0; }
-  Value Map(Value old) const;            // only if IsMapped
+  Value Map(Value old) const;  // only if IsMapped
   void Set(Value old, Value now);
-  // The node again, on mapped operands; all its results are mapped. Inputs and scalars are mapped already and stay as they are.
+  // The node again, on mapped operands; all its results are mapped. Inputs and scalars are mapped
+  // already and stay as they are.
   absl::Status Copy(NodeId id);
   // The new graph. Every output must be mapped.
   absl::StatusOr<Graph> Finish() &&;
@@ -40,8 +42,8 @@ class GraphRewriter {
 
   const Graph& from_;
   Graph to_;
-  absl::Status status_;          // of adding the inputs
-  std::vector<int32_t> first_;   // by old node: where its results begin in map_
+  absl::Status status_;         // of adding the inputs
+  std::vector<int32_t> first_;  // by old node: where its results begin in map_
   std::vector<Value> map_;
 };
 

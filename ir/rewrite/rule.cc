@@ -19,7 +19,8 @@ bool HasCommutativeBody(const OpDef& def) {
   absl::StatusOr<ScalarProgram> program = BuildScalarProgram(def.body, def.args, types);
   if (!program.ok() || program->results.size() != 1) return false;
   const ScalarInst& last = program->insts[static_cast<size_t>(program->results[0])];
-  if (last.op == ScalarOp::kArg || last.op == ScalarOp::kConst || !GetScalarOp(last.op).commutative) return false;
+  if (last.op == ScalarOp::kArg || last.op == ScalarOp::kConst || !GetScalarOp(last.op).commutative)
+    return false;
   uint64_t seen = 0;
   for (int i = 0; i < 2; ++i) {
     const ScalarInst& operand = program->insts[static_cast<size_t>(last.in[i])];
@@ -45,8 +46,8 @@ const RuleContext::Facts& RuleContext::FactsOf(Value v) {
         if (node.in[0].result != 0) facts = {};
         break;
       default:
-        facts.rounded = !Has16Bits(node.types[0].dtype) || node.kind() == OpKind::kInput || node.kind() == OpKind::kScalar ||
-                        node.op == Op::kCast;
+        facts.rounded = !Has16Bits(node.types[0].dtype) || node.kind() == OpKind::kInput ||
+                        node.kind() == OpKind::kScalar || node.op == Op::kCast;
     }
     facts_.push_back(facts);
   }
@@ -58,10 +59,13 @@ std::optional<ScalarValue> RuleContext::Uniform(Value v) {
   return FactsOf(v).uniform;
 }
 
-bool RuleContext::IsRounded(Value v) { return !Has16Bits(graph_.type(v).dtype) || (v.result == 0 && FactsOf(v).rounded); }
+bool RuleContext::IsRounded(Value v) {
+  return !Has16Bits(graph_.type(v).dtype) || (v.result == 0 && FactsOf(v).rounded);
+}
 
 std::optional<Value> RuleContext::Add(Op op, std::initializer_list<Value> in, Attrs attrs) {
-  absl::StatusOr<Value> value = graph_.Add(op, absl::MakeConstSpan(in.begin(), in.size()), std::move(attrs));
+  absl::StatusOr<Value> value =
+      graph_.Add(op, absl::MakeConstSpan(in.begin(), in.size()), std::move(attrs));
   if (!value.ok()) return std::nullopt;
   return *value;
 }
@@ -70,7 +74,8 @@ std::optional<Value> RuleContext::AddUniform(const TensorType& type, ScalarValue
   TensorType wanted = type;  // `type` may live in the graph that grows here
   Value constant = graph_.AddConstantBits(wanted.dtype, value);
   if (wanted.dims.empty()) return constant;
-  return Add(Op::kBroadcast, {constant}, {{"shape", std::vector<Dim>(wanted.dims.begin(), wanted.dims.end())}});
+  return Add(Op::kBroadcast, {constant},
+             {{"shape", std::vector<Dim>(wanted.dims.begin(), wanted.dims.end())}});
 }
 
 std::vector<const RewriteRule*> AllRules() {
@@ -84,7 +89,8 @@ std::vector<const RewriteRule*> AllRules() {
 bool IsCommutative(Op op) {
   static const auto* table = [] {
     auto* flags = new std::array<bool, static_cast<size_t>(Op::kCount)>{};
-    for (const OpDef* def : AllOps()) (*flags)[static_cast<size_t>(def->op)] = HasCommutativeBody(*def);
+    for (const OpDef* def : AllOps())
+      (*flags)[static_cast<size_t>(def->op)] = HasCommutativeBody(*def);
     return flags;
   }();
   return (*table)[static_cast<size_t>(op)];

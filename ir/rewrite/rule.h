@@ -1,10 +1,12 @@
-// Rules: exact local rewrites as named data. A rule looks at one node of the graph being built and may name an equal value.
+// Rules: exact local rewrites as named data. A rule looks at one node of the graph being built and
+// may name an equal value.
 //
-// In: a RuleContext (the new graph and the node at hand, on operands that are rewritten already). Out: nullopt, or a value with
-// the same type whose every bit is the same for every input: NaN, infinities and the sign of zero survive. (A NaN's own sign and
-// payload mean nothing: semantics, "NaN and zero".) Exactness holds with f16/bf16 chains kept in f32 as well as with every op rounded.
-// A rule is a row: name, root op, dtypes, a test of the constant operand, the function, and what it does and why that is exact.
-// Must not know: hardware, cost, the whole graph.
+// In: a RuleContext (the new graph and the node at hand, on operands that are rewritten already).
+// Out: nullopt, or a value with the same type whose every bit is the same for every input: NaN,
+// infinities and the sign of zero survive. (A NaN's own sign and payload mean nothing: semantics,
+// "NaN and zero".) Exactness holds with f16/bf16 chains kept in f32 as well as with every op
+// rounded. A rule is a row: name, root op, dtypes, a test of the constant operand, the function,
+// and what it does and why that is exact. Must not know: hardware, cost, the whole graph.
 #ifndef JITFUSE_IR_REWRITE_RULE_H_
 #define JITFUSE_IR_REWRITE_RULE_H_
 
@@ -34,7 +36,8 @@ class RuleContext {
 
   // The one value of all elements of `v`, if it is a constant or a view of one.
   std::optional<ScalarValue> Uniform(Value v);
-  // True if no rounding to its dtype changes v's elements, even where f16/bf16 chains are kept in f32: it was rounded when made.
+  // True if no rounding to its dtype changes v's elements, even where f16/bf16 chains are kept in
+  // f32: it was rounded when made.
   bool IsRounded(Value v);
 
   // nullopt if the op cannot be added so (then the rule does not fire).
@@ -56,19 +59,19 @@ class RuleContext {
 
 struct RewriteRule {
   std::string_view name;
-  Op root;                                     // kCount: any pointwise op
-  DTypeSet dtypes;                             // of operand 0
-  bool (*constant)(DType, ScalarValue);        // null, or: the last operand is uniform and passes
+  Op root;                               // kCount: any pointwise op
+  DTypeSet dtypes;                       // of operand 0
+  bool (*constant)(DType, ScalarValue);  // null, or: the last operand is uniform and passes
   std::optional<Value> (*apply)(RuleContext& context);
-  std::string_view pattern;                    // "multiply(x, 1) -> x"
-  std::string_view exact;                      // why no bit changes
+  std::string_view pattern;  // "multiply(x, 1) -> x"
+  std::string_view exact;    // why no bit changes
 };
 
-absl::Span<const RewriteRule> FoldRules();       // fold.cc
-absl::Span<const RewriteRule> AlgebraRules();    // algebra_rules.cc
-absl::Span<const RewriteRule> CastRules();       // cast_rules.cc
-absl::Span<const RewriteRule> ViewRules();       // view_rules.cc
-std::vector<const RewriteRule*> AllRules();      // in the order in which they are tried
+absl::Span<const RewriteRule> FoldRules();     // fold.cc
+absl::Span<const RewriteRule> AlgebraRules();  // algebra_rules.cc
+absl::Span<const RewriteRule> CastRules();     // cast_rules.cc
+absl::Span<const RewriteRule> ViewRules();     // view_rules.cc
+std::vector<const RewriteRule*> AllRules();    // in the order in which they are tried
 
 // Every value of `from` is a value of `to` (NaN and infinities included).
 bool HoldsAllOf(DType to, DType from);

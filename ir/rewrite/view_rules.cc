@@ -1,4 +1,5 @@
-// Views: identities and chains of broadcasts, reshapes and transposes, and transposes that a matrix product can take in.
+// Views: identities and chains of broadcasts, reshapes and transposes, and transposes that a matrix
+// product can take in.
 #include <numeric>
 
 #include "ir/rewrite/rule.h"
@@ -31,7 +32,8 @@ std::optional<Value> IdentityTranspose(RuleContext& c) {
 // reshape(reshape(x)) and broadcast(broadcast(x)): only the last shape counts.
 std::optional<Value> SameViewTwice(RuleContext& c) {
   if (c.in_op(0) != c.node().op) return std::nullopt;
-  return c.Add(c.node().op, {c.in_node(0).in[0]}, {{"shape", std::vector<Dim>(c.type().dims.begin(), c.type().dims.end())}});
+  return c.Add(c.node().op, {c.in_node(0).in[0]},
+               {{"shape", std::vector<Dim>(c.type().dims.begin(), c.type().dims.end())}});
 }
 
 std::optional<Value> TransposeTwice(RuleContext& c) {
@@ -68,22 +70,27 @@ std::optional<Value> MatMulOfTranspose(RuleContext& c) {
 constexpr std::string_view kSameElements = "the same elements in the same order";
 
 constexpr RewriteRule kRules[] = {
-    {"broadcast_of_uniform", Op::kBroadcast, kAnyDType, nullptr, ViewOfUniform, "broadcast(view of constant) -> broadcast(constant)",
-     "all elements are equal"},
-    {"reshape_of_uniform", Op::kReshape, kAnyDType, nullptr, ViewOfUniform, "reshape(view of constant) -> broadcast(constant)",
-     "all elements are equal"},
+    {"broadcast_of_uniform", Op::kBroadcast, kAnyDType, nullptr, ViewOfUniform,
+     "broadcast(view of constant) -> broadcast(constant)", "all elements are equal"},
+    {"reshape_of_uniform", Op::kReshape, kAnyDType, nullptr, ViewOfUniform,
+     "reshape(view of constant) -> broadcast(constant)", "all elements are equal"},
     {"transpose_of_uniform", Op::kTranspose, kAnyDType, nullptr, ViewOfUniform,
      "transpose(view of constant) -> broadcast(constant)", "all elements are equal"},
-    {"broadcast_to_same", Op::kBroadcast, kAnyDType, nullptr, SameTypeView, "broadcast(x, shape of x) -> x", kSameElements},
-    {"reshape_to_same", Op::kReshape, kAnyDType, nullptr, SameTypeView, "reshape(x, shape of x) -> x", kSameElements},
-    {"transpose_identity", Op::kTranspose, kAnyDType, nullptr, IdentityTranspose, "transpose(x, [0,1,..]) -> x", kSameElements},
-    {"broadcast_twice", Op::kBroadcast, kAnyDType, nullptr, SameViewTwice, "broadcast(broadcast(x, s), t) -> broadcast(x, t)",
-     kSameElements},
-    {"reshape_twice", Op::kReshape, kAnyDType, nullptr, SameViewTwice, "reshape(reshape(x, s), t) -> reshape(x, t)", kSameElements},
-    {"transpose_twice", Op::kTranspose, kAnyDType, nullptr, TransposeTwice, "transpose(transpose(x, p), q) -> transpose(x, p[q])",
-     kSameElements},
+    {"broadcast_to_same", Op::kBroadcast, kAnyDType, nullptr, SameTypeView,
+     "broadcast(x, shape of x) -> x", kSameElements},
+    {"reshape_to_same", Op::kReshape, kAnyDType, nullptr, SameTypeView,
+     "reshape(x, shape of x) -> x", kSameElements},
+    {"transpose_identity", Op::kTranspose, kAnyDType, nullptr, IdentityTranspose,
+     "transpose(x, [0,1,..]) -> x", kSameElements},
+    {"broadcast_twice", Op::kBroadcast, kAnyDType, nullptr, SameViewTwice,
+     "broadcast(broadcast(x, s), t) -> broadcast(x, t)", kSameElements},
+    {"reshape_twice", Op::kReshape, kAnyDType, nullptr, SameViewTwice,
+     "reshape(reshape(x, s), t) -> reshape(x, t)", kSameElements},
+    {"transpose_twice", Op::kTranspose, kAnyDType, nullptr, TransposeTwice,
+     "transpose(transpose(x, p), q) -> transpose(x, p[q])", kSameElements},
     {"matmul_of_transpose", Op::kMatMul, kAnyDType, nullptr, MatMulOfTranspose,
-     "matmul(transpose(a), b) -> matmul(a, b, transpose_a), also of b", "the same products in the same order"},
+     "matmul(transpose(a), b) -> matmul(a, b, transpose_a), also of b",
+     "the same products in the same order"},
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Thousands of damaged texts: none may crash, hang or break the round trip. The same check runs under libFuzzer (tests/fuzz).
+// Thousands of damaged texts: none may crash, hang or break the round trip. The same check runs
+// under libFuzzer (tests/fuzz).
 #include <algorithm>
 #include <ctime>
 #include <filesystem>
@@ -23,7 +24,8 @@ std::vector<std::string> Corpus() {
     if (entry.path().extension() == ".jf") corpus.push_back(ReadFile(entry.path()));
   }
   std::sort(corpus.begin(), corpus.end());
-  corpus.push_back(R"(graph g<n, m>(%x: f32[n,m*2], %m: bf16[m], %i: i64[3,4], %p: bool[n+1], %s: scalar f64) -> (i64[ceildiv(n,8)*0+12]) {
+  corpus.push_back(
+      R"(graph g<n, m>(%x: f32[n,m*2], %m: bf16[m], %i: i64[3,4], %p: bool[n+1], %s: scalar f64) -> (i64[ceildiv(n,8)*0+12]) {
   %0 = reshape(%i) {shape=[-1]} : i64[12]
   %c = constant {value=-9223372036854775808} : i64[]
   %1 = maximum(%0, %c) : i64[12]
@@ -38,9 +40,46 @@ std::vector<std::string> Corpus() {
   return corpus;
 }
 
-const char* const kPieces[] = {"graph", "return", "%", "(", ")", "[", "]", "{", "}", ",", ":", "=", "->", "#", "\n", "*", "+", "-",
-                               "n", "m", "ceildiv(", "max(", "f32[", "i8[", "bool", "scalar", "constant", "0", "-1", "1e999", "nan",
-                               "9223372036854775808", "4611686018427387904", "0x", "inf", "axes=[", "shape=[", "\t", "\xff", "\0x"};
+const char* const kPieces[] = {"graph",
+                               "return",
+                               "%",
+                               "(",
+                               ")",
+                               "[",
+                               "]",
+                               "{",
+                               "}",
+                               ",",
+                               ":",
+                               "=",
+                               "->",
+                               "#",
+                               "\n",
+                               "*",
+                               "+",
+                               "-",
+                               "n",
+                               "m",
+                               "ceildiv(",
+                               "max(",
+                               "f32[",
+                               "i8[",
+                               "bool",
+                               "scalar",
+                               "constant",
+                               "0",
+                               "-1",
+                               "1e999",
+                               "nan",
+                               "9223372036854775808",
+                               "4611686018427387904",
+                               "0x",
+                               "inf",
+                               "axes=[",
+                               "shape=[",
+                               "\t",
+                               "\xff",
+                               "\0x"};
 
 std::string Mutate(std::string text, const std::vector<std::string>& corpus, std::mt19937* rng) {
   auto below = [&](size_t n) { return static_cast<size_t>((*rng)() % n); };
@@ -48,10 +87,18 @@ std::string Mutate(std::string text, const std::vector<std::string>& corpus, std
     size_t pos = below(text.size() + 1);
     size_t length = std::min(text.size() - pos, below(12));
     switch (below(6)) {
-      case 0: text.erase(pos, length); break;
-      case 1: text.insert(pos, kPieces[below(std::size(kPieces))]); break;
-      case 2: text.replace(pos, length, kPieces[below(std::size(kPieces))]); break;
-      case 3: text.insert(pos, text.substr(below(text.size() + 1), below(60))); break;
+      case 0:
+        text.erase(pos, length);
+        break;
+      case 1:
+        text.insert(pos, kPieces[below(std::size(kPieces))]);
+        break;
+      case 2:
+        text.replace(pos, length, kPieces[below(std::size(kPieces))]);
+        break;
+      case 3:
+        text.insert(pos, text.substr(below(text.size() + 1), below(60)));
+        break;
       case 4: {
         const std::string& other = corpus[below(corpus.size())];
         text.insert(pos, other.substr(below(other.size()), below(80)));

@@ -15,7 +15,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr char kMlp[] = R"(graph mlp(%x: f32[n,784], %w: f32[784,256], %b: f32[256], %lr: scalar f32) -> (f32[n,256], f32[n,1]) {
+constexpr char kMlp[] =
+    R"(graph mlp(%x: f32[n,784], %w: f32[784,256], %b: f32[256], %lr: scalar f32) -> (f32[n,256], f32[n,1]) {
   %0 = matmul(%x, %w) : f32[n,256]
   %1 = add(%0, %b) : f32[n,256]
   %2 = leaky_relu(%1) {slope=0.02} : f32[n,256]
@@ -42,8 +43,8 @@ std::string ErrorOf(std::string_view text) {
 
 // The body of a graph with the usual inputs, one result %y.
 std::string Body(std::string_view line, std::string_view type = "f32[n,8]") {
-  return absl::StrCat("graph f(%x: f32[n,8], %z: f32[n,8], %i: i32[4], %p: bool[n,8]) -> (", ToAbsl(type), ") {\n  ", ToAbsl(line),
-                      "\n  return %y\n}\n");
+  return absl::StrCat("graph f(%x: f32[n,8], %z: f32[n,8], %i: i32[4], %p: bool[n,8]) -> (",
+                      ToAbsl(type), ") {\n  ", ToAbsl(line), "\n  return %y\n}\n");
 }
 
 void ExpectRoundTrip(const Graph& graph) {
@@ -64,8 +65,11 @@ TEST(Text, CanonicalTextIsPrintedAsItWasRead) {
 }
 
 TEST(Text, CommentsBlanksAndNamesDoNotMatter) {
-  Graph a = MustParse("# head\ngraph f ( %x:f32[ n , 8 ] )->( f32[n,8] )\n{ %y=relu( %x ):f32[n,8] # tail\n return\n%y }  # end");
-  Graph b = MustParse("graph f(%x: f32[k,8]) -> (f32[k,8]) {\n  %0 = relu(%x) : f32[k,8]\n  return %0\n}\n");
+  Graph a = MustParse(
+      "# head\ngraph f ( %x:f32[ n , 8 ] )->( f32[n,8] )\n{ %y=relu( %x ):f32[n,8] # tail\n "
+      "return\n%y }  # end");
+  Graph b = MustParse(
+      "graph f(%x: f32[k,8]) -> (f32[k,8]) {\n  %0 = relu(%x) : f32[k,8]\n  return %0\n}\n");
   EXPECT_EQ(a.Fingerprint(), b.Fingerprint());
 }
 
@@ -73,10 +77,13 @@ TEST(Text, LiteralsTakeTheDTypeOfTheirNeighbours) {
   ExpectRoundTrip(MustParse(Body("%y = where(%p, %x, 0.5) : f32[n,8]")));
   Graph graph = MustParse(Body("%y = where(%p, 0x1.8p1, %x) : f32[n,8]"));
   EXPECT_THAT(GraphToString(graph), HasSubstr("%0 = where(%p, 3.0, %x) : f32[n,8]"));
-  EXPECT_THAT(ErrorOf(Body("%y = where(%p, 0.5, 0.25) : f32[n,8]")), HasSubstr("expected true or false for bool"));
+  EXPECT_THAT(ErrorOf(Body("%y = where(%p, 0.5, 0.25) : f32[n,8]")),
+              HasSubstr("expected true or false for bool"));
   EXPECT_THAT(ErrorOf(Body("%y = add(1, 2) : f32[]")), HasSubstr("constant {value=...} : f32[]"));
-  EXPECT_THAT(ErrorOf(Body("%y = add(%i, 0.5) : i32[4]", "i32[4]")), HasSubstr("expected an integer for i32, found '0.5'"));
-  EXPECT_THAT(ErrorOf(Body("%y = add(%i, 2147483648) : i32[4]", "i32[4]")), HasSubstr("holds -2147483648 to 2147483647"));
+  EXPECT_THAT(ErrorOf(Body("%y = add(%i, 0.5) : i32[4]", "i32[4]")),
+              HasSubstr("expected an integer for i32, found '0.5'"));
+  EXPECT_THAT(ErrorOf(Body("%y = add(%i, 2147483648) : i32[4]", "i32[4]")),
+              HasSubstr("holds -2147483648 to 2147483647"));
   EXPECT_THAT(ErrorOf(Body("%y = add(%x, 1e39) : f32[n,8]")), HasSubstr("beyond what f32 holds"));
 }
 
@@ -114,13 +121,15 @@ TEST(Text, EveryDTypeRoundTripsItsEdgeValues) {
     Graph graph;
     std::vector<Value> values;
     if (IsFloat(dtype)) {
-      for (double v : {0.0, -0.0, 0.1, 1.0 / 3, -1e-7, 65504.0, 5e-324, 1e-40, 3.4028234663852886e38, 16777217.0, 1e22, 1e23,
-                       std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(), std::nan("")}) {
+      for (double v :
+           {0.0, -0.0, 0.1, 1.0 / 3, -1e-7, 65504.0, 5e-324, 1e-40, 3.4028234663852886e38,
+            16777217.0, 1e22, 1e23, std::numeric_limits<double>::infinity(),
+            -std::numeric_limits<double>::infinity(), std::nan("")}) {
         values.push_back(graph.AddConstant(dtype, v));
       }
     } else {
-      for (int64_t v : {int64_t{0}, int64_t{1}, int64_t{-1}, std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min(),
-                        int64_t{9007199254740993}}) {
+      for (int64_t v : {int64_t{0}, int64_t{1}, int64_t{-1}, std::numeric_limits<int64_t>::max(),
+                        std::numeric_limits<int64_t>::min(), int64_t{9007199254740993}}) {
         values.push_back(graph.AddConstantInt(dtype, v));
       }
     }
@@ -138,10 +147,12 @@ TEST(Text, ShortestDigitsOfEveryF16AndManyF32) {
       absl::StatusOr<ScalarValue> read = ParseLiteral(dtype, text);
       ASSERT_TRUE(read.ok()) << text << read.status();
       bool nan = std::isnan(ScalarToDouble(dtype, v));
-      ASSERT_TRUE(nan ? std::isnan(ScalarToDouble(dtype, *read)) : read->bits() == v.bits()) << text;
+      ASSERT_TRUE(nan ? std::isnan(ScalarToDouble(dtype, *read)) : read->bits() == v.bits())
+          << text;
     }
   }
-  for (uint64_t i = 0, bits = 12345; i < 100000; ++i, bits = bits * 6364136223846793005u + 1442695040888963407u) {
+  for (uint64_t i = 0, bits = 12345; i < 100000;
+       ++i, bits = bits * 6364136223846793005u + 1442695040888963407u) {
     auto raw = static_cast<uint32_t>(bits >> 32);
     ScalarValue v = LoadScalar(DType::kF32, &raw);
     if (std::isnan(v.f32)) continue;
@@ -163,12 +174,14 @@ TEST(Text, LiteralForms) {
   EXPECT_TRUE(std::signbit(value("-0.0")));
   EXPECT_TRUE(std::isnan(value("nan")));
   EXPECT_EQ(value("7"), 7.0);
-  for (const char* bad : {"", "-", "--1", "1.2.3", "0x", "1e", "1e400", "1e-400", "1f", "infinity", "+1", "true", "0x1p99999"}) {
+  for (const char* bad : {"", "-", "--1", "1.2.3", "0x", "1e", "1e400", "1e-400", "1f", "infinity",
+                          "+1", "true", "0x1p99999"}) {
     EXPECT_FALSE(ParseLiteral(DType::kF64, bad).ok()) << bad;
   }
   EXPECT_EQ(ParseLiteral(DType::kI8, "-128")->i, -128);
   EXPECT_EQ(ParseLiteral(DType::kU64, "0xffffffffffffffff")->u, ~uint64_t{0});
-  for (const char* bad : {"128", "-129", "1.0", "inf", "99999999999999999999", "0x", "-", "", "1_000"}) {
+  for (const char* bad :
+       {"128", "-129", "1.0", "inf", "99999999999999999999", "0x", "-", "", "1_000"}) {
     EXPECT_FALSE(ParseLiteral(DType::kI8, bad).ok()) << bad;
   }
 }
@@ -196,17 +209,20 @@ TEST(Text, DimExpressions) {
 
 TEST(Text, ParseTypeReadsWhatTypeToStringPrints) {
   SymbolTable symbols;
-  for (const char* text : {"f32[]", "bf16[0]", "i64[n,768]", "bool[n*2+1,ceildiv(n,8)]", "u8[1,2,3,4,5,6,7,8]"}) {
+  for (const char* text :
+       {"f32[]", "bf16[0]", "i64[n,768]", "bool[n*2+1,ceildiv(n,8)]", "u8[1,2,3,4,5,6,7,8]"}) {
     absl::StatusOr<TensorType> type = ParseType(text, &symbols);
     ASSERT_TRUE(type.ok()) << type.status();
     EXPECT_EQ(TypeToString(*type, symbols.names), text);
   }
-  for (const char* bad : {"", "f32", "f33[]", "f32[", "f32[]x", "f32[1,]", "f32[,]", "f32[-1]", "u8[1,2,3,4,5,6,7,8,9]", "[4]"}) {
+  for (const char* bad : {"", "f32", "f33[]", "f32[", "f32[]x", "f32[1,]", "f32[,]", "f32[-1]",
+                          "u8[1,2,3,4,5,6,7,8,9]", "[4]"}) {
     EXPECT_FALSE(ParseType(bad, &symbols).ok()) << bad;
   }
 }
 
-// Symbols in an order that the signature does not show are listed, so that positions and normal forms come back.
+// Symbols in an order that the signature does not show are listed, so that positions and normal
+// forms come back.
 TEST(Text, SymbolOrderIsKept) {
   Graph graph;
   SizeExpr m = graph.SymbolNamed("m");
@@ -232,7 +248,9 @@ TEST(Text, NamesThatTheTextCannotHoldAreReplaced) {
 
 TEST(Text, EmptyGraphsAndRankZero) {
   ExpectRoundTrip(MustParse("graph f() -> () { return }"));
-  ExpectRoundTrip(MustParse("graph f(%x: f32[], %s: scalar i64, %e: bool[0,4]) -> (f32[], i64[], bool[0,4]) { return %x, %s, %e }"));
+  ExpectRoundTrip(
+      MustParse("graph f(%x: f32[], %s: scalar i64, %e: bool[0,4]) -> (f32[], i64[], bool[0,4]) { "
+                "return %x, %s, %e }"));
   ExpectRoundTrip(MustParse("graph f(%x: f32[3]) -> (f32[3], f32[3]) { return %x, %x }"));
 }
 
@@ -256,26 +274,34 @@ TEST(Text, AttributesOfEveryKind) {
 TEST(TextErrors, CaretAndHint) {
   std::string text = kMlp;
   text.replace(text.find("matmul("), 7, "matmull(");
-  EXPECT_EQ(ErrorOf(text), "2:8: unknown op 'matmull'; did you mean 'matmul'?\n"
-                           "    %0 = matmull(%x, %w) : f32[n,256]\n"
-                           "         ^~~~~~~");
+  EXPECT_EQ(ErrorOf(text),
+            "2:8: unknown op 'matmull'; did you mean 'matmul'?\n"
+            "    %0 = matmull(%x, %w) : f32[n,256]\n"
+            "         ^~~~~~~");
   EXPECT_THAT(ErrorOf(Body("%y = mul(%x, %z) : f32[n,8]")), HasSubstr("did you mean 'multiply'?"));
-  EXPECT_THAT(ErrorOf(Body("%y = sum(%x) {axis=[1]} : f32[n]")), HasSubstr("no attribute 'axis'; it has axes, keepdims; did you mean 'axes'?"));
-  EXPECT_THAT(ErrorOf(Body("%y = relu(%x) {k=1} : f32[n,8]")), HasSubstr("relu has no attribute 'k'; it has none"));
-  EXPECT_THAT(ErrorOf(Body("%yy = relu(%x) : f32[n,8]")), HasSubstr("%y is not defined above; did you mean 'yy'?"));
+  EXPECT_THAT(ErrorOf(Body("%y = sum(%x) {axis=[1]} : f32[n]")),
+              HasSubstr("no attribute 'axis'; it has axes, keepdims; did you mean 'axes'?"));
+  EXPECT_THAT(ErrorOf(Body("%y = relu(%x) {k=1} : f32[n,8]")),
+              HasSubstr("relu has no attribute 'k'; it has none"));
+  EXPECT_THAT(ErrorOf(Body("%yy = relu(%x) : f32[n,8]")),
+              HasSubstr("%y is not defined above; did you mean 'yy'?"));
   EXPECT_THAT(ErrorOf(Body("%y = relu(%x) : fp32[n,8]")), HasSubstr("did you mean 'f32'?"));
   EXPECT_THAT(ErrorOf(Body("%y = quux(%x) : f32[n,8]")), Not(HasSubstr("did you mean")));
 }
 
 TEST(TextErrors, WrittenTypeAgainstInferred) {
-  EXPECT_THAT(ErrorOf(Body("%y = relu(%x) : f32[n,9]")), HasSubstr("2:19: the written type is f32[n,9], but relu gives f32[n,8]"));
-  EXPECT_THAT(ErrorOf(Body("%y = relu(%x) : f16[n,8]")), HasSubstr("the written type is f16[n,8], but relu gives f32[n,8]"));
-  EXPECT_THAT(ErrorOf(Body("%y = relu(%x) : f32[n,8]", "f32[8,n]")), HasSubstr("the written type is f32[8,n], but %y is f32[n,8]"));
+  EXPECT_THAT(ErrorOf(Body("%y = relu(%x) : f32[n,9]")),
+              HasSubstr("2:19: the written type is f32[n,9], but relu gives f32[n,8]"));
+  EXPECT_THAT(ErrorOf(Body("%y = relu(%x) : f16[n,8]")),
+              HasSubstr("the written type is f16[n,8], but relu gives f32[n,8]"));
+  EXPECT_THAT(ErrorOf(Body("%y = relu(%x) : f32[n,8]", "f32[8,n]")),
+              HasSubstr("the written type is f32[8,n], but %y is f32[n,8]"));
   EXPECT_THAT(ErrorOf(Body("%y = relu(%x) : f32[n,k]")), HasSubstr("unknown symbol 'k'"));
 }
 
 TEST(TextErrors, GuardsMakeSizesEqual) {
-  ExpectRoundTrip(MustParse("graph f(%a: f32[n], %b: f32[m]) -> (f32[m]) { %y = add(%a, %b) : f32[n] return %y }"));
+  ExpectRoundTrip(MustParse(
+      "graph f(%a: f32[n], %b: f32[m]) -> (f32[m]) { %y = add(%a, %b) : f32[n] return %y }"));
 }
 
 TEST(TextErrors, InferenceSpeaksAtTheOp) {
@@ -302,7 +328,8 @@ TEST(TextErrors, Structure) {
       {"graph f(%x f32[1])", "1:12: expected ':' after an input's name"},
       {"graph f(%x: f32[1], %x: f32[1])", "1:21: "},
       {"graph f(%x: f32[1]", "expected ',' or ')' after an input, found the end of the text"},
-      {"graph f(%x: f32[n+1])", "1:17: symbol 'n' is bound by no input: expected an input with a dim that is exactly n"},
+      {"graph f(%x: f32[n+1])",
+       "1:17: symbol 'n' is bound by no input: expected an input with a dim that is exactly n"},
       {"graph f<n>(%x: f32[m])", "unknown symbol 'm'"},
       {"graph f<n, n>(%x: f32[n])", "listed twice"},
       {"graph f<max>()", "a function of dims"},
@@ -314,26 +341,37 @@ TEST(TextErrors, Structure) {
       {"graph f() -> () { return } x", "expected the end of the text after '}', found 'x'"},
       {"graph f() -> () { }", "expected an op (%name = ...) or 'return'"},
       {"graph f() -> (f32[]) { return }", "expected 1 results as in the signature, found 0"},
-      {"graph f(%x: f32[]) -> () { return %x }", "expected 0 results as in the signature, found more"},
-      {"graph f(%x: f32[]) -> (f32[]) { %x = relu(%x) : f32[] return %x }", "%x is already defined in line 1"},
-      {"graph f(%x: f32[2]) -> (f32[]) { %a, %a = moments(%x) : f32[], f32[] return %a }", "defined twice in this line"},
-      {"graph f(%x: f32[2]) -> (f32[]) { %a = moments(%x) : f32[] return %a }", "moments has 2 results; the line has 1 name and 1 type"},
-      {"graph f(%x: f32[2]) -> (f32[2]) { %a = relu(%x) return %a }", "expected ':' and the result's type, found 'return'"},
-      {"graph f(%x: f32[2]) -> (f32[2]) { %a = relu %x : f32[2] }", "expected '(' before the operands of relu"},
-      {"graph f(%x: f32[2]) -> (f32[2]) { %a = relu(%x,) : f32[2] }", "expected an operand (%name or a number), found ')'"},
-      {"graph f(%x: f32[2]) -> (f32[2]) { %a = input() : f32[2] }", "written in the graph's signature"},
+      {"graph f(%x: f32[]) -> () { return %x }",
+       "expected 0 results as in the signature, found more"},
+      {"graph f(%x: f32[]) -> (f32[]) { %x = relu(%x) : f32[] return %x }",
+       "%x is already defined in line 1"},
+      {"graph f(%x: f32[2]) -> (f32[]) { %a, %a = moments(%x) : f32[], f32[] return %a }",
+       "defined twice in this line"},
+      {"graph f(%x: f32[2]) -> (f32[]) { %a = moments(%x) : f32[] return %a }",
+       "moments has 2 results; the line has 1 name and 1 type"},
+      {"graph f(%x: f32[2]) -> (f32[2]) { %a = relu(%x) return %a }",
+       "expected ':' and the result's type, found 'return'"},
+      {"graph f(%x: f32[2]) -> (f32[2]) { %a = relu %x : f32[2] }",
+       "expected '(' before the operands of relu"},
+      {"graph f(%x: f32[2]) -> (f32[2]) { %a = relu(%x,) : f32[2] }",
+       "expected an operand (%name or a number), found ')'"},
+      {"graph f(%x: f32[2]) -> (f32[2]) { %a = input() : f32[2] }",
+       "written in the graph's signature"},
       {"graph f() -> () { %a = constant() : f32[] }", "expected '{' and the value of the constant"},
       {"graph f() -> () { %a = constant {value=1} : f32[2] }", "expected a type of rank 0"},
       {"graph f() -> () { %a = constant {dtype=f32} : f32[] }", "expected 'value'"},
-      {"graph f() -> () { %a = constant {value=x} : f32[] }", "expected a number, true or false, found 'x'"},
+      {"graph f() -> () { %a = constant {value=x} : f32[] }",
+       "expected a number, true or false, found 'x'"},
       {"graph f() -> () { %a = iota() {shape=[2], shape=[2]} : i64[2] }", "given twice"},
-      {"graph f() -> () { %a = iota() {shape=[2], axis=1.5} : i64[2] }", "expected an integer for i64"},
+      {"graph f() -> () { %a = iota() {shape=[2], axis=1.5} : i64[2] }",
+       "expected an integer for i64"},
   };
   for (const Case& c : cases) EXPECT_THAT(ErrorOf(c.text), HasSubstr(c.message)) << c.text;
 }
 
 TEST(TextErrors, LongLinesAreClippedAroundTheColumn) {
-  std::string line = "%y = add(%x, " + std::string(300, ' ') + "$" + std::string(300, ' ') + ") : f32[n,8]";
+  std::string line =
+      "%y = add(%x, " + std::string(300, ' ') + "$" + std::string(300, ' ') + ") : f32[n,8]";
   std::string error = ErrorOf(Body(line));
   EXPECT_LT(error.size(), 320u);
   size_t caret_line = error.rfind('\n');
@@ -345,11 +383,13 @@ TEST(Text, HundredThousandLinesInWellUnderASecond) {
   std::string text = "graph f(%x: f32[n,8]) -> (f32[n,8]) {\n";
   constexpr int kLines = 100000;
   for (int i = 0; i < kLines; ++i) {
-    absl::StrAppend(&text, "  %", i, i % 2 == 0 ? " = add(%" : " = multiply(%", i == 0 ? "x" : absl::StrCat(i - 1), ", ", i + 1,
-                    ".5) : f32[n,8]\n");
+    absl::StrAppend(&text, "  %", i, i % 2 == 0 ? " = add(%" : " = multiply(%",
+                    i == 0 ? "x" : absl::StrCat(i - 1), ", ", i + 1, ".5) : f32[n,8]\n");
   }
   absl::StrAppend(&text, "  return %", kLines - 1, "\n}\n");
-  auto seconds = [] { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; };  // of this process: others may be busy
+  auto seconds = [] {
+    return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
+  };  // of this process: others may be busy
   double start = seconds();
   Graph graph = MustParse(text);
   double parse = seconds() - start;

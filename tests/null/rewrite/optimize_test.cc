@@ -63,7 +63,8 @@ TEST(Optimize, CommonSubexpressionsMergeAlsoCommuted) {
   %2 = exp(%0) : f32[n]
   %3 = exp(%1) : f32[n]
   return %2, %3
-})"), &stats);
+})"),
+                             &stats);
   EXPECT_EQ(graph.size(), 4);
   EXPECT_EQ(graph.outputs()[0], graph.outputs()[1]);
   EXPECT_EQ(stats.commuted, 1);
@@ -97,7 +98,8 @@ TEST(Optimize, ResultsOfSeveralOutputsAndMultiResultOpsStay) {
 }
 
 TEST(Optimize, AnOutputThatIsAnInputOrAConstant) {
-  Graph graph = MustOptimize(MustParse(R"(graph g(%x: f32[4], %s: scalar f32) -> (f32[4], f32[], f32[]) {
+  Graph graph =
+      MustOptimize(MustParse(R"(graph g(%x: f32[4], %s: scalar f32) -> (f32[4], f32[], f32[]) {
   %0 = add(%x, -0.0) : f32[4]
   %c = constant {value=2} : f32[]
   %1 = multiply(%c, 3.0) : f32[]
@@ -118,14 +120,17 @@ TEST(Optimize, ExpandedGraphsStayExpanded) {
 })"));
   for (NodeId id = 0; id < graph.size(); ++id) {
     if (graph.node(id).kind() != OpKind::kPointwise) continue;
-    for (Value v : graph.node(id).in) EXPECT_TRUE(graph.type(v).dims == graph.node(id).types[0].dims) << GraphToString(graph);
+    for (Value v : graph.node(id).in)
+      EXPECT_TRUE(graph.type(v).dims == graph.node(id).types[0].dims) << GraphToString(graph);
   }
 }
 
 std::string LongChain(int lines) {
   std::string text = "graph f(%x: f32[n,8], %y: f32[n,8]) -> (f32[n,8]) {\n";
-  const char* ops[] = {"add(%P, %y)", "multiply(%P, 1.0)", "negative(%P)", "negative(%P)", "tanh(%P)", "multiply(%y, %P)",
-                       "divide(%P, 2.0)", "cast(%P) {dtype=f32}", "add(-0.0, %P)", "relu(%P)", "relu(%P)", "subtract(%P, %x)"};
+  const char* ops[] = {
+      "add(%P, %y)",   "multiply(%P, 1.0)", "negative(%P)",    "negative(%P)",
+      "tanh(%P)",      "multiply(%y, %P)",  "divide(%P, 2.0)", "cast(%P) {dtype=f32}",
+      "add(-0.0, %P)", "relu(%P)",          "relu(%P)",        "subtract(%P, %x)"};
   for (int i = 0; i < lines; ++i) {
     std::string op = ops[static_cast<size_t>(i) % std::size(ops)];
     op.replace(op.find("%P"), 2, i == 0 ? "%x" : absl::StrCat("%", i - 1));

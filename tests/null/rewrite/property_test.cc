@@ -1,5 +1,6 @@
-// Random graphs over values where rewrites go wrong (NaN, infinities, both zeros, subnormals, the ends of the integers): the
-// declared evaluator must give the same bits before and after Optimize. Any NaN equals any NaN.
+// Random graphs over values where rewrites go wrong (NaN, infinities, both zeros, subnormals, the
+// ends of the integers): the declared evaluator must give the same bits before and after Optimize.
+// Any NaN equals any NaN.
 #include <cmath>
 #include <limits>
 #include <random>
@@ -15,12 +16,45 @@
 namespace jitfuse::internal {
 namespace {
 
-const double kReals[] = {0.0, -0.0, 1, -1, 2, -2, 0.5, 8, -0.25, 3, 1.0 / 3, 1e-40, 1e-45, 6e-8, 65504, 3e38, 1e300, 16777217,
-                         std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(), std::nan("")};
-const int64_t kIntegers[] = {0, 1, -1, 2, 3, -7, 100, 127, -128, 255, 32767, 2147483647, -2147483647 - 1, 4294967295,
-                             std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min()};
-const DType kDTypes[] = {DType::kF32, DType::kF32, DType::kF64, DType::kF16, DType::kBF16, DType::kI32,
-                         DType::kI64, DType::kU8,  DType::kI16, DType::kBool};
+const double kReals[] = {0.0,
+                         -0.0,
+                         1,
+                         -1,
+                         2,
+                         -2,
+                         0.5,
+                         8,
+                         -0.25,
+                         3,
+                         1.0 / 3,
+                         1e-40,
+                         1e-45,
+                         6e-8,
+                         65504,
+                         3e38,
+                         1e300,
+                         16777217,
+                         std::numeric_limits<double>::infinity(),
+                         -std::numeric_limits<double>::infinity(),
+                         std::nan("")};
+const int64_t kIntegers[] = {0,
+                             1,
+                             -1,
+                             2,
+                             3,
+                             -7,
+                             100,
+                             127,
+                             -128,
+                             255,
+                             32767,
+                             2147483647,
+                             -2147483647 - 1,
+                             4294967295,
+                             std::numeric_limits<int64_t>::max(),
+                             std::numeric_limits<int64_t>::min()};
+const DType kDTypes[] = {DType::kF32, DType::kF32, DType::kF64, DType::kF16, DType::kBF16,
+                         DType::kI32, DType::kI64, DType::kU8,  DType::kI16, DType::kBool};
 
 class RandomGraph {
  public:
@@ -40,8 +74,10 @@ class RandomGraph {
       const Shape shapes[] = {{3, 4}, {4, 3}, {4}, {3, 1}, {}};
       values_.push_back(*graph_.AddInput("", {dtype, shapes[i == 0 ? 0 : Below(5)]}));
     }
-    for (int added = 0, tries = 0; added < ops && tries < 40 * ops; ++tries) added += TryAdd() ? 1 : 0;
-    for (int i = 0; i < 3; ++i) EXPECT_TRUE(graph_.AddOutput(values_[values_.size() - 1 - Below(4)]).ok());
+    for (int added = 0, tries = 0; added < ops && tries < 40 * ops; ++tries)
+      added += TryAdd() ? 1 : 0;
+    for (int i = 0; i < 3; ++i)
+      EXPECT_TRUE(graph_.AddOutput(values_[values_.size() - 1 - Below(4)]).ok());
     return graph_;
   }
 
@@ -62,10 +98,13 @@ class RandomGraph {
   Value Operand(DType dtype) {
     if (Below(4) == 0) {
       Value constant = graph_.AddConstantBits(dtype, Special(dtype));
-      return Below(3) == 0 ? *graph_.Add(Op::kBroadcast, {constant}, {{"shape", std::vector<Dim>{3, 4}}}) : constant;
+      return Below(3) == 0
+                 ? *graph_.Add(Op::kBroadcast, {constant}, {{"shape", std::vector<Dim>{3, 4}}})
+                 : constant;
     }
     for (int i = 0; i < 20; ++i) {
-      Value v = values_[values_.size() - 1 - Below(std::min<size_t>(values_.size(), i < 10 ? 3 : values_.size()))];
+      Value v = values_[values_.size() - 1 -
+                        Below(std::min<size_t>(values_.size(), i < 10 ? 3 : values_.size()))];
       if (graph_.type(v).dtype == dtype) return v;
     }
     return graph_.AddConstantBits(dtype, Special(dtype));
@@ -80,14 +119,16 @@ class RandomGraph {
       if (value.ok()) values_.push_back(*value);
       return value.ok();
     }
-    const OpDef& def = Below(3) == 0 ? graph_.node(values_.back()).def() : *ops_[Below(ops_.size())];
+    const OpDef& def =
+        Below(3) == 0 ? graph_.node(values_.back()).def() : *ops_[Below(ops_.size())];
     if (def.args.empty()) return false;
     Value first = values_[values_.size() - 1 - Below(std::min<size_t>(values_.size(), 3))];
     DType dtype = graph_.type(first).dtype;
     absl::InlinedVector<Value, 3> in{first};
     if (def.op == Op::kWhere) in = {Operand(DType::kBool), Operand(dtype_)};
     if (def.op != Op::kWhere && Below(4) == 0) in[0] = Operand(dtype);
-    while (in.size() < def.args.size()) in.push_back(Below(5) == 0 ? in.back() : Operand(graph_.type(in.back()).dtype));
+    while (in.size() < def.args.size())
+      in.push_back(Below(5) == 0 ? in.back() : Operand(graph_.type(in.back()).dtype));
     absl::StatusOr<Value> value = graph_.Add(def.op, in, AttrsFor(def, in[0]));
     if (value.ok()) values_.push_back(*value);
     return value.ok();
@@ -96,12 +137,15 @@ class RandomGraph {
   Attrs AttrsFor(const OpDef& def, Value x) {
     const Shape& dims = graph_.type(x).dims;
     if (def.op == Op::kCast) return {{"dtype", kDTypes[Below(std::size(kDTypes))]}};
-    if (def.op == Op::kTranspose && dims.size() == 2) return {{"perm", std::vector<int64_t>(Below(3) == 0 ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{1, 0})}};
+    if (def.op == Op::kTranspose && dims.size() == 2)
+      return {{"perm", std::vector<int64_t>(Below(3) == 0 ? std::vector<int64_t>{0, 1}
+                                                          : std::vector<int64_t>{1, 0})}};
     if (def.op == Op::kReshape && NumElements(dims).Is(12)) {
       const std::vector<Dim> shapes[] = {{3, 4}, {12}, {2, 6}, {4, 3}};
       return {{"shape", shapes[Below(4)]}};
     }
-    if (def.op == Op::kReshape || (def.op == Op::kBroadcast && Below(2) == 0)) return {{"shape", std::vector<Dim>(dims.begin(), dims.end())}};
+    if (def.op == Op::kReshape || (def.op == Op::kBroadcast && Below(2) == 0))
+      return {{"shape", std::vector<Dim>(dims.begin(), dims.end())}};
     if (def.op == Op::kBroadcast) {
       const std::vector<Dim> shapes[] = {{3, 4}, {4}, {2, 3, 4}};
       return {{"shape", shapes[Below(3)]}};
@@ -121,7 +165,8 @@ std::string Difference(const HostTensor& a, const HostTensor& b) {
   for (int64_t i = 0; i < a.size(); ++i) {
     if (a.At(i).bits() == b.At(i).bits()) continue;
     if (IsFloat(a.dtype) && std::isnan(a.Number(i)) && std::isnan(b.Number(i))) continue;
-    return absl::StrCat("element ", i, ": ", LiteralToString(a.dtype, a.At(i)), " before, ", LiteralToString(b.dtype, b.At(i)), " after");
+    return absl::StrCat("element ", i, ": ", LiteralToString(a.dtype, a.At(i)), " before, ",
+                        LiteralToString(b.dtype, b.At(i)), " after");
   }
   return "";
 }
@@ -142,7 +187,8 @@ TEST(OptimizeProperty, NoBitChanges) {
     ASSERT_TRUE(after.ok()) << after.status() << GraphToString(*optimized);
     for (size_t i = 0; i < before->size(); ++i) {
       ASSERT_EQ(Difference((*before)[i], (*after)[i]), "")
-          << "seed " << seed << " output " << i << "\n" << GraphToString(graph) << GraphToString(*optimized);
+          << "seed " << seed << " output " << i << "\n"
+          << GraphToString(graph) << GraphToString(*optimized);
     }
     ASSERT_LE(optimized->size(), graph.size() + 8);
     for (const auto& [name, count] : stats.fired) total.fired[name] += count;
@@ -150,7 +196,8 @@ TEST(OptimizeProperty, NoBitChanges) {
   }
   std::vector<std::string> quiet;
   for (const RewriteRule* rule : AllRules()) {
-    if (total.fired[rule->name] == 0 && rule->root != Op::kMatMul) quiet.push_back(std::string(rule->name));
+    if (total.fired[rule->name] == 0 && rule->root != Op::kMatMul)
+      quiet.push_back(std::string(rule->name));
   }
   EXPECT_LE(quiet.size(), 3u) << "rules that no random graph met: " << absl::StrJoin(quiet, ", ");
   EXPECT_GT(total.commuted, 100);
@@ -167,11 +214,15 @@ TEST(OptimizeProperty, MatMulOfTransposesChangesNoBit) {
       bool tb = flags & 2;
       bool pa = flags & 4;
       bool pb = flags & 8;
-      std::string text = absl::StrCat("graph f(%a: ", type(5, 7, ta != pa), ", %b: ", type(7, 6, tb != pb), ") -> (", type(5, 6, false), ") {\n");
+      std::string text =
+          absl::StrCat("graph f(%a: ", type(5, 7, ta != pa), ", %b: ", type(7, 6, tb != pb),
+                       ") -> (", type(5, 6, false), ") {\n");
       if (pa) absl::StrAppend(&text, "%s = transpose(%a) {perm=[0,2,1]} : ", type(5, 7, ta), "\n");
       if (pb) absl::StrAppend(&text, "%t = transpose(%b) {perm=[0,2,1]} : ", type(7, 6, tb), "\n");
-      absl::StrAppend(&text, "%r = matmul(", pa ? "%s" : "%a", ", ", pb ? "%t" : "%b", ") {transpose_a=", ta ? "true" : "false",
-                      ", transpose_b=", tb ? "true" : "false", "} : ", type(5, 6, false), "\nreturn %r }");
+      absl::StrAppend(&text, "%r = matmul(", pa ? "%s" : "%a", ", ", pb ? "%t" : "%b",
+                      ") {transpose_a=", ta ? "true" : "false",
+                      ", transpose_b=", tb ? "true" : "false", "} : ", type(5, 6, false),
+                      "\nreturn %r }");
       absl::StatusOr<Graph> graph = ParseGraph(text);
       ASSERT_TRUE(graph.ok()) << graph.status();
       OptimizeStats stats;
@@ -183,7 +234,8 @@ TEST(OptimizeProperty, MatMulOfTransposesChangesNoBit) {
       for (NodeId id : graph->inputs()) {
         const TensorType& t = graph->node(id).types[0];
         inputs.push_back(HostTensor::Make(t.dtype, EvalDims(t.dims, {})));
-        for (int64_t i = 0; i < inputs.back().size(); ++i) inputs.back().SetNumber(i, static_cast<double>(rng() % 2001) / 7 - 143);
+        for (int64_t i = 0; i < inputs.back().size(); ++i)
+          inputs.back().SetNumber(i, static_cast<double>(rng() % 2001) / 7 - 143);
       }
       auto before = EvalDeclared(*graph, inputs);
       auto after = EvalDeclared(*optimized, inputs);

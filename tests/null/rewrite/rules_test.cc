@@ -1,4 +1,5 @@
-// One line for each rule, and lines that must stay as they are because a NaN, an infinity, a -0 or a rounding would be lost.
+// One line for each rule, and lines that must stay as they are because a NaN, an infinity, a -0 or
+// a rounding would be lost.
 #include "ir/rewrite/rule.h"
 
 #include <set>
@@ -15,7 +16,8 @@ namespace jitfuse::internal {
 namespace {
 
 constexpr char kInputs[] =
-    "%x: f32[n,4], %y: f32[n,4], %z: f32[n,4], %i: i32[4], %j: i32[4], %u: u8[4], %p: bool[4], %q: bool[4], %h: f16[4], %b: bf16[4], "
+    "%x: f32[n,4], %y: f32[n,4], %z: f32[n,4], %i: i32[4], %j: i32[4], %u: u8[4], %p: bool[4], %q: "
+    "bool[4], %h: f16[4], %b: bf16[4], "
     "%a: f32[4,8], %w: f32[8,4], %t: f32[2,4,8]";
 
 struct Case {
@@ -29,7 +31,8 @@ std::string GraphOf(const Case& c) {
   std::string lines = c.before;
   size_t last = lines.rfind('%', lines.rfind(" = "));
   std::string result = lines.substr(last, lines.find(' ', last) - last);
-  return absl::StrCat("graph f(", kInputs, ") -> (", c.type, ") {\n", lines, "\nreturn ", result, "\n}\n");
+  return absl::StrCat("graph f(", kInputs, ") -> (", c.type, ") {\n", lines, "\nreturn ", result,
+                      "\n}\n");
 }
 
 // "%0 = add(%x, %y)\nreturn %0".
@@ -69,9 +72,12 @@ const Case kCases[] = {
     {"multiply_zero", "%r = multiply(%i, 0) : i32[4]", "i32[4]", "%0 = broadcast(%c) {shape=[4]}"},
     {"and_zero", "%r = bitwise_and(%i, 0) : i32[4]", "i32[4]", "%0 = broadcast(%c) {shape=[4]}"},
     {"or_all_ones", "%r = bitwise_or(%i, -1) : i32[4]", "i32[4]", "%0 = broadcast(%c) {shape=[4]}"},
-    {"logical_and_false", "%r = logical_and(%p, false) : bool[4]", "bool[4]", "%0 = broadcast(%c) {shape=[4]}"},
-    {"logical_or_true", "%r = logical_or(%p, true) : bool[4]", "bool[4]", "%0 = broadcast(%c) {shape=[4]}"},
-    {"maximum_highest", "%r = maximum(%i, 2147483647) : i32[4]", "i32[4]", "%0 = broadcast(%c) {shape=[4]}"},
+    {"logical_and_false", "%r = logical_and(%p, false) : bool[4]", "bool[4]",
+     "%0 = broadcast(%c) {shape=[4]}"},
+    {"logical_or_true", "%r = logical_or(%p, true) : bool[4]", "bool[4]",
+     "%0 = broadcast(%c) {shape=[4]}"},
+    {"maximum_highest", "%r = maximum(%i, 2147483647) : i32[4]", "i32[4]",
+     "%0 = broadcast(%c) {shape=[4]}"},
     {"minimum_lowest", "%r = minimum(%u, 0) : u8[4]", "u8[4]", "%0 = broadcast(%c) {shape=[4]}"},
     {"remainder_one", "%r = remainder(%i, 1) : i32[4]", "i32[4]", "%0 = broadcast(%c) {shape=[4]}"},
     {"fmod_one", "%r = fmod(%i, 1) : i32[4]", "i32[4]", "%0 = broadcast(%c) {shape=[4]}"},
@@ -85,63 +91,110 @@ const Case kCases[] = {
     {"subtract_same", "%r = subtract(%i, %i) : i32[4]", "i32[4]", "%0 = broadcast(%c) {shape=[4]}"},
     {"equal_same", "%r = equal(%i, %i) : bool[4]", "bool[4]", "%0 = broadcast(%c) {shape=[4]}"},
     {"less_same", "%r = less(%x, %x) : bool[n,4]", "bool[n,4]", "%0 = broadcast(%c) {shape=[n,4]}"},
-    {"greater_same", "%r = greater(%x, %x) : bool[n,4]", "bool[n,4]", "%0 = broadcast(%c) {shape=[n,4]}"},
-    {"negative_twice", "%s = negative(%x) : f32[n,4] %r = negative(%s) : f32[n,4]", "f32[n,4]", "return %x"},
-    {"bitwise_not_twice", "%s = bitwise_not(%i) : i32[4] %r = bitwise_not(%s) : i32[4]", "i32[4]", "return %i"},
-    {"logical_not_twice", "%s = logical_not(%p) : bool[4] %r = logical_not(%s) : bool[4]", "bool[4]", "return %p"},
-    {"abs_twice", "%s = abs(%x) : f32[n,4] %r = abs(%s) : f32[n,4]", "f32[n,4]", "%0 = abs(%x)\nreturn %0"},
-    {"relu_twice", "%s = relu(%x) : f32[n,4] %r = relu(%s) : f32[n,4]", "f32[n,4]", "%0 = relu(%x)\nreturn %0"},
-    {"relu6_twice", "%s = relu6(%x) : f32[n,4] %r = relu6(%s) : f32[n,4]", "f32[n,4]", "%0 = relu6(%x)\nreturn %0"},
-    {"floor_twice", "%s = floor(%x) : f32[n,4] %r = floor(%s) : f32[n,4]", "f32[n,4]", "%0 = floor(%x)\nreturn %0"},
-    {"ceil_twice", "%s = ceil(%x) : f32[n,4] %r = ceil(%s) : f32[n,4]", "f32[n,4]", "%0 = ceil(%x)\nreturn %0"},
-    {"trunc_twice", "%s = trunc(%x) : f32[n,4] %r = trunc(%s) : f32[n,4]", "f32[n,4]", "%0 = trunc(%x)\nreturn %0"},
-    {"round_twice", "%s = round(%x) : f32[n,4] %r = round(%s) : f32[n,4]", "f32[n,4]", "%0 = round(%x)\nreturn %0"},
-    {"sign_twice", "%s = sign(%x) : f32[n,4] %r = sign(%s) : f32[n,4]", "f32[n,4]", "%0 = sign(%x)\nreturn %0"},
-    {"abs_of_negative", "%s = negative(%x) : f32[n,4] %r = abs(%s) : f32[n,4]", "f32[n,4]", "%0 = abs(%x)\nreturn %0"},
-    {"square_of_sign", "%s = abs(%x) : f32[n,4] %r = square(%s) : f32[n,4]", "f32[n,4]", "%0 = square(%x)\nreturn %0"},
-    {"add_negative", "%s = negative(%x) : f32[n,4] %r = add(%s, %y) : f32[n,4]", "f32[n,4]", "%0 = subtract(%y, %x)\nreturn %0"},
-    {"subtract_negative", "%s = negative(%y) : f32[n,4] %r = subtract(%x, %s) : f32[n,4]", "f32[n,4]", "%0 = add(%x, %y)\nreturn %0"},
-    {"multiply_negatives", "%s = negative(%x) : f32[n,4] %o = negative(%y) : f32[n,4] %r = multiply(%s, %o) : f32[n,4]", "f32[n,4]",
-     "%0 = multiply(%x, %y)\nreturn %0"},
-    {"divide_negatives", "%s = negative(%x) : f32[n,4] %o = negative(%y) : f32[n,4] %r = divide(%s, %o) : f32[n,4]", "f32[n,4]",
-     "%0 = divide(%x, %y)\nreturn %0"},
-    {"divide_by_power", "%r = divide(%x, -8.0) : f32[n,4]", "f32[n,4]", "%0 = multiply(%x, -0.125)\nreturn %0"},
-    {"not_of_equal", "%s = equal(%x, %y) : bool[n,4] %r = logical_not(%s) : bool[n,4]", "bool[n,4]", "%0 = not_equal(%x, %y)\nreturn %0"},
-    {"where_constant", "%t1 = constant {value=false} : bool[] %r = where(%t1, %x, %y) : f32[n,4]", "f32[n,4]", "return %y"},
-    {"where_same", "%c1 = isnan(%x) : bool[n,4] %r = where(%c1, %x, %x) : f32[n,4]", "f32[n,4]", "return %x"},
-    {"where_not", "%s = logical_not(%p) : bool[4] %r = where(%s, %x, %y) : f32[n,4]", "f32[n,4]", "%0 = where(%p, %y, %x)\nreturn %0"},
+    {"greater_same", "%r = greater(%x, %x) : bool[n,4]", "bool[n,4]",
+     "%0 = broadcast(%c) {shape=[n,4]}"},
+    {"negative_twice", "%s = negative(%x) : f32[n,4] %r = negative(%s) : f32[n,4]", "f32[n,4]",
+     "return %x"},
+    {"bitwise_not_twice", "%s = bitwise_not(%i) : i32[4] %r = bitwise_not(%s) : i32[4]", "i32[4]",
+     "return %i"},
+    {"logical_not_twice", "%s = logical_not(%p) : bool[4] %r = logical_not(%s) : bool[4]",
+     "bool[4]", "return %p"},
+    {"abs_twice", "%s = abs(%x) : f32[n,4] %r = abs(%s) : f32[n,4]", "f32[n,4]",
+     "%0 = abs(%x)\nreturn %0"},
+    {"relu_twice", "%s = relu(%x) : f32[n,4] %r = relu(%s) : f32[n,4]", "f32[n,4]",
+     "%0 = relu(%x)\nreturn %0"},
+    {"relu6_twice", "%s = relu6(%x) : f32[n,4] %r = relu6(%s) : f32[n,4]", "f32[n,4]",
+     "%0 = relu6(%x)\nreturn %0"},
+    {"floor_twice", "%s = floor(%x) : f32[n,4] %r = floor(%s) : f32[n,4]", "f32[n,4]",
+     "%0 = floor(%x)\nreturn %0"},
+    {"ceil_twice", "%s = ceil(%x) : f32[n,4] %r = ceil(%s) : f32[n,4]", "f32[n,4]",
+     "%0 = ceil(%x)\nreturn %0"},
+    {"trunc_twice", "%s = trunc(%x) : f32[n,4] %r = trunc(%s) : f32[n,4]", "f32[n,4]",
+     "%0 = trunc(%x)\nreturn %0"},
+    {"round_twice", "%s = round(%x) : f32[n,4] %r = round(%s) : f32[n,4]", "f32[n,4]",
+     "%0 = round(%x)\nreturn %0"},
+    {"sign_twice", "%s = sign(%x) : f32[n,4] %r = sign(%s) : f32[n,4]", "f32[n,4]",
+     "%0 = sign(%x)\nreturn %0"},
+    {"abs_of_negative", "%s = negative(%x) : f32[n,4] %r = abs(%s) : f32[n,4]", "f32[n,4]",
+     "%0 = abs(%x)\nreturn %0"},
+    {"square_of_sign", "%s = abs(%x) : f32[n,4] %r = square(%s) : f32[n,4]", "f32[n,4]",
+     "%0 = square(%x)\nreturn %0"},
+    {"add_negative", "%s = negative(%x) : f32[n,4] %r = add(%s, %y) : f32[n,4]", "f32[n,4]",
+     "%0 = subtract(%y, %x)\nreturn %0"},
+    {"subtract_negative", "%s = negative(%y) : f32[n,4] %r = subtract(%x, %s) : f32[n,4]",
+     "f32[n,4]", "%0 = add(%x, %y)\nreturn %0"},
+    {"multiply_negatives",
+     "%s = negative(%x) : f32[n,4] %o = negative(%y) : f32[n,4] %r = multiply(%s, %o) : f32[n,4]",
+     "f32[n,4]", "%0 = multiply(%x, %y)\nreturn %0"},
+    {"divide_negatives",
+     "%s = negative(%x) : f32[n,4] %o = negative(%y) : f32[n,4] %r = divide(%s, %o) : f32[n,4]",
+     "f32[n,4]", "%0 = divide(%x, %y)\nreturn %0"},
+    {"divide_by_power", "%r = divide(%x, -8.0) : f32[n,4]", "f32[n,4]",
+     "%0 = multiply(%x, -0.125)\nreturn %0"},
+    {"not_of_equal", "%s = equal(%x, %y) : bool[n,4] %r = logical_not(%s) : bool[n,4]", "bool[n,4]",
+     "%0 = not_equal(%x, %y)\nreturn %0"},
+    {"where_constant", "%t1 = constant {value=false} : bool[] %r = where(%t1, %x, %y) : f32[n,4]",
+     "f32[n,4]", "return %y"},
+    {"where_same", "%c1 = isnan(%x) : bool[n,4] %r = where(%c1, %x, %x) : f32[n,4]", "f32[n,4]",
+     "return %x"},
+    {"where_not", "%s = logical_not(%p) : bool[4] %r = where(%s, %x, %y) : f32[n,4]", "f32[n,4]",
+     "%0 = where(%p, %y, %x)\nreturn %0"},
 
-    {"fold", "%c = constant {value=3} : i32[] %d = multiply(%c, 5) : i32[] %r = add(%i, %d) : i32[4]", "i32[4]", "%0 = add(%i, 15)\nreturn %0"},
-    {"fold", "%c = constant {value=2} : f32[] %v = broadcast(%c) {shape=[4]} : f32[4] %d = sqrt(%v) : f32[4] %e = square(%d) : f32[4] "
-             "%r = add(%x, %e) : f32[n,4]", "f32[n,4]",
-     "%0 = constant {value=1.9999999}\n%1 = broadcast(%0) {shape=[4]}\n%2 = add(%x, %1)\nreturn %2"},
-    {"fold", "%c = constant {value=1.5} : f16[] %d = add(%c, 0.5) : f16[] %r = multiply(%h, %d) : f16[4]", "f16[4]", "%0 = multiply(%h, 2.0)\nreturn %0"},
+    {"fold",
+     "%c = constant {value=3} : i32[] %d = multiply(%c, 5) : i32[] %r = add(%i, %d) : i32[4]",
+     "i32[4]", "%0 = add(%i, 15)\nreturn %0"},
+    {"fold",
+     "%c = constant {value=2} : f32[] %v = broadcast(%c) {shape=[4]} : f32[4] %d = sqrt(%v) : "
+     "f32[4] %e = square(%d) : f32[4] "
+     "%r = add(%x, %e) : f32[n,4]",
+     "f32[n,4]",
+     "%0 = constant {value=1.9999999}\n%1 = broadcast(%0) {shape=[4]}\n%2 = add(%x, %1)\nreturn "
+     "%2"},
+    {"fold",
+     "%c = constant {value=1.5} : f16[] %d = add(%c, 0.5) : f16[] %r = multiply(%h, %d) : f16[4]",
+     "f16[4]", "%0 = multiply(%h, 2.0)\nreturn %0"},
 
-    {"cast_of_cast", "%s = cast(%b) {dtype=f32} : f32[4] %r = cast(%s) {dtype=bf16} : bf16[4]", "bf16[4]", "return %b"},
-    {"cast_of_cast", "%s = cast(%i) {dtype=i64} : i64[4] %r = cast(%s) {dtype=u8} : u8[4]", "u8[4]", "%0 = cast(%i) {dtype=u8}\nreturn %0"},
+    {"cast_of_cast", "%s = cast(%b) {dtype=f32} : f32[4] %r = cast(%s) {dtype=bf16} : bf16[4]",
+     "bf16[4]", "return %b"},
+    {"cast_of_cast", "%s = cast(%i) {dtype=i64} : i64[4] %r = cast(%s) {dtype=u8} : u8[4]", "u8[4]",
+     "%0 = cast(%i) {dtype=u8}\nreturn %0"},
     {"cast_to_same", "%r = cast(%x) {dtype=f32} : f32[n,4]", "f32[n,4]", "return %x"},
 
-    {"broadcast_of_uniform", "%c = constant {value=1.5} : f32[] %s = broadcast(%c) {shape=[4]} : f32[4] %r = broadcast(%s) {shape=[n,4]} : f32[n,4]",
+    {"broadcast_of_uniform",
+     "%c = constant {value=1.5} : f32[] %s = broadcast(%c) {shape=[4]} : f32[4] %r = broadcast(%s) "
+     "{shape=[n,4]} : f32[n,4]",
      "f32[n,4]", "%0 = constant {value=1.5}\n%1 = broadcast(%0) {shape=[n,4]}\nreturn %1"},
-    {"reshape_of_uniform", "%c = constant {value=1.5} : f32[] %s = broadcast(%c) {shape=[n,4]} : f32[n,4] %r = reshape(%s) {shape=[n*4]} : f32[n*4]",
+    {"reshape_of_uniform",
+     "%c = constant {value=1.5} : f32[] %s = broadcast(%c) {shape=[n,4]} : f32[n,4] %r = "
+     "reshape(%s) {shape=[n*4]} : f32[n*4]",
      "f32[n*4]", "%0 = constant {value=1.5}\n%1 = broadcast(%0) {shape=[n*4]}\nreturn %1"},
-    {"transpose_of_uniform", "%c = constant {value=1.5} : f32[] %s = broadcast(%c) {shape=[n,4]} : f32[n,4] %r = transpose(%s) : f32[4,n]",
+    {"transpose_of_uniform",
+     "%c = constant {value=1.5} : f32[] %s = broadcast(%c) {shape=[n,4]} : f32[n,4] %r = "
+     "transpose(%s) : f32[4,n]",
      "f32[4,n]", "%0 = constant {value=1.5}\n%1 = broadcast(%0) {shape=[4,n]}\nreturn %1"},
     {"broadcast_to_same", "%r = broadcast(%x) {shape=[n,4]} : f32[n,4]", "f32[n,4]", "return %x"},
     {"reshape_to_same", "%r = reshape(%x) {shape=[n,4]} : f32[n,4]", "f32[n,4]", "return %x"},
     {"transpose_identity", "%r = transpose(%x) {perm=[0,1]} : f32[n,4]", "f32[n,4]", "return %x"},
-    {"broadcast_twice", "%s = broadcast(%i) {shape=[2,4]} : i32[2,4] %r = broadcast(%s) {shape=[n,2,4]} : i32[n,2,4]", "i32[n,2,4]",
-     "%0 = broadcast(%i) {shape=[n,2,4]}\nreturn %0"},
-    {"reshape_twice", "%s = reshape(%x) {shape=[n*4]} : f32[n*4] %r = reshape(%s) {shape=[n,2,2]} : f32[n,2,2]", "f32[n,2,2]",
-     "%0 = reshape(%x) {shape=[n,2,2]}\nreturn %0"},
-    {"reshape_twice", "%s = reshape(%x) {shape=[n*4]} : f32[n*4] %r = reshape(%s) {shape=[n,4]} : f32[n,4]", "f32[n,4]", "return %x"},
-    {"transpose_twice", "%s = transpose(%t) {perm=[1,2,0]} : f32[4,8,2] %r = transpose(%s) {perm=[0,2,1]} : f32[4,2,8]", "f32[4,2,8]",
-     "%0 = transpose(%t) {perm=[1,0,2]}\nreturn %0"},
-    {"transpose_twice", "%s = transpose(%x) : f32[4,n] %r = transpose(%s) : f32[n,4]", "f32[n,4]", "return %x"},
-    {"matmul_of_transpose", "%s = transpose(%a) : f32[8,4] %r = matmul(%x, %s) {transpose_b=true} : f32[n,8]", "f32[n,8]",
+    {"broadcast_twice",
+     "%s = broadcast(%i) {shape=[2,4]} : i32[2,4] %r = broadcast(%s) {shape=[n,2,4]} : i32[n,2,4]",
+     "i32[n,2,4]", "%0 = broadcast(%i) {shape=[n,2,4]}\nreturn %0"},
+    {"reshape_twice",
+     "%s = reshape(%x) {shape=[n*4]} : f32[n*4] %r = reshape(%s) {shape=[n,2,2]} : f32[n,2,2]",
+     "f32[n,2,2]", "%0 = reshape(%x) {shape=[n,2,2]}\nreturn %0"},
+    {"reshape_twice",
+     "%s = reshape(%x) {shape=[n*4]} : f32[n*4] %r = reshape(%s) {shape=[n,4]} : f32[n,4]",
+     "f32[n,4]", "return %x"},
+    {"transpose_twice",
+     "%s = transpose(%t) {perm=[1,2,0]} : f32[4,8,2] %r = transpose(%s) {perm=[0,2,1]} : "
+     "f32[4,2,8]",
+     "f32[4,2,8]", "%0 = transpose(%t) {perm=[1,0,2]}\nreturn %0"},
+    {"transpose_twice", "%s = transpose(%x) : f32[4,n] %r = transpose(%s) : f32[n,4]", "f32[n,4]",
+     "return %x"},
+    {"matmul_of_transpose",
+     "%s = transpose(%a) : f32[8,4] %r = matmul(%x, %s) {transpose_b=true} : f32[n,8]", "f32[n,8]",
      "%0 = matmul(%x, %a)\nreturn %0"},
-    {"matmul_of_transpose", "%s = transpose(%x) : f32[4,n] %r = matmul(%s, %x) : f32[4,4]", "f32[4,4]",
-     "%0 = matmul(%x, %x) {transpose_a=true}\nreturn %0"},
+    {"matmul_of_transpose", "%s = transpose(%x) : f32[4,n] %r = matmul(%s, %x) : f32[4,4]",
+     "f32[4,4]", "%0 = matmul(%x, %x) {transpose_a=true}\nreturn %0"},
 
     // What must stay.
     {"", "%r = add(%x, 0.0) : f32[n,4]", "f32[n,4]", "%0 = add(%x, 0.0)\nreturn %0"},
@@ -155,17 +208,22 @@ const Case kCases[] = {
     {"", "%r = equal(%x, %x) : bool[n,4]", "bool[n,4]", "%0 = equal(%x, %x)\nreturn %0"},
     {"", "%r = less_equal(%x, %x) : bool[n,4]", "bool[n,4]", "%0 = less_equal(%x, %x)\nreturn %0"},
     {"", "%r = maximum(%x, inf) : f32[n,4]", "f32[n,4]", "%0 = maximum(%x, inf)\nreturn %0"},
-    {"", "%s = less(%x, %y) : bool[n,4] %r = logical_not(%s) : bool[n,4]", "bool[n,4]", "%0 = less(%x, %y)\n%1 = logical_not(%0)\nreturn %1"},
-    {"", "%s = negative(%x) : f32[n,4] %o = relu(%s) : f32[n,4] %r = negative(%o) : f32[n,4]", "f32[n,4]",
-     "%0 = negative(%x)\n%1 = relu(%0)\n%2 = negative(%1)\nreturn %2"},
+    {"", "%s = less(%x, %y) : bool[n,4] %r = logical_not(%s) : bool[n,4]", "bool[n,4]",
+     "%0 = less(%x, %y)\n%1 = logical_not(%0)\nreturn %1"},
+    {"", "%s = negative(%x) : f32[n,4] %o = relu(%s) : f32[n,4] %r = negative(%o) : f32[n,4]",
+     "f32[n,4]", "%0 = negative(%x)\n%1 = relu(%0)\n%2 = negative(%1)\nreturn %2"},
     {"", "%s = cast(%x) {dtype=bf16} : bf16[n,4] %r = cast(%s) {dtype=f32} : f32[n,4]", "f32[n,4]",
      "%0 = cast(%x) {dtype=bf16}\n%1 = cast(%0) {dtype=f32}\nreturn %1"},
     {"", "%s = cast(%i) {dtype=f64} : f64[4] %r = cast(%s) {dtype=u8} : u8[4]", "u8[4]",
      "%0 = cast(%i) {dtype=f64}\n%1 = cast(%0) {dtype=u8}\nreturn %1"},
-    {"", "%s = exp(%h) : f16[4] %r = cast(%s) {dtype=f16} : f16[4]", "f16[4]", "%0 = exp(%h)\n%1 = cast(%0) {dtype=f16}\nreturn %1"},
+    {"", "%s = exp(%h) : f16[4] %r = cast(%s) {dtype=f16} : f16[4]", "f16[4]",
+     "%0 = exp(%h)\n%1 = cast(%0) {dtype=f16}\nreturn %1"},
     {"", "%s = reshape(%i) {shape=[4,1]} : i32[4,1] %r = transpose(%s) : i32[1,4]", "i32[1,4]",
      "%0 = reshape(%i) {shape=[4,1]}\n%1 = transpose(%0) {perm=[1,0]}\nreturn %1"},
-    {"", "%c = constant {value=1} : i32[] %s = broadcast(%c) {shape=[2,4]} : i32[2,4] %r = multiply(%i, %s) : i32[2,4]", "i32[2,4]",
+    {"",
+     "%c = constant {value=1} : i32[] %s = broadcast(%c) {shape=[2,4]} : i32[2,4] %r = "
+     "multiply(%i, %s) : i32[2,4]",
+     "i32[2,4]",
      "%0 = constant {value=1}\n%1 = broadcast(%0) {shape=[2,4]}\n%2 = multiply(%i, %1)\nreturn %2"},
 };
 
@@ -179,9 +237,11 @@ TEST(Rules, OneLineEach) {
     ASSERT_TRUE(optimized.ok()) << optimized.status();
     std::string body = BodyOf(*optimized);
     std::string expected = c.after;
-    if (expected.find("(%c)") != std::string::npos) {  // the rules that give a constant: its value is checked by the property test
+    if (expected.find("(%c)") != std::string::npos) {  // the rules that give a constant: its value
+                                                       // is checked by the property test
       EXPECT_EQ(optimized->node(optimized->outputs()[0]).op, Op::kBroadcast) << body;
-      EXPECT_EQ(optimized->node(optimized->node(optimized->outputs()[0]).in[0]).op, Op::kConstant) << body;
+      EXPECT_EQ(optimized->node(optimized->node(optimized->outputs()[0]).in[0]).op, Op::kConstant)
+          << body;
     } else {
       EXPECT_EQ(body, expected);
     }
@@ -209,18 +269,68 @@ TEST(Rules, EveryRuleHasALineAndADescription) {
 
 // The claim behind cast_of_cast, for all dtypes and the values where it could fail.
 TEST(Rules, CastsThroughWiderTypesChangeNoBit) {
-  std::vector<double> reals = {0.0, -0.0, 1, -1, 0.5, -0.5, 1.5, 127, 128, 255, 256, -128, -129, 32767, 32768, 65504, 65520, 65535,
-                               2147483647.0, 2147483648.0, -2147483648.0, 4294967295.0, 16777217.0, 1e-8, 6e-8, 1e-40, 1e10, 1e39,
-                               9007199254740993.0, 1e300, 1.0 / 3, std::numeric_limits<double>::infinity(),
-                               -std::numeric_limits<double>::infinity(), std::nan("")};
-  std::vector<int64_t> ints = {0, 1, -1, 2, 127, 128, 255, 256, 32767, 32768, 65535, 65536, 2147483647, 2147483648, 4294967295,
-                               4294967296, 9007199254740993, std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min()};
-  auto is_nan = [](DType d, ScalarValue v) { return IsFloat(d) && std::isnan(ScalarToDouble(d, v)); };
+  std::vector<double> reals = {0.0,
+                               -0.0,
+                               1,
+                               -1,
+                               0.5,
+                               -0.5,
+                               1.5,
+                               127,
+                               128,
+                               255,
+                               256,
+                               -128,
+                               -129,
+                               32767,
+                               32768,
+                               65504,
+                               65520,
+                               65535,
+                               2147483647.0,
+                               2147483648.0,
+                               -2147483648.0,
+                               4294967295.0,
+                               16777217.0,
+                               1e-8,
+                               6e-8,
+                               1e-40,
+                               1e10,
+                               1e39,
+                               9007199254740993.0,
+                               1e300,
+                               1.0 / 3,
+                               std::numeric_limits<double>::infinity(),
+                               -std::numeric_limits<double>::infinity(),
+                               std::nan("")};
+  std::vector<int64_t> ints = {0,
+                               1,
+                               -1,
+                               2,
+                               127,
+                               128,
+                               255,
+                               256,
+                               32767,
+                               32768,
+                               65535,
+                               65536,
+                               2147483647,
+                               2147483648,
+                               4294967295,
+                               4294967296,
+                               9007199254740993,
+                               std::numeric_limits<int64_t>::max(),
+                               std::numeric_limits<int64_t>::min()};
+  auto is_nan = [](DType d, ScalarValue v) {
+    return IsFloat(d) && std::isnan(ScalarToDouble(d, v));
+  };
   int checked = 0;
   for (int a = 0; a < kNumDTypes; ++a) {
     for (int b = 0; b < kNumDTypes; ++b) {
       for (int c = 0; c < kNumDTypes; ++c) {
-        auto [from, through, to] = std::make_tuple(static_cast<DType>(a), static_cast<DType>(b), static_cast<DType>(c));
+        auto [from, through, to] =
+            std::make_tuple(static_cast<DType>(a), static_cast<DType>(b), static_cast<DType>(c));
         Graph graph;
         Value x = *graph.AddInput("x", {from, {4}});
         Value s = *graph.Add(Op::kCast, {x}, {{"dtype", through}});
@@ -236,7 +346,8 @@ TEST(Rules, CastsThroughWiderTypesChangeNoBit) {
           ScalarValue twice = ConvertScalar(through, to, ConvertScalar(from, through, v));
           ScalarValue once = ConvertScalar(from, to, v);
           bool same = once.bits() == twice.bits() || (is_nan(to, once) && is_nan(to, twice));
-          ASSERT_TRUE(same) << DTypeName(from) << " " << DTypeName(through) << " " << DTypeName(to) << " " << ScalarToDouble(from, v);
+          ASSERT_TRUE(same) << DTypeName(from) << " " << DTypeName(through) << " " << DTypeName(to)
+                            << " " << ScalarToDouble(from, v);
           ++checked;
         }
       }
@@ -246,11 +357,13 @@ TEST(Rules, CastsThroughWiderTypesChangeNoBit) {
 }
 
 TEST(Rules, CommutativeOpsAreFoundInTheirBodies) {
-  for (Op op : {Op::kAdd, Op::kMultiply, Op::kMaximum, Op::kMinimum, Op::kEqual, Op::kNotEqual, Op::kLogicalAnd, Op::kLogicalOr,
-                Op::kLogicalXor, Op::kBitwiseAnd, Op::kBitwiseOr, Op::kBitwiseXor}) {
+  for (Op op : {Op::kAdd, Op::kMultiply, Op::kMaximum, Op::kMinimum, Op::kEqual, Op::kNotEqual,
+                Op::kLogicalAnd, Op::kLogicalOr, Op::kLogicalXor, Op::kBitwiseAnd, Op::kBitwiseOr,
+                Op::kBitwiseXor}) {
     EXPECT_TRUE(IsCommutative(op)) << GetOp(op).name;
   }
-  for (Op op : {Op::kSubtract, Op::kDivide, Op::kLess, Op::kPow, Op::kWhere, Op::kSquare, Op::kFloorDivide, Op::kMatMul}) {
+  for (Op op : {Op::kSubtract, Op::kDivide, Op::kLess, Op::kPow, Op::kWhere, Op::kSquare,
+                Op::kFloorDivide, Op::kMatMul}) {
     EXPECT_FALSE(IsCommutative(op)) << GetOp(op).name;
   }
 }
