@@ -164,10 +164,7 @@ class Classifier {
  private:
   absl::Status BindSymbols(absl::Span<const TensorView> inputs) {
     std::vector<std::vector<int64_t>> dims;
-    for (int position : facts_.tensor_inputs) {
-      absl::Span<const int64_t> d = inputs[static_cast<size_t>(position)].dims;
-      dims.emplace_back(d.begin(), d.end());
-    }
+    for (const TensorView& input : inputs) dims.emplace_back(input.dims.begin(), input.dims.end());
     JF_ASSIGN_OR_RETURN(values_, graph_.BindSymbols(dims));
     return absl::OkStatus();
   }
