@@ -10,7 +10,7 @@
 //     where exact operands give a correctly rounded result; a product stays unrounded with half an ulp, since the planner may fuse it;
 //   * a value of dtype f16/bf16: half an ulp of that type, since it may or may not pass through memory;
 //   * a sum of n terms: the terms' bounds plus c * eps * sum|x|, c = min(n - 1, 64 + log2 n) steps of blocked pairwise order, and
-//     6 times that where a one-pass form exists (it rescales as it goes); a dot product: c = min(k, 64 + k/4);
+//     twice that where a one-pass form exists (it rescales as it goes); a dot product: c = min(k, 64 + k/4);
 //   * where a bound crosses a discontinuity (compare, floor, cast, select, argmax) every outcome it could have is covered;
 //   * infinite: anything passes (the result may or may not overflow, or be NaN). NaN and infinities with bound 0 are exact.
 // Nothing recurses; tensors are freed after their last use.

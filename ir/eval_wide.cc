@@ -14,7 +14,7 @@ using Wide = long double;
 
 constexpr Wide kInf = std::numeric_limits<Wide>::infinity();
 // How much more a form that rescales its accumulators as it goes may err than the two-pass form.
-constexpr Wide kOnePassFactor = 6;
+constexpr Wide kOnePassFactor = 2;
 
 // A sum that keeps what rounding drops (Neumaier), beside the sums of magnitudes and bounds.
 class Sum {

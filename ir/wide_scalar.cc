@@ -101,9 +101,9 @@ class Machine {
     if (exact && max_ulp <= 0.5) return inst.op == ScalarOp::kMul ? Product(inst) : Exactly(inst);
     WideElem e = Corners(inst, def, operand);
     if (!IsFloat(inst.dtype) || !std::isfinite(e.value)) return e;
-    if (exact && e.value == 0) return e;  // tanh(0), log(1): no implementation misses those
+    if (max_ulp == 0 || (exact && e.value == 0)) return e;  // tanh(0), log(1): no implementation misses those
     e.bound += max_ulp * UlpOf(operand, std::fabs(e.value) + e.bound) + std::fabs(e.value) * 0x1p-62L;
-    return max_ulp == 0 ? e : SettleRange(operand, e);
+    return SettleRange(operand, e);
   }
 
   ScalarValue Declared(const ScalarInst& inst) const {
