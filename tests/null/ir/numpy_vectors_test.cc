@@ -1,0 +1,68 @@
+// Both evaluator modes against NumPy's results, stored by tools/make_numpy_vectors.py: an oracle that shares nothing with the tables.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <map>
+
+#include "ir/eval.h"
+#include "ir/scalar_value.h"
+#include "ir/text.h"
+#include "ir/wide_scalar.h"
+#include "nlohmann/json.hpp"
+
+namespace jitfuse::internal {
+namespace {
+
+using Json = nlohmann::json;
+
+HostTensor Unpack(const Json& j) {
+  HostTensor t{*ParseDType(j["dtype"].get<std::string>()), j["dims"].get<std::vector<int64_t>>(), {}};
+  const std::string hex = j["hex"];
+  for (size_t i = 0; i + 1 < hex.size(); i += 2) t.bytes.push_back(static_cast<uint8_t>(std::stoi(hex.substr(i, 2), nullptr, 16)));
+  return t;
+}
+
+// NumPy's reference is in f64 with exact constants; the op's own constants are rounded to its compute type.
+long double Slack(DType dtype, long double reference) {
+  const long double relative = dtype == DType::kF64 ? 4e-14L : 4e-6L;
+  return relative * std::max(std::fabs(reference), 1e-2L);
+}
+
+TEST(NumpyVectors, EveryCase) {
+  std::ifstream file(JF_SOURCE_DIR "/tests/data/numpy_vectors.json");
+  ASSERT_TRUE(file) << "tests/data/numpy_vectors.json";
+  const Json all = Json::parse(file);
+  const Json& arrays = all["arrays"];
+  const Json& cases = all["cases"];
+  ASSERT_GT(cases.size(), 250u);
+  for (const Json& c : cases) {
+    SCOPED_TRACE(c["graph"].get<std::string>());
+    auto graph = ParseGraph(c["graph"].get<std::string>());
+    ASSERT_TRUE(graph.ok()) << graph.status();
+    std::vector<HostTensor> inputs;
+    for (const Json& i : c["inputs"]) inputs.push_back(Unpack(arrays[i.get<size_t>()]));
+    const HostTensor reference = Unpack(arrays[c["result"].get<size_t>()]);
+    auto declared = EvalDeclared(*graph, inputs);
+    auto wide = EvalWide(*graph, inputs);
+    ASSERT_TRUE(declared.ok()) << declared.status();
+    ASSERT_TRUE(wide.ok()) << wide.status();
+    const HostTensor& got = (*declared)[0];
+    const WideTensor& value = (*wide)[0];
+    ASSERT_EQ(got.dims, reference.dims);
+    CompareResult compared = Compare(value, got);
+    EXPECT_TRUE(compared.ok) << compared.text;
+    for (int64_t i = 0; i < got.size(); ++i) {
+      const auto at = static_cast<size_t>(i);
+      const long double want = ScalarToLongDouble(reference.dtype, reference.At(i));
+      ASSERT_FALSE(std::isnan(want));
+      const long double slack = IsFloat(got.dtype) && reference.dtype == DType::kF64 ? Slack(got.dtype, want) : 0;
+      ASSERT_LE(std::fabs(value.value[at] - want), (got.dtype == DType::kF16 ? value.bound[at] : 0) + slack) << "wide, element " << i;
+      ASSERT_LE(std::fabs(ScalarToLongDouble(got.dtype, got.At(i)) - want), value.bound[at] + slack) << "declared, element " << i;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace jitfuse::internal

@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""Writes tests/data/numpy_vectors.json: graphs, inputs, and the results NumPy gives for them.
+
+An oracle that shares nothing with the project: float results are computed in float64 from the stored inputs, integer ones exactly.
+Arrays are hex of their little-endian bytes; equal ones are stored once. Rerun with:  tools/make_numpy_vectors.py tests/data/numpy_vectors.json
+"""
+import json
+import math
+import sys
+
+import numpy as np
+
+NAMES = {"f16": np.float16, "f32": np.float32, "f64": np.float64, "i8": np.int8, "i32": np.int32, "i64": np.int64, "u8": np.uint8,
+         "bool": np.bool_}
+DTYPES = {np.dtype(v): k for k, v in NAMES.items()}
+FLOATS = ("f16", "f32", "f64")
+rng = np.random.default_rng(7)
+cases = []
+arrays = []  # what the cases' numbers speak of
+known = {}
+
+
+def pack(a):
+    a = np.ascontiguousarray(a)
+    entry = {"dtype": DTYPES[a.dtype], "dims": list(a.shape), "hex": a.astype(a.dtype.newbyteorder("<")).tobytes().hex()}
+    key = json.dumps(entry)
+    if key not in known:
+        known[key] = len(arrays)
+        arrays.append(entry)
+    return known[key]
+
+
+def type_of(a):
+    return f"{DTYPES[a.dtype]}[{','.join(map(str, a.shape))}]"
+
+
+def case(op, inputs, dtype, reference, attrs=""):
+    """One op: reference is float64 (or exact integers); dtype is that of the graph's result."""
+    reference = np.asarray(reference)
+    result = f"{dtype}[{','.join(map(str, reference.shape))}]"
+    args = ", ".join(f"%x{i}: {type_of(a)}" for i, a in enumerate(inputs))
+    names = ", ".join(f"%x{i}" for i in range(len(inputs)))
+    text = f"graph f({args}) -> ({result}) {{\n  %0 = {op}({names}){attrs} : {result}\n  return %0\n}}\n"
+    exact = not np.issubdtype(reference.dtype, np.floating)
+    cases.append({"graph": text, "inputs": [pack(a) for a in inputs],
+                  "result": pack(reference if exact else reference.astype(np.float64))})
+
+
+def spread(dtype, n=40):
+    """Values of all sizes that keep f16 finite, and the edges."""
+    x = np.concatenate([rng.uniform(-4, 4, n // 2), rng.uniform(-12, 12, n // 4), rng.normal(0, 1e-2, n - n // 2 - n // 4)])
+    return np.concatenate([x, [0.0, -0.0, 1.0, -1.0, 0.5, 3.0, -3.0, 6.0]]).astype(NAMES[dtype])
+
+
+erf = np.vectorize(math.erf, otypes=[np.float64])
+erfc = np.vectorize(math.erfc, otypes=[np.float64])
+sigmoid = lambda x: np.where(x >= 0, 1 / (1 + np.exp(-np.abs(x))), np.exp(-np.abs(x)) / (1 + np.exp(-np.abs(x))))
+softplus = lambda x: np.logaddexp(x, 0)
+UNARY = {
+    "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1, "tanh": np.tanh, "erf": erf, "erfc": erfc,
+    "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "round": np.rint, "abs": np.abs, "negative": np.negative, "square": np.square,
+    "sign": np.sign, "relu": lambda x: np.maximum(x, 0), "relu6": lambda x: np.clip(x, 0, 6), "sigmoid": sigmoid,
+    "silu": lambda x: x * sigmoid(x), "gelu": lambda x: x * 0.5 * erfc(-x / math.sqrt(2)), "softplus": softplus,
+    "mish": lambda x: x * np.tanh(softplus(x)), "elu": lambda x: np.where(x > 0, x, np.expm1(np.minimum(x, 0))),
+    "leaky_relu": lambda x: np.where(x > 0, x, 0.01 * x), "softsign": lambda x: x / (1 + np.abs(x)),
+    "hardswish": lambda x: x * np.clip(x + 3, 0, 6) / 6, "hardsigmoid": lambda x: np.clip(x + 3, 0, 6) / 6,
+    "gelu_tanh": lambda x: 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
+}
+POSITIVE = {"log": np.log, "log2": np.log2, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x), "reciprocal": lambda x: 1 / x}
+BINARY = {"add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": np.divide, "minimum": np.minimum, "maximum": np.maximum}
+
+
+def pointwise():
+    for dtype in FLOATS:
+        x = spread(dtype)
+        wide = x.astype(np.float64)
+        for op, f in UNARY.items():
+            case(op, [x], dtype, f(wide))
+        p = np.abs(x) + NAMES[dtype](0.01)
+        for op, f in POSITIVE.items():
+            case(op, [p], dtype, f(p.astype(np.float64)))
+        case("log1p", [np.abs(x)], dtype, np.log1p(np.abs(wide)))
+        y = rng.permutation(x)
+        y[y == 0] = 2
+        for op, f in BINARY.items():
+            case(op, [x, y], dtype, f(wide, y.astype(np.float64)))
+        q = rng.uniform(-2, 2, x.size).astype(NAMES[dtype])
+        case("pow", [p, q], dtype, np.power(p.astype(np.float64), q.astype(np.float64)))
+        for op, f in {"equal": np.equal, "less": np.less, "greater_equal": np.greater_equal}.items():
+            case(op, [x, y], "bool", f(x, y))
+
+
+def normalisations():
+    for dtype in FLOATS:
+        x = rng.normal(0, 3, (2, 40)).astype(NAMES[dtype])
+        w, b = (rng.normal(1, 0.2, 40).astype(NAMES[dtype]) for _ in range(2))
+        v = x.astype(np.float64)
+        e = np.exp(v - v.max(1, keepdims=True))
+        case("softmax", [x], dtype, e / e.sum(1, keepdims=True))
+        case("log_softmax", [x], dtype, v - v.max(1, keepdims=True) - np.log(e.sum(1, keepdims=True)))
+        case("logsumexp", [x], dtype, v.max(1) + np.log(e.sum(1)), " {axes=[1]}")
+        norm = (v - v.mean(1, keepdims=True)) / np.sqrt(v.var(1, keepdims=True) + 1e-5)
+        case("layer_norm", [x, w, b], dtype, norm * w.astype(np.float64) + b.astype(np.float64), " {eps=1e-05}")
+        rms = v / np.sqrt((v * v).mean(1, keepdims=True) + 1e-6)
+        case("rms_norm", [x, w], dtype, rms * w.astype(np.float64), " {eps=1e-06}")
+        m = rng.normal(0, 1, (40, 5)).astype(NAMES[dtype])
+        case("matmul", [x, m], dtype, v @ m.astype(np.float64))
+        case("linear", [x, m.T.copy(), m[0].copy()], dtype, v @ m.astype(np.float64) + m[0].astype(np.float64))
+
+
+def reductions():
+    for dtype in FLOATS + ("i32", "i64"):
+        x = rng.normal(0, 20, (3, 4, 5)).astype(NAMES[dtype])
+        v = x.astype(np.float64) if dtype in FLOATS else x.astype(np.int64)
+        for axes in ((0,), (1, 2), (0, 2), (0, 1, 2)):
+            a = f" {{axes=[{','.join(map(str, axes))}]}}"
+            case("sum", [x], dtype if dtype in FLOATS else "i64", v.sum(axes), a)
+            case("max", [x], dtype, v.max(axes), a)
+            case("min", [x], dtype, v.min(axes), a)
+            if dtype in FLOATS:
+                case("mean", [x], dtype, v.mean(axes), a)
+                case("var", [x], dtype, v.var(axes, ddof=1), a[:-1] + ", correction=1}")
+        case("argmax", [x], "i64", v.argmax(1), " {axes=[1]}")
+        case("argmin", [x], "i64", v.argmin(2), " {axes=[2]}")
+        case("any", [x > 15], "bool", (x > 15).any(1), " {axes=[1]}")
+        case("all", [x > -25], "bool", (x > -25).all(2), " {axes=[2]}")
+
+
+def casts():
+    values = {d: spread(d) * 10 for d in FLOATS}
+    values["i32"] = rng.integers(-2**31, 2**31, 40).astype(np.int32)
+    values["i64"] = rng.integers(-2**62, 2**62, 40)
+    for source, x in values.items():
+        for target in FLOATS + ("i32", "i64", "bool"):
+            if source in ("i32", "i64") and target == "f16":
+                continue  # overflows; its own test
+            y = (x.astype(np.float64) if source in FLOATS else x).astype(NAMES[target])
+            case("cast", [x], target, y, f" {{dtype={target}}}")
+        if source in ("i32", "i64"):
+            case("cast", [x], "i8", x.astype(np.int8), " {dtype=i8}")
+
+
+def integer_division():
+    for dtype in ("i8", "i32", "i64", "u8"):
+        info = np.iinfo(NAMES[dtype])
+        a = rng.integers(info.min, info.max, 60, dtype=NAMES[dtype], endpoint=True)
+        b = np.concatenate([rng.integers(1, 9, 30), rng.integers(info.min, info.max, 30, dtype=NAMES[dtype], endpoint=True)]).astype(NAMES[dtype])
+        if info.min < 0:
+            b[:15] = -b[:15]
+        b[b == 0] = 3
+        b[b == NAMES[dtype](-1 if info.min < 0 else 0)] = 5
+        quotient = [int(p) // int(q) for p, q in zip(a, b)]
+        truncated = [abs(int(p)) // abs(int(q)) * (1 if (p < 0) == (q < 0) else -1) for p, q in zip(a, b)]
+        case("floor_divide", [a, b], dtype, np.array(quotient, NAMES[dtype]))
+        case("remainder", [a, b], dtype, np.array([int(p) % int(q) for p, q in zip(a, b)], NAMES[dtype]))
+        case("trunc_divide", [a, b], dtype, np.array(truncated, NAMES[dtype]))
+        case("fmod", [a, b], dtype, np.array([int(p) - t * int(q) for p, q, t in zip(a, b, truncated)], NAMES[dtype]))
+        with np.errstate(over="ignore"):
+            case("multiply", [a, b], dtype, a * b)
+        case("bitwise_xor", [a, b], dtype, a ^ b)
+
+
+def main():
+    with np.errstate(all="ignore"):
+        for group in (pointwise, normalisations, reductions, casts, integer_division):
+            group()
+    with open(sys.argv[1], "w", encoding="ascii") as out:
+        json.dump({"arrays": arrays, "cases": cases}, out, separators=(",", ":"))
+        out.write("\n")
+
+
+main()
