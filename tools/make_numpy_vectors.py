@@ -21,7 +21,7 @@ known = {}
 
 
 def pack(a):
-    a = np.ascontiguousarray(a)
+    a = np.asarray(a, order="C")
     entry = {"dtype": DTYPES[a.dtype], "dims": list(a.shape), "hex": a.astype(a.dtype.newbyteorder("<")).tobytes().hex()}
     key = json.dumps(entry)
     if key not in known:
