@@ -18,6 +18,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "codegen/fusion/group.h"
+#include "codegen/fusion/partition.h"
 #include "codegen/plan/access_map.h"
 #include "codegen/plan/build_plan.h"
 #include "codegen/plan/interpret_plan.h"
@@ -25,6 +26,7 @@
 #include "codegen/plan/verify_plan.h"
 #include "gtest/gtest.h"
 #include "ir/expand.h"
+#include "ir/host_tensor.h"
 #include "ir/support/status.h"
 #include "ir/text.h"
 
@@ -197,6 +199,43 @@ inline absl::Status CheckCoverage(const KernelPlan& plan, const Graph& graph) {
     }
   }
   return absl::OkStatus();
+}
+
+// ---- Whole graphs.
+inline StridedTensor FromHost(const HostTensor& t) {
+  StridedTensor out = StridedTensor::Make(t.dtype, t.dims);
+  std::memcpy(out.bytes.data(), t.bytes.data(), t.bytes.size());
+  return out;
+}
+inline HostTensor ToHost(const StridedTensor& t) {
+  HostTensor out = HostTensor::Make(t.dtype, t.dims);
+  for (int64_t i = 0; i < t.size(); ++i) out.Set(i, t.At(i));
+  return out;
+}
+
+// A graph by Expand, LowerMatMul and Partition, every group by BuildPlan and the plan interpreter. `inputs`: by signature position.
+inline absl::StatusOr<std::vector<HostTensor>> RunGraphByPlans(const Graph& graph, absl::Span<const HostTensor> inputs, const Target& target,
+                                                               const Options& options = {}) {
+  JF_ASSIGN_OR_RETURN(Graph expanded, Expand(graph));
+  GemmSupportFn no_library = [](DType) { return std::optional<Reason>(Reason::kGemmNoLibrary); };
+  JF_ASSIGN_OR_RETURN(LoweredGraph lowered, LowerMatMul(expanded, options, no_library));
+  const Graph& g = lowered.graph;
+  JF_ASSIGN_OR_RETURN(FusionPlan fusion, Partition(g, target, options, no_library));
+  JF_RETURN_IF_ERROR(VerifyFusionPlan(g, fusion));
+  std::vector<std::vector<int64_t>> dims;
+  TestValues values;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    values[Value{g.inputs()[i], 0}] = FromHost(inputs[i]);
+    dims.push_back(inputs[i].dims);
+  }
+  JF_ASSIGN_OR_RETURN(std::vector<int64_t> symbols, g.BindSymbols(dims));
+  for (const Group& group : fusion.groups) {
+    absl::Status ok = RunGroup(g, group, target, symbols, &values);
+    if (!ok.ok()) return InternalError(std::string(ok.message()), "\nin\n", FusionPlanToString(g, fusion));
+  }
+  std::vector<HostTensor> out;
+  for (Value v : g.outputs()) out.push_back(ToHost(values.at(v)));
+  return out;
 }
 
 }  // namespace jitfuse::internal
