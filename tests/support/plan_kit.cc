@@ -35,13 +35,21 @@ int PlanKit::Add(Inst inst) {
   return static_cast<int>(plan.insts.size()) - 1;
 }
 
+// Per parallel point; in Flat plans that is every value.
+int PlanKit::AddInvariant(Inst inst) {
+  Stage& stage = plan.stages.back();
+  inst.elem = !plan.IsRow();
+  (inst.elem ? stage.elem_insts : stage.row_insts_before).push_back(static_cast<int>(plan.insts.size()));
+  return Add(inst);
+}
+
 int PlanKit::Scalar(DType dtype) {
   plan.scalars.push_back(dtype);
   Inst i;
   i.kind = Inst::Kind::kScalar;
   i.dtype = ComputeType(dtype);
   i.scalar = static_cast<int>(plan.scalars.size()) - 1;
-  return Add(i);
+  return AddInvariant(i);
 }
 
 AccessMap PlanKit::Strided(int param, std::vector<SizeExpr> strides, SizeExpr constant) const {
@@ -89,7 +97,7 @@ int PlanKit::Const(DType dtype, double v) {
   Inst i;
   i.dtype = dtype;
   i.bits = ScalarFromDouble(dtype, v).bits();
-  return Add(i);
+  return AddInvariant(i);
 }
 
 int PlanKit::Index(int axis) {

@@ -49,6 +49,7 @@ class PlanKit {
 
  private:
   int Add(Inst inst);
+  int AddInvariant(Inst inst);
   DType TypeOf(int inst) const { return plan.insts[static_cast<size_t>(inst)].dtype; }
   DType ResultType(ScalarOp op, const std::vector<int>& in) const;
 };

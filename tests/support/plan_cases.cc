@@ -1,0 +1,321 @@
+#include "tests/support/plan_cases.h"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/plan/build_plan.h"
+#include "codegen/plan/interpret_plan.h"
+#include "codegen/plan/verify_plan.h"
+#include "gtest/gtest.h"
+#include "ir/expand.h"
+#include "ir/support/status.h"
+#include "ir/text.h"
+#include "tests/support/cuda_on_host.h"
+#include "tests/support/plan_kit.h"
+#include "tests/test_util/run_plan.h"
+
+namespace jitfuse::internal {
+namespace {
+
+const SizeExpr kN = SizeExpr::Symbol(0);
+const SizeExpr kM = SizeExpr::Symbol(1);
+
+// Names that can stand in one source.
+std::vector<PlanCase> Numbered(std::vector<PlanCase> cases) {
+  for (size_t k = 0; k < cases.size(); ++k) cases[k].plan.name = absl::StrCat(cases[k].plan.name, "_", k);
+  return cases;
+}
+
+void Fill(DType dtype, int64_t elements, uint32_t seed, char* out) {
+  std::mt19937 rng(seed);
+  std::uniform_real_distribution<double> d(-3, 3);
+  for (int64_t i = 0; i < elements; ++i) {
+    double v = d(rng);
+    if (!IsFloat(dtype)) v = dtype == DType::kBool ? v > 0 : IsSigned(dtype) ? std::floor(v * 30) : std::floor(v * 30 + 90);
+    StoreScalar(dtype, ScalarFromDouble(dtype, v), out + i * ItemSize(dtype));
+  }
+}
+
+double Tolerance(DType dtype) {
+  return dtype == DType::kBF16 ? 0x1p-7 : dtype == DType::kF16 ? 0x1p-10 : dtype == DType::kF32 ? 1e-5 : dtype == DType::kF64 ? 1e-12 : 0;
+}
+
+void Compare(const KernelPlan& plan, size_t param, int64_t elements, const char* got, const char* want) {
+  const DType dtype = plan.params[param].dtype;
+  int shown = 0;
+  for (int64_t i = 0; i < elements && shown < 5; ++i) {
+    const ScalarValue g = LoadScalar(dtype, got + i * ItemSize(dtype)), w = LoadScalar(dtype, want + i * ItemSize(dtype));
+    if (g.bits() == w.bits()) continue;
+    const double gv = ScalarToDouble(ComputeType(dtype), g), wv = ScalarToDouble(ComputeType(dtype), w);
+    if (std::isnan(gv) && std::isnan(wv)) continue;
+    if (std::fabs(gv - wv) <= Tolerance(dtype) * std::fmax(1, std::fabs(wv))) continue;
+    ADD_FAILURE() << plan.name << " p" << param << "[" << i << "]: got " << gv << ", expected " << wv;
+    ++shown;
+  }
+}
+
+// y[a, b, c] = x[...] + bias[...] * s over [3, n, 8], operands laid out in every way.
+KernelPlan Layouts(int layout, int bits, int vec) {
+  PlanKit k(absl::StrCat("layout", layout), {3, kN, 8});
+  k.plan.offset_bits = bits;
+  const int x = k.Input(DType::kF32), b = k.Input(DType::kF32), y = k.Output(DType::kF32);
+  AccessMap ax = k.Dense(x), ab = k.Dense(b);
+  switch (layout) {
+    case 0: ab = k.Strided(b, {0, 0, 1}); break;                       // along the last axis
+    case 1: ab = k.Strided(b, {0, 1, 0}); break;                       // along the middle one
+    case 2: ax = k.Strided(x, {1, 3, kN * 3}); break;                  // transposed
+    case 3: ax = k.Strided(x, {kN * -8, -8, -1}, kN * 24 - 1); break;  // reversed
+    case 4: ax = k.Strided(x, {kN * 16, 16, 2}); break;                // every other
+    case 5:                                                            // [n, 2, 4] seen through a reshape of the last axis, swapped
+      ab = k.Strided(b, {0, 8, 0});
+      ab.terms.push_back({{{{2, 1}}, 0}, 4, 0, 1});
+      ab.terms.push_back({{{{2, 1}}, 0}, 1, 4, 2});
+      break;
+    case 6:                                                            // linear index over all, halved and wrapped
+      ab.linear = {};
+      ab.terms.push_back({{{{0, kN * 8}, {1, 8}, {2, 1}}, 0}, 8, kN, 8});
+      ab.terms.push_back({{{{0, kN * 8}, {1, 8}, {2, 1}}, 0}, 1, 8, 1});
+      break;
+    default: ax = k.Strided(x, {kN * 8, 8, 1}, 4); break;              // an offset that keeps 16-byte alignment
+  }
+  const int s = k.Scalar(DType::kF16);
+  k.Store(k.Op(ScalarOp::kAdd, {k.Load(ax), k.Op(ScalarOp::kMul, {k.Load(ab), s})}), k.Dense(y));
+  return k.Flat(32, vec);
+}
+
+}  // namespace
+
+std::vector<PlanCase> FlatCases() {
+  std::vector<PlanCase> cases;
+  for (DType dtype : {DType::kF32, DType::kF16, DType::kBF16, DType::kF64}) {
+    const int vec = 16 / ItemSize(dtype);
+    for (int items : {1, 2}) {
+      for (int64_t n : {0, 1, 7, 64, 1000, 1031}) {
+        cases.push_back({AddMulRelu(dtype, {kN}, 32, vec, items), {n, n, n, n}, {n}});
+        cases.push_back({AddMulRelu(dtype, {SizeExpr(n)}, 64, vec, items), {n, n, n, n}, {}});
+      }
+      cases.push_back({AddMulRelu(dtype, {kN, 24}, 32, vec, items, ItemSize(dtype)), {240, 240, 240, 240}, {10}});
+      cases.push_back({AddMulRelu(dtype, {5, 7}, 32, 1, items), {35, 35, 35, 35}, {}});
+    }
+  }
+  return Numbered(std::move(cases));
+}
+
+std::vector<PlanCase> LayoutCases() {
+  std::vector<PlanCase> cases;
+  for (int layout = 0; layout < 8; ++layout) {
+    for (int bits : {32, 64}) {
+      for (int vec : {1, 4}) {
+        cases.push_back({Layouts(layout, bits, vec), {3 * 5 * 8 * 2, 3 * 5 * 8, 3 * 5 * 8}, {5}, {0.5}});
+      }
+    }
+  }
+  return Numbered(std::move(cases));
+}
+
+std::vector<PlanCase> RowCases() {
+  std::vector<PlanCase> cases;
+  struct Shape {
+    int64_t rows, columns;
+    int threads, per_block, vec, items;
+  };
+  for (Shape s : {Shape{3, 256, 32, 4, 8, 1}, {5, 100, 32, 2, 4, 1}, {3, 1000, 64, 2, 8, 2}, {2, 1023, 64, 1, 1, 16}, {4, 1023, 32, 4, 4, 8},
+                  {3, 2048, 128, 1, 8, 2}, {2, 5000, 512, 1, 4, 3}, {2, 4096, 1024, 1, 4, 1}, {7, 13, 8, 4, 1, 2}, {3, 1, 32, 1, 1, 1},
+                  {2, 5000, 64, 1, 4, 0}, {3, 777, 32, 2, 1, 0}, {2, 3000, 32, 1, 8, 0}, {1, 20000, 128, 1, 4, 0}, {3, 40, 1, 32, 1, 0},
+                  {2, 9, 4, 2, 2, 0}}) {
+    for (bool symbolic : {false, true}) {
+      const SizeExpr rows = symbolic ? kN : SizeExpr(s.rows), columns = symbolic ? kM : SizeExpr(s.columns);
+      for (DType dtype : {DType::kF32, DType::kBF16, DType::kF64}) {
+        if (symbolic && dtype != DType::kF32) continue;
+        const int vec = std::min(s.vec, 16 / ItemSize(dtype));
+        const int items = s.items * (s.vec / vec);
+        const int64_t n = s.rows * s.columns;
+        auto add = [&](KernelPlan plan, std::vector<int64_t> elements) {
+          if (symbolic) plan.inner_bound = s.columns;
+          cases.push_back({std::move(plan), std::move(elements), {s.rows, s.columns}});
+        };
+        add(Softmax(dtype, rows, columns, s.threads, s.per_block, vec, items), {n, n});
+        add(LayerNorm(dtype, rows, columns, s.threads, s.per_block, vec, items), {n, n, s.rows});
+        add(ArgMax(dtype, rows, columns, s.threads, s.per_block, vec, items), {n, s.rows});
+      }
+    }
+  }
+  for (DType dtype : {DType::kF32, DType::kF16}) {
+    cases.push_back({SumColumns(dtype, kN, kM, 1, 64), {70 * 33, 70}, {70, 33}});
+    cases.push_back({SumColumns(dtype, 70, kM, 32, 4), {70 * 330, 70}, {70, 330}});
+    cases.push_back({SumColumns(dtype, 3, 0, 32, 4), {0, 3}, {}});
+  }
+  return Numbered(std::move(cases));
+}
+
+// Every pair of dtypes through Convert, and through a store.
+std::vector<PlanCase> ConversionCases() {
+  std::vector<PlanCase> cases;
+  for (int from = 0; from < kNumDTypes; ++from) {
+    for (int to = 0; to < kNumDTypes; ++to) {
+      const auto f = static_cast<DType>(from), t = static_cast<DType>(to);
+      PlanKit k(absl::StrCat("convert_", ToAbsl(DTypeName(f)), "_", ToAbsl(DTypeName(t))), {kN});
+      const int x = k.Input(f), y = k.Output(t), z = k.Output(t);
+      const int v = k.Load(k.Dense(x));
+      k.Store(k.Convert(v, t), k.Dense(y));
+      k.Store(v, k.Dense(z));
+      const int vec = 16 / std::max(ItemSize(f), ItemSize(t));
+      cases.push_back({k.Flat(32, vec), {131, 131, 131}, {131}});
+    }
+  }
+  return Numbered(std::move(cases));
+}
+
+// Each scalar primitive on each type of its domain.
+std::vector<PlanCase> PrimitiveCases() {
+  std::vector<PlanCase> cases;
+  for (int n = 0; n < static_cast<int>(ScalarOp::kCount); ++n) {
+    const auto op = static_cast<ScalarOp>(n);
+    if (op == ScalarOp::kArg || op == ScalarOp::kConst) continue;
+    const ScalarOpDef& def = GetScalarOp(op);
+    if (def.rule == ScalarTypeRule::kConvert || def.rule == ScalarTypeRule::kBitcast) continue;
+    const std::string name(def.name);
+    if (name.find("_raw") != std::string::npos) continue;  // not defined for every input
+    for (int d = 0; d < kNumDTypes; ++d) {
+      const auto dtype = static_cast<DType>(d);
+      if (ComputeType(dtype) != dtype || !IsIn(dtype, def.domain)) continue;
+      PlanKit k(absl::StrCat(name, "_", ToAbsl(DTypeName(dtype))), {200});
+      std::vector<int> in;
+      std::vector<int64_t> elements;
+      for (int a = 0; a < def.arity; ++a) {
+        const bool condition = def.rule == ScalarTypeRule::kSelect && a == 0;
+        in.push_back(k.Load(k.Dense(k.Input(condition ? DType::kBool : dtype))));
+        elements.push_back(200);
+      }
+      const int v = k.Op(op, in);
+      k.Store(v, k.Dense(k.Output(k.plan.insts[static_cast<size_t>(v)].dtype)));
+      elements.push_back(200);
+      cases.push_back({k.Flat(32, 8 / ItemSize(dtype)), elements, {}});
+    }
+  }
+  return Numbered(std::move(cases));
+}
+
+namespace {
+
+struct GraphCase {
+  const char* text;
+  std::vector<int64_t> symbols;
+};
+
+const GraphCase kGraphs[] = {
+    {"graph chain(%a: f32[n,768], %b: f32[n,768], %c: f32[n,768]) -> (f32[n,768]) {"
+     " %0 = multiply(%a, %b) : f32[n,768] %1 = add(%0, %c) : f32[n,768] %2 = relu(%1) : f32[n,768] return %2 }",
+     {5}},
+    {"graph bias_gelu(%x: bf16[n,256], %b: bf16[256]) -> (bf16[n,256]) {"
+     " %0 = add(%x, %b) : bf16[n,256] %1 = gelu(%0) : bf16[n,256] return %1 }",
+     {7}},
+    {"graph odd_bias(%x: f16[6,77], %b: f16[77], %s: scalar f32) -> (f16[6,77], f32[6,77]) {"
+     " %0 = add(%x, %b) : f16[6,77] %1 = cast(%0) {dtype=f32} : f32[6,77] %2 = multiply(%1, %s) : f32[6,77] return %0, %2 }",
+     {}},
+    {"graph transposed(%x: f32[n,6], %b: f32[6]) -> (f32[6,n]) {"
+     " %0 = add(%x, %b) : f32[n,6] %1 = transpose(%0) : f32[6,n] %2 = exp(%1) : f32[6,n] return %2 }",
+     {37}},
+    {"graph head_split(%x: bf16[2,n,96]) -> (bf16[2,4,n,24]) {"
+     " %0 = reshape(%x) {shape=[2,n,4,24]} : bf16[2,n,4,24] %1 = transpose(%0) {perm=[0,2,1,3]} : bf16[2,4,n,24]"
+     " %2 = multiply(%1, 0.5) : bf16[2,4,n,24] return %2 }",
+     {9}},
+    {"graph softmax_rows(%x: bf16[n,1024]) -> (bf16[n,1024]) { %0 = softmax(%x) : bf16[n,1024] return %0 }", {3}},
+    {"graph softmax_odd(%x: f32[n,333]) -> (f32[n,333]) { %0 = softmax(%x) : f32[n,333] return %0 }", {5}},
+    {"graph softmax_long(%x: f32[2,40000]) -> (f32[2,40000]) { %0 = softmax(%x) : f32[2,40000] return %0 }", {}},
+    {"graph softmax_any(%x: f32[n,m]) -> (f32[n,m]) { %0 = softmax(%x) : f32[n,m] return %0 }", {3, 501}},
+    {"graph softmax_middle(%x: f64[2,n,3]) -> (f64[2,n,3]) { %0 = softmax(%x) {axis=1} : f64[2,n,3] return %0 }", {41}},
+    {"graph log_softmax_f16(%x: f16[n,128]) -> (f16[n,128]) { %0 = log_softmax(%x) : f16[n,128] return %0 }", {9}},
+    {"graph norm(%x: f32[m,320], %r: f32[m,320], %w: f32[320], %b: f32[320]) -> (f32[m,320], f32[m,320]) {"
+     " %0 = add(%x, %r) : f32[m,320] %1 = layer_norm(%0, %w, %b) : f32[m,320] %2 = tanh(%1) : f32[m,320] return %0, %2 }",
+     {6}},
+    {"graph norm_bf16(%x: bf16[m,4096], %w: bf16[4096], %b: bf16[4096]) -> (bf16[m,4096]) {"
+     " %0 = layer_norm(%x, %w, %b) : bf16[m,4096] return %0 }",
+     {3}},
+    {"graph rms(%x: f16[m,768], %w: f16[768]) -> (f16[m,768]) { %0 = rms_norm(%x, %w) : f16[m,768] return %0 }", {5}},
+    {"graph causal(%x: f32[3,2,8]) -> (f32[2,3,8]) {"
+     " %0 = transpose(%x) {perm=[1,0,2]} : f32[2,3,8] %1 = iota() {shape=[3,8], axis=0} : i64[3,8]"
+     " %2 = iota() {shape=[3,8], axis=1} : i64[3,8] %3 = less_equal(%2, %1) : bool[3,8] %4 = where(%3, %0, -inf) : f32[2,3,8]"
+     " %5 = softmax(%4) : f32[2,3,8] return %5 }",
+     {}},
+    {"graph argmax_rows(%x: f32[n,300]) -> (i64[n]) { %0 = argmax(%x) {axes=[1]} : i64[n] return %0 }", {4}},
+    {"graph argmin_all(%x: i32[4,5,60]) -> (i64[]) { %0 = argmin(%x) : i64[] return %0 }", {}},
+    {"graph column_mean(%x: f32[512,64]) -> (f32[64]) { %0 = mean(%x) {axes=[0]} : f32[64] return %0 }", {}},
+    {"graph sum_some(%x: i32[4,5,6]) -> (i64[5]) { %0 = sum(%x) {axes=[0,2]} : i64[5] return %0 }", {}},
+    {"graph any_all(%x: f32[3,70]) -> (bool[3]) {"
+     " %p = greater(%x, 2.5) : bool[3,70] %0 = any(%p) {axes=[1]} : bool[3] return %0 }",
+     {}},
+    {"graph total(%x: f32[70000]) -> (f32[]) { %0 = sum(%x) : f32[] return %0 }", {}},
+    {"graph squares(%x: bf16[n,2048]) -> (bf16[n]) {"
+     " %0 = square(%x) : bf16[n,2048] %1 = sum(%0) {axes=[1]} : bf16[n] return %1 }",
+     {3}},
+    {"graph none(%a: f32[0,6], %s: scalar f32) -> (f32[0,6]) { %0 = multiply(%a, %s) : f32[0,6] return %0 }", {}},
+    {"graph no_columns(%x: f32[3,0]) -> (f32[3]) { %0 = sum(%x) {axes=[1]} : f32[3] return %0 }", {}},
+    {"graph zero_rank(%a: f64[], %s: scalar f64) -> (f64[]) { %0 = divide(%a, %s) : f64[] return %0 }", {}},
+};
+
+PlanCase CaseOf(const Graph& graph, const KernelPlan& plan, const std::vector<int64_t>& symbols) {
+  PlanCase c{plan, {}, symbols};
+  for (const Param& p : plan.params) {
+    int64_t elements = 1;
+    for (int64_t d : EvalDims(graph.type(p.value).dims, symbols)) elements *= d;
+    c.elements.push_back(elements);
+  }
+  c.scalars.assign(plan.scalars.size(), 0.75);
+  return c;
+}
+
+}  // namespace
+
+std::vector<PlanCase> PlannedCases(const Target& target) {
+  std::vector<PlanCase> cases;
+  for (const GraphCase& g : kGraphs) {
+    for (int64_t kept : {target.max_row_bytes_kept, int64_t{16}}) {
+      Target t = target;
+      t.max_row_bytes_kept = kept;
+      const Graph graph = Parsed(g.text);
+      PlanOptions options;
+      options.offset_bits = kept == 16 ? 64 : 32;
+      absl::StatusOr<std::vector<KernelPlan>> plans = BuildPlan(graph, WholeGroup(graph), {}, t, options);
+      EXPECT_TRUE(plans.ok()) << g.text << "\n" << plans.status();
+      if (!plans.ok()) continue;
+      for (const KernelPlan& plan : *plans) {
+        EXPECT_TRUE(VerifyPlan(plan).ok()) << g.text;
+        cases.push_back(CaseOf(graph, plan, g.symbols));
+        cases.back().plan.name = graph.name();
+      }
+    }
+  }
+  return Numbered(std::move(cases));
+}
+
+void CheckCase(const PlanCase& c, const PlanRunner& run) {
+  std::vector<GuardedBuffer> ours, theirs;
+  std::vector<void*> our_pointers, their_pointers;
+  std::vector<size_t> sizes;
+  for (size_t p = 0; p < c.plan.params.size(); ++p) {
+    const Param& param = c.plan.params[p];
+    sizes.push_back(static_cast<size_t>(c.elements[p] * ItemSize(param.dtype)));
+    for (auto [buffers, pointers] : {std::pair(&ours, &our_pointers), std::pair(&theirs, &their_pointers)}) {
+      GuardedBuffer& b = buffers->emplace_back(sizes.back(), static_cast<size_t>(param.align));
+      std::fill(b.data(), b.data() + b.size(), '\x5a');
+      if (param.role == ParamRole::kInput) Fill(param.dtype, c.elements[p], static_cast<uint32_t>(p + 1), b.data());
+      pointers->push_back(b.data());
+    }
+  }
+  std::vector<uint64_t> scalars;
+  for (size_t k = 0; k < c.scalars.size(); ++k) scalars.push_back(ScalarFromDouble(ComputeType(c.plan.scalars[k]), c.scalars[k]).bits());
+  absl::Status status = run(our_pointers, sizes, scalars);
+  ASSERT_TRUE(status.ok()) << c.plan.name << ": " << status;
+  status = InterpretPlan(c.plan, their_pointers, scalars, c.symbols);
+  ASSERT_TRUE(status.ok()) << c.plan.name << ": " << status;
+  for (size_t p = 0; p < c.plan.params.size(); ++p) {
+    if (c.plan.params[p].role == ParamRole::kOutput) Compare(c.plan, p, c.elements[p], ours[p].data(), theirs[p].data());
+  }
+}
+
+}  // namespace jitfuse::internal
