@@ -85,8 +85,7 @@ Rejection Sweep::NoFrame(int group, const Ask& ask) const {
 bool Sweep::Evaluate(const Ask& ask, JoinPlan* plan, Rejection* why) const {
   const WorkGroup& g = At(plan->group);
   for (const Operand& operand : ask.operands) {
-    std::optional<IndexMap> at = plan->frame.map;
-    if (operand.chain != nullptr) at = Through(operand.chain->map, plan->frame.map, ShapeOf(operand.base), g.domain);
+    std::optional<IndexMap> at = Pull(operand, plan->frame.map, g.domain);
     if (!at) {
       *why = {Reason::kViewNotAffine, absl::StrCat("from ", Dims(ShapeOf(operand.base)), " to ", Dims(ask.shape), " over ", Dims(g.domain))};
       return false;
@@ -109,6 +108,34 @@ bool Sweep::Resolve(const Operand& operand, const IndexMap& at, const Ask& ask, 
   }
   return InGroup(plan->group, operand.base.node) ? ResolveInside(operand, at, ask, plan, why)
                                                  : ResolveOutside(operand, at, ask, plan, why);
+}
+
+std::optional<IndexMap> Sweep::Pull(const Operand& operand, const IndexMap& at, const Shape& domain) const {
+  std::optional<IndexMap> map = at;
+  for (Value v = operand.value; v != operand.base && map; v = graph_.node(v).in[0]) map = PullView(graph_, v.node, *map, domain);
+  return map;
+}
+
+bool Sweep::ReadsMeet(int group, const std::vector<Frame>& frames, const absl::flat_hash_map<NodeId, Maps>& clones, const Shape& domain) const {
+  auto meets = [&](NodeId reader, const IndexMap& from) {
+    for (const Operand& operand : OperandsOf(reader)) {
+      if (operand.chain == nullptr && operand.value == operand.base) continue;  // at the reader's own place before and after
+      std::optional<IndexMap> at = Pull(operand, from, domain);
+      if (!at) return false;
+      if (IsSource(operand.base) || !InGroup(group, operand.base.node)) continue;
+      auto base = static_cast<size_t>(operand.base.node);
+      if (home_[base] == group && frames[static_cast<size_t>(frame_of_[base])].map == *at) continue;
+      auto it = clones.find(operand.base.node);
+      if (it == clones.end() || std::find(it->second.begin(), it->second.end(), *at) == it->second.end()) return false;
+    }
+    return true;
+  };
+  for (NodeId id : At(group).members) {
+    if (!meets(id, frames[static_cast<size_t>(iterates_[static_cast<size_t>(id)])].map)) return false;
+  }
+  return std::all_of(clones.begin(), clones.end(), [&](const auto& clone) {
+    return std::all_of(clone.second.begin(), clone.second.end(), [&](const IndexMap& at) { return meets(clone.first, at); });
+  });
 }
 
 bool Sweep::ExistsAt(int group, NodeId node, const IndexMap& at) const {
@@ -188,8 +215,7 @@ bool Sweep::CloneCone(Value base, const IndexMap& at, JoinPlan* plan, Rejection*
     std::pair<NodeId, IndexMap> clone{node, map};
     if (ExistsAt(plan->group, node, map) || std::find(grown.clones.begin(), grown.clones.end(), clone) != grown.clones.end()) continue;
     for (const Operand& operand : OperandsOf(node)) {
-      std::optional<IndexMap> in = map;
-      if (operand.chain != nullptr) in = Through(operand.chain->map, map, ShapeOf(operand.base), g.domain);
+      std::optional<IndexMap> in = Pull(operand, map, g.domain);
       if (!in) {
         *why = {Reason::kViewNotAffine, absl::StrCat("computing ", Dims(ShapeOf(operand.value)), " again over ", Dims(g.domain))};
         return false;
@@ -238,7 +264,7 @@ bool Sweep::MatchReduction(const Ask& ask, JoinPlan* plan, Rejection* why) const
 // A pointwise group may take the reduced tensor's shape as its domain.
 bool Sweep::Reroot(const Ask& ask, JoinPlan* plan) const {
   const WorkGroup& g = At(plan->group);
-  if (!plan->merges.empty()) return false;
+  if (!plan->merges.empty() || !plan->clones.empty()) return false;
   auto moved = [&](const IndexMap& map, const Shape& shape) { return Through(map, plan->frame.inverse, shape, ask.shape); };
   for (const Frame& frame : g.frames) {
     auto map = moved(frame.map, frame.shape);
@@ -253,13 +279,14 @@ bool Sweep::Reroot(const Ask& ask, JoinPlan* plan) const {
       plan->rerooted_clones[node].push_back(*std::move(map));
     }
   }
-  for (auto& [node, at] : plan->clones) {
-    auto map = moved(at, graph_.node(node).types[0].dims);
-    if (!map) return false;
-    at = *std::move(map);
-  }
+  if (!ReadsMeet(plan->group, plan->rerooted, plan->rerooted_clones, ask.shape)) return false;
   plan->reroot = true;
   plan->frame = IdentityFrame(ask.shape);
+  for (const Operand& operand : ask.operands) {
+    if (Home(operand.base) != plan->group || IsSource(operand.base)) continue;
+    std::optional<IndexMap> at = Pull(operand, plan->frame.map, ask.shape);
+    if (!at || !(*at == plan->rerooted[static_cast<size_t>(frame_of_[static_cast<size_t>(operand.base.node)])].map)) return false;
+  }
   std::vector<int> axes(ask.axes.begin(), ask.axes.end());
   plan->reduce_axes = WithoutUnits(axes, ask.shape);
   if (plan->reduce_axes.empty()) plan->reduce_axes = axes;

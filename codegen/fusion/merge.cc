@@ -40,7 +40,8 @@ std::optional<MergePlan> Sweep::PlanMergeAt(int into, int from, Value base, cons
   if (back != nullptr && !frame.row && !(per_row && old.reduces)) {
     auto map = Through(frame.inverse, at, old.domain, to.domain);
     auto inverse = Through(*back, frame.map, to.domain, old.domain);
-    if (map && inverse) return PlanMerge(into, from, *std::move(map), *std::move(inverse), per_row, why);
+    auto there = map ? Through(frame.map, *map, frame.shape, to.domain) : std::nullopt;
+    if (there && *there == at && inverse) return PlanMerge(into, from, *std::move(map), *std::move(inverse), per_row, why);
   }
   *why = {Reason::kDomainDiffers, absl::StrCat(Dims(old.domain), " against ", Dims(to.domain))};
   std::vector<std::pair<std::optional<Frame>, bool>> guesses = {{ReshapeFrame(graph_, to.domain, old.domain), false}};
@@ -55,7 +56,7 @@ std::optional<MergePlan> Sweep::PlanMergeAt(int into, int from, Value base, cons
 
 std::optional<MergePlan> Sweep::PlanMerge(int into, int from, IndexMap map, IndexMap inverse, bool rows, Rejection* why) const {
   const WorkGroup &to = At(into), &old = At(from);
-  MergePlan plan{from, std::move(map), std::move(inverse), {}, to.reduce_axes, to.reduces || old.reduces};
+  MergePlan plan{from, std::move(map), std::move(inverse), {}, {}, to.reduce_axes, to.reduces || old.reduces};
   if (old.reduces) {
     std::vector<int64_t> axes(old.reduce_axes.begin(), old.reduce_axes.end());
     std::optional<std::vector<int>> matched = rows ? std::nullopt : MatchAxes(graph_, plan.map, old.domain, axes, to.domain);
@@ -84,9 +85,13 @@ std::optional<MergePlan> Sweep::PlanMerge(int into, int from, IndexMap map, Inde
   }
   for (const auto& [node, maps] : old.clones) {
     for (const IndexMap& at : maps) {
-      if (!Through(at, plan.map, graph_.node(node).types[0].dims, to.domain)) return std::nullopt;
+      auto there = Through(at, plan.map, graph_.node(node).types[0].dims, to.domain);
+      if (!there) return std::nullopt;
+      plan.clones[node].push_back(*std::move(there));
     }
   }
+  bool same = plan.map == IdentityOf(to.domain) && old.domain == to.domain;
+  if (!same && !ReadsMeet(from, plan.frames, plan.clones, to.domain)) return std::nullopt;
   return plan;
 }
 
@@ -119,8 +124,8 @@ void Sweep::Merge(int into, const MergePlan& plan) {
     iterates_[i] = renumbered[static_cast<size_t>(iterates_[i])];
     for (size_t r = 0; r < graph_.node(id).types.size(); ++r) to.reads.erase(Value{id, static_cast<int32_t>(r)});
   }
-  for (const auto& [node, maps] : old.clones) {
-    for (const IndexMap& at : maps) AddClone(into, node, *Through(at, plan.map, graph_.node(node).types[0].dims, to.domain));
+  for (const auto& [node, maps] : plan.clones) {
+    for (const IndexMap& at : maps) AddClone(into, node, at);
   }
   to.members.insert(to.members.end(), old.members.begin(), old.members.end());
   to.reads.insert(old.reads.begin(), old.reads.end());
@@ -195,8 +200,7 @@ std::vector<Sweep::ReadAt> Sweep::ReadsAt(int group, NodeId reader, Value base) 
   auto add = [&](const IndexMap& map, const Frame* frame) {
     for (const Operand& operand : OperandsOf(reader)) {
       if (operand.base.node != base.node) continue;
-      std::optional<IndexMap> at = map;
-      if (operand.chain != nullptr) at = Through(operand.chain->map, map, ShapeOf(operand.base), g.domain);
+      std::optional<IndexMap> at = Pull(operand, map, g.domain);
       if (!at) continue;
       ReadAt read{*std::move(at), std::nullopt, false};
       if (frame != nullptr && operand.chain == nullptr) read.back = frame->inverse;

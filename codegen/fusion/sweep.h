@@ -72,6 +72,7 @@ struct MergePlan {
   int from = -1;
   IndexMap map, inverse;            // from's domain coordinates by into's axes, and back
   std::vector<Frame> frames;
+  absl::flat_hash_map<NodeId, Maps> clones;
   std::vector<int> reduce_axes;     // of into, afterwards
   bool reduces = false;
 };
@@ -124,6 +125,8 @@ class Sweep {
   bool CloneCone(Value base, const IndexMap& at, JoinPlan* plan, Rejection* why) const;
   bool MatchReduction(const Ask& ask, JoinPlan* plan, Rejection* why) const;
   bool Reroot(const Ask& ask, JoinPlan* plan) const;
+  // Whether the group's own reads still meet the values they read when its frames and clones sit elsewhere, in `domain`.
+  bool ReadsMeet(int group, const std::vector<Frame>& frames, const absl::flat_hash_map<NodeId, Maps>& clones, const Shape& domain) const;
   bool WithinBudgets(const Ask& ask, const JoinPlan& plan, Rejection* why) const;
   std::optional<Frame> ResultFrame(const Ask& ask, const Frame& frame, const Shape& domain) const;
   Rejection NoFrame(int group, const Ask& ask) const;
@@ -199,6 +202,8 @@ class Sweep {
     return home_[static_cast<size_t>(node)] == group || groups_[static_cast<size_t>(group)].clones.contains(node);
   }
   bool ExistsAt(int group, NodeId node, const IndexMap& at) const;
+  // Where `operand` is read by a node at `at`: through its views one by one, as plans do.
+  std::optional<IndexMap> Pull(const Operand& operand, const IndexMap& at, const Shape& domain) const;
   Operand MakeOperand(Value v) const { return {v, views_->Base(v), views_->Chain(v)}; }
   absl::InlinedVector<Operand, 3> OperandsOf(NodeId id) const;
   // What node `id` reads as part of `group`: for a matrix product, the buffers that its call names.

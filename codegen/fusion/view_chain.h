@@ -1,7 +1,7 @@
 // View chains: what lies beneath the views of a graph.
 //
 // In: an expanded graph. Out: for each view, the value that its chain of views ends at (its base) and the map from the view's coordinates to the base's, and
-// back where that is one to one. Where maps do not compose, the view below is `cut`: it is stored and is a base itself.
+// back where that is one to one. Where maps do not compose, or a chain gets long, the view below is `cut`: it is stored and is a base itself.
 // Linear in the graph, no recursion.
 // Must not know: groups.
 #ifndef JITFUSE_CODEGEN_FUSION_VIEW_CHAIN_H_
@@ -17,8 +17,14 @@
 
 namespace jitfuse::internal {
 
+inline constexpr int kMaxViewChain = 16;
+
+// One step down: the coordinates in the view's operand by the axes of `domain`, for those in the view.
+std::optional<IndexMap> PullView(const Graph& graph, NodeId view, const IndexMap& at, const Shape& domain);
+
 struct ViewChain {
   Value base;
+  int length = 1;
   IndexMap map;                     // coordinates in base by the view's
   std::optional<IndexMap> inverse;  // coordinates in the view by base's
 };

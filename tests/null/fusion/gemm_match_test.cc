@@ -65,7 +65,8 @@ const Case kCases[] = {
   return %1
 })", "copy gemm", {.batch = 1, .m = 4, .n = 5, .k = 8, .lda = 8, .ldb = 5, .ldd = 5}},
     {"a constant operand is made first", R"(graph f(%b: f32[8,5]) -> (f32[4,5]) {
-  %0 = broadcast(2.0) {shape=[4,8]} : f32[4,8]
+  %c = constant {value=2.0} : f32[]
+  %0 = broadcast(%c) {shape=[4,8]} : f32[4,8]
   %1 = matmul(%0, %b) : f32[4,5]
   return %1
 })", "copy gemm", {.batch = 1, .m = 4, .n = 5, .k = 8, .lda = 8, .ldb = 5, .ldd = 5}},
