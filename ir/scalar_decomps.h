@@ -1,8 +1,7 @@
 // The decompositions that rows of scalar_ops.inc name: scalar bodies in terms of primitives that every CPU has as vector instructions.
 //
 // Branch-free, exact in their special cases (NaN, infinities, zeros and their signs, subnormals); the ulp bounds are those of the table,
-// swept by tests. Polynomials and rational functions are weighted minimax fits with coefficients rounded one by one
-// (tools/fit_polynomials.py shows how). Arguments are a, b, c; "poly(x, c0, c1 ...)" is Horner's scheme in fma.
+// swept by tests. Polynomials are weighted minimax fits whose coefficients were rounded one by one: tools/fit_polynomials.py prints them. Arguments are a, b, c; "poly(x, c0, c1 ...)" is Horner's scheme in fma.
 #ifndef JITFUSE_IR_SCALAR_DECOMPS_H_
 #define JITFUSE_IR_SCALAR_DECOMPS_H_
 
