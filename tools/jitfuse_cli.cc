@@ -15,7 +15,7 @@ using jitfuse_cli::Args;
 
 void AddCommon(CLI::App* command, Args* args) {
   command->add_option("file", args->file, "graph text (.jf)")->required();
-  command->add_option("--set", args->sets, "value of a symbol, NAME=SIZE; may be repeated")->expected(1);
+  command->add_option("--set", args->sets, "value of a symbol, NAME=SIZE; may be repeated")->allow_extra_args(false);
   static const std::map<std::string, jitfuse::DeviceKind> kBackends = {
       {"auto", jitfuse::DeviceKind::kAuto}, {"cpu", jitfuse::DeviceKind::kCpu}, {"cuda", jitfuse::DeviceKind::kCuda},
       {"interpret", jitfuse::DeviceKind::kInterpret}};
