@@ -319,7 +319,7 @@ bool Sweep::WithinBudgets(const Ask& ask, const JoinPlan& plan, Rejection* why) 
   const WorkGroup& g = At(plan.group);
   int insts = g.insts + ask.insts;
   int live = g.live + (readers_left_[static_cast<size_t>(ask.node)] > 0 ? 1 : 0);
-  int outputs = g.outputs;
+  int outputs = g.outputs + (is_output_[static_cast<size_t>(ask.node)] && home_[static_cast<size_t>(ask.node)] < 0 ? 1 : 0);
   auto params = static_cast<int>(g.reads.size());
   absl::flat_hash_set<Value> fresh;
   for (Value v : plan.reads) {

@@ -17,7 +17,7 @@
 
 namespace jitfuse::internal {
 
-inline constexpr int kMaxViewChain = 16;
+inline constexpr int kMaxViewChain = 8;
 
 // One step down: the coordinates in the view's operand by the axes of `domain`, for those in the view.
 std::optional<IndexMap> PullView(const Graph& graph, NodeId view, const IndexMap& at, const Shape& domain);

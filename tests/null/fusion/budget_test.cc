@@ -1,5 +1,5 @@
 // Budgets, options, large graphs, and that every reason code is reached.
-#include <chrono>
+#include <ctime>
 
 #include "ir/builder.h"
 #include "tests/null/fusion/fusion_kit.h"
@@ -56,14 +56,13 @@ TEST(FusionBudget, ManyOutputsAreSplit) {
   Value x = m.Input({Dim(64)});
   std::vector<Value> values;
   for (int i = 0; i < 300; ++i) {
-    x = m.Add(i % 2 != 0 ? Op::kTanh : Op::kNegative, {x});
+    x = m.Add(i % 2 != 0 ? Op::kAbs : Op::kNegative, {x});
     values.push_back(x);
   }
   for (Value v : values) m.Output(v);
   Planned p = PlanOf(m.graph_);
-  EXPECT_GE(p.plan.groups.size(), 3u);
-  EXPECT_LE(p.plan.groups.size(), 4u);
-  EXPECT_GE(p.Reasons().count("param_budget"), 2u);
+  EXPECT_EQ(p.plan.groups.size(), 3u);
+  EXPECT_EQ(p.Reasons().count("param_budget"), 2u);
   ExpectWithin(p, Setting{}.target);
 }
 
@@ -172,9 +171,9 @@ TEST(FusionScale, TenThousandAndAHundredThousandOps) {
     }
     m.Output(m.Add(Op::kAdd, {x, y}));
     Setting s;
-    auto start = std::chrono::steady_clock::now();
+    std::clock_t start = std::clock();  // not wall time: other tests run beside this one
     auto plan = Partition(m.graph_, s.target, s.options, s.library);
-    double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
     EXPECT_TRUE(plan.ok()) << plan.status();
     if (!plan.ok()) return 0.0;
     EXPECT_TRUE(VerifyFusionPlan(m.graph_, *plan).ok()) << VerifyFusionPlan(m.graph_, *plan);
@@ -205,7 +204,7 @@ TEST(FusionScale, LongChainOfViews) {
   for (int i = 0; i < 20000; ++i) x = m.Add(Op::kTranspose, {x});
   m.Output(m.Add(Op::kNegative, {x}));
   Planned p = PlanOf(m.graph_);
-  EXPECT_GE(p.Reasons().count("view_not_affine"), 1u);  // chains are cut at a length
+  EXPECT_LE(p.plan.groups.size(), 4u);  // cut now and then, but fused all the same
 }
 
 TEST(FusionReasons, ViewsWithoutAMap) {
