@@ -81,6 +81,13 @@ bool Mentions(const Dim& d, SymbolId s) {
   return std::find(symbols.begin(), symbols.end(), s) != symbols.end();
 }
 
+// The symbol that an input's dim of this form gives its value: n, or n*4 as graphs specialised to a class of calls have it.
+std::optional<SymbolId> BoundSymbol(const Dim& d) {
+  int64_t factor = d.KnownDivisor();
+  std::optional<SizeExpr> rest = factor > 0 ? d.DivExact(factor) : std::nullopt;
+  return rest ? rest->AsSymbol() : std::nullopt;
+}
+
 }  // namespace
 
 absl::StatusOr<Value> Graph::AddSource(Op op, std::string_view name, const TensorType& type) {
@@ -96,7 +103,7 @@ absl::StatusOr<Value> Graph::AddSource(Op op, std::string_view name, const Tenso
   if (absl::Status s = CheckType(type, symbols_.names); !s.ok())
     return Annotate(s, absl::StrCat("input ", full));
   for (const Dim& d : type.dims) {
-    if (auto symbol = d.AsSymbol()) {
+    if (auto symbol = BoundSymbol(d)) {
       if (bound_.size() <= static_cast<size_t>(*symbol))
         bound_.resize(static_cast<size_t>(*symbol) + 1);
       bound_[static_cast<size_t>(*symbol)] = true;

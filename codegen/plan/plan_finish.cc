@@ -162,8 +162,7 @@ void PlaceRowInsts(PlanDraft* draft) {
 
 int OffsetBits(const KernelPlan& plan, int if_symbolic) {
   constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
-  SizeExpr points = NumElements(plan.parallel) * NumElements(plan.inner);
-  bool is_static = points.IsConstant();
+  bool is_static = IsStatic(plan.parallel) && IsStatic(plan.inner);  // n * 0 would be constant, too
   if (is_static) {
     std::vector<int64_t> extents = EvalDims(plan.parallel, {});
     for (int64_t e : EvalDims(plan.inner, {})) extents.push_back(e);
