@@ -1,0 +1,226 @@
+// A CUDA driver for tests on machines without one: a DriverApi whose functions record what they are asked and answer as told.
+//
+// One fake is active at a time (FakeDriver's constructor makes it so). Memory is the host's, so that copies work. Calls can be made to fail: Fail("cuLaunchKernel", code).
+#ifndef JITFUSE_TESTS_FAKE_DRIVER_H_
+#define JITFUSE_TESTS_FAKE_DRIVER_H_
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "jit/cuda/driver_api.h"
+
+namespace jitfuse::internal {
+
+class FakeDriver {
+ public:
+  struct Launch {
+    std::string function;
+    unsigned grid, threads, shared;
+    CuStream stream;
+    std::vector<void*> params;             // addresses, valid during the launch only
+    std::vector<uint64_t> words;           // the first num_words[function] arguments, 8 bytes each
+  };
+
+  FakeDriver() {
+    active_ = this;
+    Fill();
+  }
+  ~FakeDriver() { active_ = nullptr; }
+  FakeDriver(const FakeDriver&) = delete;
+  FakeDriver& operator=(const FakeDriver&) = delete;
+
+  const DriverApi& api() const { return api_; }
+  void Fail(const std::string& call, CuResult code) { failures_[call] = code; }
+  void Succeed(const std::string& call) { failures_.erase(call); }
+  int Calls(const std::string& call) {
+    std::lock_guard<std::mutex> lock(mu_);
+    return calls_[call];
+  }
+  const std::vector<Launch>& launches() const { return launches_; }
+
+  // What the fake machine is.
+  int devices = 1, major = 9, minor = 0, pools = 1;
+  int version = 13000;
+  size_t words_per_launch = 0;             // how many arguments to copy
+  static thread_local CuContext current;   // of the calling thread
+  static CuContext Context(uintptr_t n) { return reinterpret_cast<CuContext>(n * 16); }
+
+ private:
+  static FakeDriver& Get() { return *active_; }
+  CuResult Note(const char* call) {
+    std::lock_guard<std::mutex> lock(mu_);
+    ++calls_[call];
+    auto it = failures_.find(call);
+    return it == failures_.end() ? kCuSuccess : it->second;
+  }
+  void Fill();
+
+  static inline FakeDriver* active_ = nullptr;
+  std::mutex mu_;
+  std::map<std::string, int> calls_;
+  std::map<std::string, CuResult> failures_;
+  std::vector<Launch> launches_;
+  std::map<CuFunction, std::string> names_;
+  DriverApi api_;
+};
+
+inline thread_local CuContext FakeDriver::current = nullptr;
+
+#define JF_FAKE(member, symbol) \
+  if (CuResult r = Get().Note(symbol); r != kCuSuccess) return r
+
+inline void FakeDriver::Fill() {
+  api_.path = "/fake/libcuda.so.1";
+  api_.Init = [](unsigned) { return Get().Note("cuInit"); };
+  api_.DriverGetVersion = [](int* v) {
+    JF_FAKE(DriverGetVersion, "cuDriverGetVersion");
+    *v = Get().version;
+    return kCuSuccess;
+  };
+  api_.DeviceGet = [](CuDevice* d, int ordinal) {
+    JF_FAKE(DeviceGet, "cuDeviceGet");
+    *d = ordinal;
+    return kCuSuccess;
+  };
+  api_.DeviceGetCount = [](int* n) {
+    JF_FAKE(DeviceGetCount, "cuDeviceGetCount");
+    *n = Get().devices;
+    return kCuSuccess;
+  };
+  api_.DeviceGetName = [](char* name, int size, CuDevice) {
+    JF_FAKE(DeviceGetName, "cuDeviceGetName");
+    std::strncpy(name, "Fake GPU", static_cast<size_t>(size));
+    return kCuSuccess;
+  };
+  api_.DeviceGetAttribute = [](int* v, CuDeviceAttribute a, CuDevice) {
+    JF_FAKE(DeviceGetAttribute, "cuDeviceGetAttribute");
+    const std::map<int, int> values = {{kCuMultiprocessorCount, 132}, {kCuMemoryClockRate, 2619000}, {kCuMemoryBusWidth, 5120}, {kCuL2CacheSize, 50 << 20},
+                                       {kCuComputeCapabilityMajor, Get().major}, {kCuComputeCapabilityMinor, Get().minor},
+                                       {kCuMemoryPoolsSupported, Get().pools}};
+    *v = values.at(a);
+    return kCuSuccess;
+  };
+  api_.DevicePrimaryCtxRetain = [](CuContext* c, CuDevice) {
+    JF_FAKE(DevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain");
+    *c = Context(1);
+    return kCuSuccess;
+  };
+  api_.CtxGetCurrent = [](CuContext* c) {
+    JF_FAKE(CtxGetCurrent, "cuCtxGetCurrent");
+    *c = current;
+    return kCuSuccess;
+  };
+  api_.CtxGetDevice = [](CuDevice* d) {
+    JF_FAKE(CtxGetDevice, "cuCtxGetDevice");
+    *d = 0;
+    return kCuSuccess;
+  };
+  // A stack of two is enough for what is tested.
+  static thread_local CuContext below = nullptr;
+  api_.CtxPushCurrent = [](CuContext c) {
+    JF_FAKE(CtxPushCurrent, "cuCtxPushCurrent");
+    below = current;
+    current = c;
+    return kCuSuccess;
+  };
+  api_.CtxPopCurrent = [](CuContext* c) {
+    JF_FAKE(CtxPopCurrent, "cuCtxPopCurrent");
+    *c = current;
+    current = below;
+    below = nullptr;
+    return kCuSuccess;
+  };
+  api_.ModuleLoadData = [](CuModule* m, const void*) {
+    JF_FAKE(ModuleLoadData, "cuModuleLoadData");
+    *m = reinterpret_cast<CuModule>(uintptr_t{32});
+    return kCuSuccess;
+  };
+  api_.ModuleUnload = [](CuModule) { return Get().Note("cuModuleUnload"); };
+  api_.ModuleGetFunction = [](CuFunction* f, CuModule, const char* name) {
+    JF_FAKE(ModuleGetFunction, "cuModuleGetFunction");
+    *f = reinterpret_cast<CuFunction>(64 + 16 * Get().names_.size());
+    Get().names_[*f] = name;
+    return kCuSuccess;
+  };
+  api_.FuncGetAttribute = [](int* v, CuFunctionAttribute, CuFunction) {
+    JF_FAKE(FuncGetAttribute, "cuFuncGetAttribute");
+    *v = 0;
+    return kCuSuccess;
+  };
+  api_.LaunchKernel = [](CuFunction f, unsigned grid, unsigned, unsigned, unsigned threads, unsigned, unsigned, unsigned shared, CuStream stream,
+                         void** params, void**) {
+    JF_FAKE(LaunchKernel, "cuLaunchKernel");
+    Launch launch{Get().names_[f], grid, threads, shared, stream, {}, {}};
+    for (size_t k = 0; k < Get().words_per_launch; ++k) {
+      launch.params.push_back(params[k]);
+      uint64_t word;
+      std::memcpy(&word, params[k], sizeof word);
+      launch.words.push_back(word);
+    }
+    std::lock_guard<std::mutex> lock(Get().mu_);
+    Get().launches_.push_back(launch);
+    return kCuSuccess;
+  };
+  api_.MemAlloc = [](CuDevicePtr* p, size_t bytes) {
+    JF_FAKE(MemAlloc, "cuMemAlloc");
+    *p = reinterpret_cast<CuDevicePtr>(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
+    return kCuSuccess;
+  };
+  api_.MemFree = [](CuDevicePtr p) {
+    JF_FAKE(MemFree, "cuMemFree");
+    std::free(reinterpret_cast<void*>(p));
+    return kCuSuccess;
+  };
+  api_.MemPoolCreate = [](CuMemPool* pool, const CuMemPoolProps*) {
+    JF_FAKE(MemPoolCreate, "cuMemPoolCreate");
+    *pool = reinterpret_cast<CuMemPool>(uintptr_t{48});
+    return kCuSuccess;
+  };
+  api_.MemPoolSetAttribute = [](CuMemPool, CuMemPoolAttribute, void*) { return Get().Note("cuMemPoolSetAttribute"); };
+  api_.MemAllocFromPoolAsync = [](CuDevicePtr* p, size_t bytes, CuMemPool, CuStream) {
+    JF_FAKE(MemAllocFromPoolAsync, "cuMemAllocFromPoolAsync");
+    *p = reinterpret_cast<CuDevicePtr>(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
+    return kCuSuccess;
+  };
+  api_.MemFreeAsync = [](CuDevicePtr p, CuStream) {
+    JF_FAKE(MemFreeAsync, "cuMemFreeAsync");
+    std::free(reinterpret_cast<void*>(p));
+    return kCuSuccess;
+  };
+  api_.MemcpyHtoDAsync = [](CuDevicePtr d, const void* s, size_t n, CuStream) {
+    JF_FAKE(MemcpyHtoDAsync, "cuMemcpyHtoDAsync");
+    std::memcpy(reinterpret_cast<void*>(d), s, n);
+    return kCuSuccess;
+  };
+  api_.MemcpyDtoHAsync = [](void* d, CuDevicePtr s, size_t n, CuStream) {
+    JF_FAKE(MemcpyDtoHAsync, "cuMemcpyDtoHAsync");
+    std::memcpy(d, reinterpret_cast<void*>(s), n);
+    return kCuSuccess;
+  };
+  api_.MemcpyDtoDAsync = [](CuDevicePtr d, CuDevicePtr s, size_t n, CuStream) {
+    JF_FAKE(MemcpyDtoDAsync, "cuMemcpyDtoDAsync");
+    std::memcpy(reinterpret_cast<void*>(d), reinterpret_cast<void*>(s), n);
+    return kCuSuccess;
+  };
+  api_.StreamSynchronize = [](CuStream) { return Get().Note("cuStreamSynchronize"); };
+  api_.GetErrorName = [](CuResult r, const char** text) {
+    *text = r == kCuErrorOutOfMemory ? "CUDA_ERROR_OUT_OF_MEMORY" : r == kCuErrorInvalidValue ? "CUDA_ERROR_INVALID_VALUE" : "CUDA_ERROR_FAKE";
+    return kCuSuccess;
+  };
+  api_.GetErrorString = [](CuResult r, const char** text) {
+    *text = r == kCuErrorOutOfMemory ? "out of memory" : "it was told to fail";
+    return kCuSuccess;
+  };
+}
+
+#undef JF_FAKE
+
+}  // namespace jitfuse::internal
+
+#endif  // JITFUSE_TESTS_FAKE_DRIVER_H_
