@@ -305,7 +305,9 @@ void Sweep::WriteBoundaries(FusionPlan* plan, const std::vector<int>& work_of) c
     }
   }
   for (size_t g = 0; g < plan->groups.size(); ++g) {
+    absl::flat_hash_set<Value> seen;  // a product may read one value twice
     for (Value v : plan->groups[g].inputs) {
+      if (!seen.insert(v).second) continue;
       auto it = maker.find(v);
       int from = it == maker.end() ? -1 : it->second;
       Rejection why{Reason::kGraphInput, ""};

@@ -333,6 +333,7 @@ absl::StatusOr<OperandLayout> Sweep::GemmOperand(NodeId id, int index, Value* ba
   bool stored = Home(v) >= 0;
   *base = stored ? v : views_->Base(v);
   const ViewChain* chain = stored ? nullptr : views_->Chain(v);
+  std::optional<Rejection> why;
   bool in_memory = Home(*base) >= 0 || graph_.node(*base).kind() == OpKind::kInput;
   if (in_memory) {
     int position = position_[static_cast<size_t>(base->node)];
@@ -341,11 +342,12 @@ absl::StatusOr<OperandLayout> Sweep::GemmOperand(NodeId id, int index, Value* ba
     if (IsDense(strides, ShapeOf(*base))) strides.clear();
     auto match = MatchOperand(graph_, node, index, chain, ShapeOf(*base), strides);
     if (auto* layout = std::get_if<OperandLayout>(&match)) return *layout;
-    const Rejection& why = std::get<Rejection>(match);
-    group->notes.push_back({-1, why.reason, why.detail});
+    why = std::get<Rejection>(match);
   }
   if (graph_.node(v).kind() == OpKind::kInput) return InternalError("an input with strides no library takes, not behind a view: LowerMatMul puts one there");
   JF_RETURN_IF_ERROR(Materialize(v, Reason::kCopyOperand));
+  bool copied = At(Home(v)).members.size() == 1;  // else its maker stores it in this order too, at no cost
+  if (why && copied) group->notes.push_back({-1, why->reason, why->detail});
   *base = v;
   auto match = MatchOperand(graph_, node, index, nullptr, ShapeOf(v), {});
   if (auto* layout = std::get_if<OperandLayout>(&match)) return *layout;
