@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/container/flat_hash_set.h"
 #include "ir/support/check.h"
 #include "ir/support/status.h"
 
@@ -47,9 +48,11 @@ bool BufferMap::IsDense(int output) const {
 void BufferMap::FinishOutputs(FusionPlan* fusion) {
   absl::flat_hash_map<Value, int> maker;  // value -> group
   absl::flat_hash_map<Value, std::vector<int>> copies;  // value -> Copy groups that only move it
+  absl::flat_hash_set<Value> operands;  // read by a library, which was told that they are dense
   for (size_t g = 0; g < fusion->groups.size(); ++g) {
     const Group& group = fusion->groups[g];
     bool moves = group.kind == GroupKind::kCopy && group.outputs == group.inputs;
+    if (group.kind == GroupKind::kGemm) operands.insert(group.inputs.begin(), group.inputs.end());
     for (Value v : group.outputs) {
       if (moves) {
         copies[v].push_back(static_cast<int>(g));
@@ -61,9 +64,10 @@ void BufferMap::FinishOutputs(FusionPlan* fusion) {
   for (size_t o = 0; o < graph_.outputs().size(); ++o) {
     Value v = graph_.outputs()[o];
     auto made = maker.find(v);
-    bool by_library = made != maker.end() && fusion->groups[static_cast<size_t>(made->second)].kind == GroupKind::kGemm;
+    bool dense_only = operands.contains(v) ||
+                      (made != maker.end() && fusion->groups[static_cast<size_t>(made->second)].kind == GroupKind::kGemm);
     bool by_view = made != maker.end() && fusion->groups[static_cast<size_t>(made->second)].kind == GroupKind::kView;
-    bool direct = made != maker.end() && !by_view && !output_of_.contains(v) && (!by_library || IsDense(static_cast<int>(o)));
+    bool direct = made != maker.end() && !by_view && !output_of_.contains(v) && (!dense_only || IsDense(static_cast<int>(o)));
     if (direct) {
       output_of_[v] = static_cast<int>(o);
       continue;
