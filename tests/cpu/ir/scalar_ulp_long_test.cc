@@ -1,7 +1,7 @@
 // The long ulp sweep: 2^24 f32 points over the swept primitives, every 256th float among them.
 #include <gtest/gtest.h>
 
-#include "tests/null/ir/scalar_sweep.h"
+#include "tests/test_util/scalar_sweep.h"
 
 namespace jitfuse::internal {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "tests/null/ir/scalar_sweep.h"
+#include "tests/test_util/scalar_sweep.h"
 
 namespace jitfuse::internal {
 namespace {

@@ -3,8 +3,8 @@
 // Sweep(op, dtype, points) visits bit patterns spread evenly over all floats, and uniform points in the ranges where the functions
 // change; it returns the largest error in ulp of the exact result and where it was, and counts values that are wrong in kind (NaN,
 // infinity or the sign of zero). Used by the short sweep (null) and the long one (cpu).
-#ifndef JITFUSE_TESTS_NULL_IR_SCALAR_SWEEP_H_
-#define JITFUSE_TESTS_NULL_IR_SCALAR_SWEEP_H_
+#ifndef JITFUSE_TESTS_TEST_UTIL_SCALAR_SWEEP_H_
+#define JITFUSE_TESTS_TEST_UTIL_SCALAR_SWEEP_H_
 
 #include <gtest/gtest.h>
 
@@ -142,4 +142,4 @@ inline void SweepHalves(const ScalarOpDef& def, uint32_t step) {
 
 }  // namespace jitfuse::internal
 
-#endif  // JITFUSE_TESTS_NULL_IR_SCALAR_SWEEP_H_
+#endif  // JITFUSE_TESTS_TEST_UTIL_SCALAR_SWEEP_H_
