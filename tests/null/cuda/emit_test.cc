@@ -1,0 +1,160 @@
+// The text of emitted CUDA sources: goldens, one per idiom, and what they must and must not say.
+#include <set>
+#include <string>
+#include <vector>
+
+#include "codegen/cuda/emit_cuda.h"
+#include "codegen/cuda/prelude.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ir/support/status.h"
+#include "tests/support/plan_cases.h"
+#include "tests/support/plan_kit.h"
+#include "tests/test_util/golden.h"
+
+namespace jitfuse::internal {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const SizeExpr kN = SizeExpr::Symbol(0);
+
+KernelSource Emit(const KernelPlan& plan, std::string_view arch = "sm_90") {
+  absl::StatusOr<KernelSource> source = EmitCuda(plan, *TargetFor(arch));
+  EXPECT_TRUE(source.ok()) << source.status();
+  return source.ok() ? *std::move(source) : KernelSource{};
+}
+
+// A source without the prelude, which would repeat itself in every golden.
+std::string Kernel(const KernelSource& source) {
+  const size_t blank = source.text.find("\n\n");
+  return source.text.substr(0, blank + 1) + source.text.substr(source.text.find("\n\n", blank + 2) + 1);
+}
+
+// x[3,n] + bias[n], n odd or not: the operand that is gathered.
+KernelPlan Bias(SizeExpr n) {
+  PlanKit k("bias", {SizeExpr(3), n});
+  const int x = k.Input(DType::kF16), b = k.Input(DType::kF16), y = k.Output(DType::kF16);
+  k.Store(k.Op(ScalarOp::kAdd, {k.Load(k.Dense(x)), k.Load(k.Strided(b, {0, 1}))}), k.Dense(y));
+  return k.Flat(256, 8);
+}
+
+TEST(EmitCuda, Goldens) {
+  ExpectGolden("cuda/flat.cu", Emit(AddMulRelu(DType::kF32, {4096, 768}, 512, 4)).text);
+  ExpectGolden("cuda/flat_tail.cu", Kernel(Emit(AddMulRelu(DType::kBF16, {kN}, 256, 8, 2))));
+  ExpectGolden("cuda/flat_bias.cu", Kernel(Emit(Bias(77))));
+  ExpectGolden("cuda/row_registers.cu", Kernel(Emit(Softmax(DType::kBF16, kN, 4096, 128, 1, 8, 4))));
+  ExpectGolden("cuda/row_stream.cu", Kernel(Emit(LayerNorm(DType::kF32, kN, 100000, 256, 1, 4, 0))));
+  ExpectGolden("cuda/row_warp.cu", Kernel(Emit(ArgMax(DType::kF32, kN, 250, 32, 8, 1, 8))));
+}
+
+TEST(EmitCuda, SourceSaysHowToLaunch) {
+  const KernelSource source = Emit(AddMulRelu(DType::kF32, {kN, 24}, 64, 4, 2));
+  EXPECT_EQ(source.entry, "relu_f32");
+  EXPECT_EQ(source.arch, "sm_90");
+  EXPECT_EQ(source.threads, 64);
+  EXPECT_THAT(source.options, testing::ElementsAre("--fmad=false"));
+  const int64_t symbols[] = {100};
+  EXPECT_EQ(source.grid.Eval(symbols), 5);  // 2400 elements, 512 a block
+  ASSERT_EQ(source.size_args.size(), 1u);
+  EXPECT_EQ(source.size_args[0].Eval(symbols), 2400);
+  EXPECT_THAT(source.text, HasSubstr("// z0 = s0*24\n"));
+  EXPECT_THAT(source.text, HasSubstr("// launch: grid ceildiv(s0*24,512), 64 threads\n"));
+}
+
+TEST(EmitCuda, IsDeterministic) {
+  for (const PlanCase& c : PlannedCases(*TargetFor("sm_90"))) EXPECT_EQ(Emit(c.plan).text, Emit(c.plan).text);
+}
+
+TEST(EmitCuda, VectorsAsWideAsAlignmentAllows) {
+  for (auto [align, load] : {std::pair(16, "jf_ld16<1>(p0"), std::pair(8, "jf_ld8<2>(p0"), std::pair(4, "jf_ld4<4>(p0"), std::pair(2, "jf_ld2<8>(p0")}) {
+    EXPECT_THAT(Emit(AddMulRelu(DType::kBF16, {1024}, 128, 8, 1, align)).text, HasSubstr(load)) << align;
+  }
+}
+
+TEST(EmitCuda, OddRowsGatherEvenRowsDoNot) {
+  EXPECT_THAT(Emit(Bias(77)).text, HasSubstr("jf_f16_value(p1[(e + j) % 77u])"));
+  EXPECT_THAT(Emit(Bias(80)).text, HasSubstr("jf_ld16<1>(p1 + (e % 80u))"));
+  // A symbol may be odd; twice eight of it is not.
+  EXPECT_THAT(Emit(Bias(kN)).text, HasSubstr("p1[(e + j) % n"));
+  EXPECT_THAT(Emit(Bias(kN * 16)).text, HasSubstr("jf_ld16<1>(p1 + (e % n"));
+}
+
+TEST(EmitCuda, OffsetsOf64Bits) {
+  KernelPlan plan = AddMulRelu(DType::kF32, {kN}, 128, 4);
+  EXPECT_THAT(Emit(plan).text, HasSubstr("const unsigned e = "));
+  plan.offset_bits = 64;
+  EXPECT_THAT(Emit(plan).text, HasSubstr("const unsigned long long e = ((unsigned long long)blockIdx.x"));
+}
+
+TEST(EmitCuda, RestrictUnlessABufferMayBeShared) {
+  KernelPlan plan = AddMulRelu(DType::kF32, {1024}, 128, 4);
+  EXPECT_THAT(Emit(plan).text, HasSubstr("(const float* __restrict__ p0, const float* __restrict__ p1, const float* __restrict__ p2, float* __restrict__ p3)"));
+  plan.params[1].may_alias = true;
+  EXPECT_THAT(Emit(plan).text, HasSubstr("(const float* __restrict__ p0, const float* p1, const float* __restrict__ p2, float* p3)"));
+  std::get<CudaSchedule>(plan.schedule).no_allocate = true;
+  const std::string text = Emit(plan).text;
+  EXPECT_THAT(text, HasSubstr("jf_ldna16<1>(p0 + e)"));
+  EXPECT_THAT(text, HasSubstr("jf_ld16<1>(p1 + e)"));  // .nc is not for memory that the kernel writes
+}
+
+TEST(EmitCuda, PreludeHoldsWhatIsUsed) {
+  const std::string text = Emit(AddMulRelu(DType::kF32, {1024}, 128, 4)).text;
+  EXPECT_THAT(text, HasSubstr("jf_words<4 * K> jf_ld16("));
+  for (const char* absent : {"f16", "jf_ld8", "jf_shfl", "jf_odd"}) EXPECT_THAT(text, Not(HasSubstr(absent)));
+  EXPECT_THAT(Emit(AddMulRelu(DType::kBF16, {1024}, 128, 8)).text, HasSubstr("cvt.rn.bf16x2.f32"));
+}
+
+TEST(EmitCuda, PreludeNames) {
+  std::set<std::string> seen;
+  for (const std::string& name : PreludeNames()) {
+    EXPECT_TRUE(name.rfind("jf_", 0) == 0 || name.rfind("JF_", 0) == 0) << name;
+    EXPECT_TRUE(seen.insert(name).second) << name << " is defined twice";
+    EXPECT_THAT(PreludeFor(name), HasSubstr(name));
+  }
+}
+
+// Whatever names of ours a source uses, it defines.
+TEST(EmitCuda, NoHelperIsMissing) {
+  for (const std::vector<PlanCase>& cases : {FlatCases(), LayoutCases(), RowCases(), ConversionCases(), PrimitiveCases()}) {
+    for (const PlanCase& c : cases) {
+      const std::string text = Emit(c.plan).text;
+      for (size_t at = text.find("jf_"); at != std::string::npos; at = text.find("jf_", at + 1)) {
+        size_t end = at;
+        while (end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) != 0 || text[end] == '_')) ++end;
+        const std::string name = text.substr(at, end - at);
+        if (at > 0 && (std::isalnum(static_cast<unsigned char>(text[at - 1])) != 0 || text[at - 1] == '_')) continue;
+        const std::vector<std::string> names = PreludeNames();
+        ASSERT_NE(std::find(names.begin(), names.end(), name), names.end()) << name << " in " << c.plan.name;
+      }
+    }
+  }
+}
+
+TEST(EmitCuda, HeadCannotEndItsComment) {
+  KernelPlan plan = AddMulRelu(DType::kF32, {1024}, 128, 4);
+  plan.head = "one\\\ntwo */ \r three";
+  const std::string text = Emit(plan).text;
+  EXPECT_THAT(text, HasSubstr("//   one \n//   two */   three\n"));
+}
+
+TEST(EmitCuda, RefusesWhatDoesNotFit) {
+  auto message = [](const KernelPlan& plan, std::string_view arch = "sm_90") {
+    return std::string(EmitCuda(plan, *TargetFor(arch)).status().message());
+  };
+  KernelPlan plan = AddMulRelu(DType::kF32, {1024}, 128, 4);
+  EXPECT_THAT(message(plan, "x86-64-v3"), HasSubstr("no CUDA target"));
+  plan.schedule = CpuSchedule{};
+  EXPECT_THAT(message(plan), HasSubstr("EmitCuda(relu_f32): the plan has no CUDA schedule"));
+  EXPECT_THAT(message(AddMulRelu(DType::kF32, {1024}, 100, 4)), HasSubstr("100 threads in a block"));
+  EXPECT_THAT(message(AddMulRelu(DType::kF32, {1024}, 128, 3)), HasSubstr("vectors of 3 elements"));
+  EXPECT_THAT(message(Softmax(DType::kF32, 8, 1024, 32, 1, 4, 4)), HasSubstr("rows of 1024 do not fit 32 threads of 4 x 4"));
+  EXPECT_THAT(message(Softmax(DType::kF32, 8, kN, 32, 1, 4, 4)), HasSubstr("values kept"));
+  plan = Softmax(DType::kF32, 8, 1024, 256, 1, 4, 1);
+  std::get<CudaSchedule>(plan.schedule).rows_per_block = 2;
+  EXPECT_THAT(message(plan), HasSubstr("2 rows of 256 threads are not a block of 256"));
+}
+
+}  // namespace
+}  // namespace jitfuse::internal
