@@ -32,7 +32,6 @@
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/SubtargetFeature.h"
-#include "llvm/Transforms/InstCombine/InstCombine.h"
 #include "llvm/Transforms/Scalar/EarlyCSE.h"
 #include "llvm/Transforms/Scalar/LICM.h"
 #include "llvm/Transforms/Scalar/LoopPassManager.h"
@@ -53,8 +52,12 @@ void InitializeLlvm() {
   });
 }
 
+// Where the session reports why a link failed; the lookup then only says that it did. Links run on the thread that looks up.
+thread_local std::string link_errors;
+
 absl::Status FromLlvm(llvm::Error error, std::string_view what) {
-  return InternalError(ToAbsl(what), ": ", llvm::toString(std::move(error)));
+  std::string details = std::exchange(link_errors, {});
+  return InternalError(ToAbsl(what), ": ", llvm::toString(std::move(error)), details.empty() ? "" : "; ", details);
 }
 
 // A TargetMachine costs about a millisecond and is not thread-safe: one per thread and CPU.
@@ -66,15 +69,13 @@ absl::StatusOr<llvm::TargetMachine*> MachineFor(const std::string& cpu, const st
   std::string error;
   const llvm::Target* target = llvm::TargetRegistry::lookupTarget(kTriple, error);
   if (target == nullptr) return InternalError("LLVM has no x86-64 target: ", error);
+  std::unique_ptr<llvm::MCSubtargetInfo> known(target->createMCSubtargetInfo(kTriple, "", ""));
+  if (!known->isCPUStringValid(cpu)) return InvalidArgument("LLVM ", LlvmVersion(), " knows no CPU '", cpu, "'");
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;  // fma is formed by BuildPlan alone
   machine.reset(target->createTargetMachine(kTriple, cpu, features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small,
                                             llvm::CodeGenOptLevel::Default, /*JIT=*/true));
   if (machine == nullptr) return InternalError("LLVM cannot make code for ", cpu);
-  if (!machine->getMCSubtargetInfo()->isCPUStringValid(cpu)) {
-    machines.erase({cpu, features});
-    return InvalidArgument("LLVM ", LlvmVersion(), " knows no CPU '", cpu, "'");
-  }
   return machine.get();
 }
 
@@ -92,13 +93,9 @@ void Optimize(llvm::Module* module, llvm::TargetMachine* machine) {
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, cgsccs, modules);
   llvm::FunctionPassManager passes;
-  if (const char* pipeline = getenv("JF_PIPE")) {
-    llvm::cantFail(builder.parsePassPipeline(passes, pipeline));
-  } else {
-    passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
-    passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/false));
-    passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), /*UseMemorySSA=*/true));
-  }
+  passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+  passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/false));
+  passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), /*UseMemorySSA=*/true));
   for (llvm::Function& function : *module) {
     if (!function.isDeclaration()) passes.run(function, functions);
   }
@@ -125,7 +122,7 @@ class Session {
   Session() {
     InitializeLlvm();
     execution_ = std::make_unique<llvm::orc::ExecutionSession>(llvm::cantFail(llvm::orc::SelfExecutorProcessControl::Create()));
-    execution_->setErrorReporter([](llvm::Error error) { llvm::consumeError(std::move(error)); });  // lookups return them too
+    execution_->setErrorReporter([](llvm::Error error) { absl::StrAppend(&link_errors, link_errors.empty() ? "" : "; ", llvm::toString(std::move(error))); });
     layer_ = std::make_unique<llvm::orc::ObjectLinkingLayer>(*execution_, execution_->getExecutorProcessControl().getMemMgr());
     allowed_ = &execution_->createBareJITDylib("allowed");
     llvm::orc::SymbolMap symbols;

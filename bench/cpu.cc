@@ -1,0 +1,122 @@
+// The CPU's kernels beside compiled C++ loops that move the same bytes, in one run, on the same threads.
+//
+//   bench_cpu [--out FILE.json] [--samples 21] [--only TEXT]
+// Buffers are larger than any cache. A peer is a STREAM-like loop (as many reads and writes of as many bytes), built with -O3 for this CPU's vectors and run by OpenMP.
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "api/jitfuse.h"
+#include "common/report.h"
+#include "cpu_backend/parallel.h"
+
+namespace jitfuse_bench {
+
+#define JF_LOOP __attribute__((noinline, optimize("O3"), target_clones("avx512f", "avx2", "default")))
+// Their own functions, so that gcc makes versions for each CPU.
+JF_LOOP void Copy(const float* __restrict a, float* __restrict y, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) y[i] = a[i] * 3.0f;
+}
+JF_LOOP void Add(const float* __restrict a, const float* __restrict b, float* __restrict y, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) y[i] = a[i] + b[i];
+}
+JF_LOOP void MulAdd(const float* __restrict a, const float* __restrict b, const float* __restrict c, float* __restrict y, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) y[i] = a[i] * b[i] + c[i];
+}
+
+namespace {
+
+using jitfuse::Array;
+using jitfuse::DType;
+
+constexpr int64_t kElements = int64_t{1} << 24;
+
+template <typename T>
+T Must(jitfuse::StatusOr<T> v) {
+  if (v.ok()) return *std::move(v);
+  std::fprintf(stderr, "bench_cpu: %s\n", v.status().message().c_str());
+  std::exit(1);
+}
+
+// One buffer per thread range, touched by the thread that will use it.
+std::vector<float> Filled(int64_t n, float scale) {
+  std::vector<float> v(static_cast<size_t>(n));
+  for (int64_t i = 0; i < n; ++i) v[static_cast<size_t>(i)] = static_cast<float>(i % 1001 - 500) * scale;
+  return v;
+}
+
+// body(first, count) over equal parts, one per thread.
+void OnThreads(const std::function<void(int64_t, int64_t)>& body) {
+  int threads = jitfuse::internal::NumThreads();
+#pragma omp parallel for schedule(static, 1) num_threads(threads)
+  for (int t = 0; t < threads; ++t) {
+    int64_t first = kElements * t / threads, last = kElements * (t + 1) / threads;
+    body(first, last - first);
+  }
+}
+
+struct Case {
+  const char* name;
+  const char* text;
+  int streams;  // read and written, of kElements each
+  double goal;
+};
+
+constexpr Case kCases[] = {
+    {"relu(a*b+c) 16M f32", "graph f(%a: f32[n], %b: f32[n], %c: f32[n]) -> (f32[n]) {\n %0 = multiply(%a, %b) : f32[n]\n %1 = add(%0, %c) : f32[n]\n %2 = relu(%1) : f32[n]\n return %2\n}", 4, 0.85},
+    {"gelu(a+b) 16M f32", "graph f(%a: f32[n], %b: f32[n]) -> (f32[n]) {\n %0 = add(%a, %b) : f32[n]\n %1 = gelu(%0) : f32[n]\n return %1\n}", 3, 0.85},
+    {"tanh(a*b) 16M f32", "graph f(%a: f32[n], %b: f32[n]) -> (f32[n]) {\n %0 = multiply(%a, %b) : f32[n]\n %1 = tanh(%0) : f32[n]\n return %1\n}", 3, 0.85},
+    {"softmax 8192x4096 f32", "graph f(%x: f32[n,4096]) -> (f32[n,4096]) {\n %0 = softmax(%x) {axis=1} : f32[n,4096]\n return %0\n}", 2, 0.80},
+    {"layer_norm 8192x4096 f32", "graph f(%x: f32[n,4096], %w: f32[4096], %b: f32[4096]) -> (f32[n,4096]) {\n %0 = layer_norm(%x, %w, %b) {norm_dims=1, eps=1e-05} : f32[n,4096]\n return %0\n}", 2, 0.80},
+};
+
+void RunCase(const Case& c, int samples, Report* report) {
+  const bool rows = c.streams == 2;
+  const int64_t n = rows ? int64_t{8192} * 4096 : kElements;
+  std::vector<float> a = Filled(n, 0.01f), b = Filled(rows ? 4096 : n, 0.002f), d = Filled(rows ? 4096 : n, 0.001f), y = Filled(n, 0);
+  jitfuse::CompileOptions options;
+  options.device = jitfuse::DeviceKind::kCpu;
+  jitfuse::Function f = Must(jitfuse::CompileText(c.text, options));
+  std::vector<int64_t> dims = rows ? std::vector<int64_t>{n / 4096, 4096} : std::vector<int64_t>{n};
+  std::vector<Array> in = {Array::View(a.data(), DType::kF32, dims)};
+  std::vector<int64_t> others = rows ? std::vector<int64_t>{4096} : dims;
+  if (f.num_inputs() > 1) in.push_back(Array::View(b.data(), DType::kF32, others));
+  if (f.num_inputs() > 2) in.push_back(Array::View(d.data(), DType::kF32, others));
+  std::vector<Array> out = {Array::View(y.data(), DType::kF32, dims)};
+  auto fused = [&] {
+    jitfuse::Status status = f.RunInto(in, out);
+    if (!status.ok()) {
+      std::fprintf(stderr, "bench_cpu: %s\n", status.message().c_str());
+      std::exit(1);
+    }
+  };
+  auto peer = [&] {
+    for (int64_t done = 0; done < n; done += kElements) {
+      OnThreads([&](int64_t first, int64_t count) {
+        first += done;
+        if (c.streams == 2) Copy(a.data() + first, y.data() + first, count);
+        if (c.streams == 3) Add(a.data() + first, b.data() + first, y.data() + first, count);
+        if (c.streams == 4) MulAdd(a.data() + first, b.data() + first, d.data() + first, y.data() + first, count);
+      });
+    }
+  };
+  std::vector<double> seconds = TimeInterleaved({fused, peer}, samples);
+  double bytes = static_cast<double>(n) * 4 * c.streams;
+  report->Add({c.name, "GB/s", bytes / seconds[0] * 1e-9, "compiled loop, same bytes", bytes / seconds[1] * 1e-9, seconds[1] / seconds[0], c.goal, false});
+}
+
+}  // namespace
+}  // namespace jitfuse_bench
+
+int main(int argc, char** argv) {
+  using namespace jitfuse_bench;  // NOLINT
+  Report report("cpu kernels", CpuName() + ", " + std::to_string(jitfuse::internal::NumThreads()) + " used");
+  std::string only = Flag(argc, argv, "--only");
+  for (const Case& c : kCases) {
+    if (std::string(c.name).find(only) != std::string::npos) RunCase(c, std::atoi(Flag(argc, argv, "--samples", "21").c_str()), &report);
+  }
+  return report.Write(Flag(argc, argv, "--out")) ? 0 : 1;
+}

@@ -1,0 +1,192 @@
+// Matrix products through oneDNN against a plain triple loop: transposes, strides, batches, broadcast batches, bf16, threads, fork.
+#include "cpu_backend/gemm_onednn.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cmath>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "ir/scalar_expr.h"
+
+namespace jitfuse::internal {
+namespace {
+
+#if JF_HAVE_ONEDNN
+
+struct Operands {
+  std::vector<char> a, b, d;
+};
+
+int64_t Room(int64_t batch, int64_t stride, int64_t rows, int64_t cols, int64_t ld) { return (batch - 1) * stride + (rows - 1) * ld + cols; }
+
+Operands MakeOperands(const GemmProblem& p, uint32_t seed) {
+  int64_t size = ItemSize(p.dtype);
+  std::mt19937 rng(seed);
+  std::uniform_real_distribution<double> uniform(-1, 1);
+  auto fill = [&](int64_t count, bool random) {
+    std::vector<char> bytes(static_cast<size_t>(count * size), '\x5a');
+    for (int64_t i = 0; random && i < count; ++i) StoreScalar(p.dtype, ScalarFromDouble(p.dtype, uniform(rng)), bytes.data() + i * size);
+    return bytes;
+  };
+  return {fill(Room(p.batch, p.batch_stride_a, p.transpose_a ? p.k : p.m, p.transpose_a ? p.m : p.k, p.lda), true),
+          fill(Room(p.batch, p.batch_stride_b, p.transpose_b ? p.n : p.k, p.transpose_b ? p.k : p.n, p.ldb), true),
+          fill(Room(p.batch, p.batch_stride_d, p.m, p.n, p.ldd), false)};
+}
+
+double At(const std::vector<char>& bytes, DType dtype, int64_t i) {
+  return ScalarToDouble(ComputeType(dtype), LoadScalar(dtype, bytes.data() + i * ItemSize(dtype)));
+}
+
+void ExpectProduct(const GemmProblem& p, const Operands& o) {
+  double unit = p.dtype == DType::kBF16 ? 0x1p-8 : 0x1p-24;
+  for (int64_t i = 0; i < p.batch; ++i) {
+    for (int64_t row = 0; row < p.m; ++row) {
+      for (int64_t col = 0; col < p.n; ++col) {
+        double sum = 0, magnitude = 0;
+        for (int64_t k = 0; k < p.k; ++k) {
+          double a = At(o.a, p.dtype, i * p.batch_stride_a + (p.transpose_a ? k * p.lda + row : row * p.lda + k));
+          double b = At(o.b, p.dtype, i * p.batch_stride_b + (p.transpose_b ? col * p.ldb + k : k * p.ldb + col));
+          sum += a * b;
+          magnitude += std::abs(a * b);
+        }
+        double bound = unit * std::abs(sum) + 0x1p-24 * static_cast<double>(p.k + 2) * magnitude;
+        ASSERT_NEAR(At(o.d, p.dtype, i * p.batch_stride_d + row * p.ldd + col), sum, bound) << i << "," << row << "," << col;
+      }
+    }
+  }
+}
+
+void RunAndCheck(const GemmProblem& p) {
+  SCOPED_TRACE(absl::StrCat(DTypeName(p.dtype) == "f32" ? "f32 " : "bf16 ", p.batch, "x", p.m, "x", p.n, "x", p.k, " ", p.transpose_a, p.transpose_b));
+  Operands o = MakeOperands(p, 1);
+  auto gemm = PrepareOnednn(p);
+  ASSERT_TRUE(gemm.ok()) << gemm.status();
+  EXPECT_NE((*gemm)->Describe().find("oneDNN"), std::string::npos);
+  absl::Status status = RunOnednn(**gemm, o.a.data(), o.b.data(), o.d.data());
+  ASSERT_TRUE(status.ok()) << status;
+  ExpectProduct(p, o);
+}
+
+// Rows `pad` elements further apart than needed, batches 5 more than that.
+GemmProblem Problem(DType dtype, int64_t batch, int64_t m, int64_t n, int64_t k, bool ta, bool tb, int64_t pad) {
+  GemmProblem p;
+  p.batch = batch, p.m = m, p.n = n, p.k = k, p.dtype = dtype, p.transpose_a = ta, p.transpose_b = tb;
+  p.lda = (ta ? m : k) + pad;
+  p.ldb = (tb ? k : n) + pad;
+  p.ldd = n + pad;
+  p.batch_stride_a = p.lda * (ta ? k : m) + 5;
+  p.batch_stride_b = p.ldb * (tb ? n : k) + 5;
+  p.batch_stride_d = p.ldd * m + 5;
+  return p;
+}
+
+std::vector<DType> Types() {
+  Reason reason;
+  return OnednnSupport(DType::kBF16, &reason).ok() ? std::vector<DType>{DType::kF32, DType::kBF16} : std::vector<DType>{DType::kF32};
+}
+
+TEST(GemmOnednn, ShapesTransposesStrides) {
+  for (DType dtype : Types()) {
+    for (bool ta : {false, true}) {
+      for (bool tb : {false, true}) {
+        for (int64_t pad : {0, 3}) {
+          RunAndCheck(Problem(dtype, 1, 33, 17, 65, ta, tb, pad));
+          RunAndCheck(Problem(dtype, 3, 5, 8, 9, ta, tb, pad));
+        }
+        RunAndCheck(Problem(dtype, 1, 1, 1, 1, ta, tb, 0));
+        RunAndCheck(Problem(dtype, 1, 1, 40, 64, ta, tb, 0));
+        RunAndCheck(Problem(dtype, 1, 40, 1, 64, ta, tb, 0));
+      }
+    }
+  }
+}
+
+TEST(GemmOnednn, BroadcastBatches) {
+  for (DType dtype : Types()) {
+    GemmProblem p = Problem(dtype, 4, 9, 10, 11, false, false, 0);
+    p.batch_stride_a = 0;
+    RunAndCheck(p);
+    p = Problem(dtype, 4, 9, 10, 11, false, true, 0);
+    p.batch_stride_b = 0;
+    RunAndCheck(p);
+  }
+}
+
+TEST(GemmOnednn, OtherTypesGiveTheReason) {
+  for (DType dtype : {DType::kF16, DType::kF64, DType::kI8, DType::kI32, DType::kI64, DType::kU8, DType::kBool}) {
+    Reason reason = Reason::kCount;
+    EXPECT_FALSE(OnednnSupport(dtype, &reason).ok());
+    EXPECT_EQ(reason, Reason::kGemmDtype);
+    GemmProblem p = Problem(DType::kF32, 1, 4, 4, 4, false, false, 0);
+    p.dtype = dtype;
+    EXPECT_FALSE(PrepareOnednn(p).ok());
+  }
+  EXPECT_FALSE(PrepareOnednn(Problem(DType::kF32, 1, 0, 4, 4, false, false, 0)).ok());
+}
+
+TEST(GemmConcurrency, ConcurrentProducts) {
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 16; ++t) {
+    threads.emplace_back([&wrong, t] {
+      for (int turn = 0; turn < 5; ++turn) {
+        GemmProblem p = Problem(DType::kF32, 1, 8 + turn, 16, 8 + t % 3, false, false, 0);
+        Operands o = MakeOperands(p, static_cast<uint32_t>(t));
+        auto gemm = PrepareOnednn(p);
+        if (!gemm.ok() || !RunOnednn(**gemm, o.a.data(), o.b.data(), o.d.data()).ok()) {
+          ++wrong;
+          continue;
+        }
+        ExpectProduct(p, o);
+      }
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+#if !defined(JF_TSAN)
+// A product prepared by the parent, whose primitive wants OpenMP's pool, still runs in the child.
+TEST(GemmOnednnFork, ChildWorks) {
+  GemmProblem p = Problem(DType::kF32, 1, 256, 256, 256, false, false, 0);
+  Operands o = MakeOperands(p, 1);
+  auto gemm = PrepareOnednn(p);
+  ASSERT_TRUE(gemm.ok());
+  ASSERT_TRUE(RunOnednn(**gemm, o.a.data(), o.b.data(), o.d.data()).ok());
+  pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    alarm(60);
+    Operands mine = o;
+    std::fill(mine.d.begin(), mine.d.end(), '\0');
+    if (!RunOnednn(**gemm, mine.a.data(), mine.b.data(), mine.d.data()).ok()) _exit(2);
+    for (size_t i = 0; i < mine.d.size(); i += 4) {
+      if (std::abs(At(mine.d, DType::kF32, static_cast<int64_t>(i / 4)) - At(o.d, DType::kF32, static_cast<int64_t>(i / 4))) > 1e-3) _exit(3);
+    }
+    _exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+#endif
+
+#else
+
+TEST(GemmOnednn, MissingLibraryGivesTheReason) {
+  Reason reason = Reason::kCount;
+  EXPECT_FALSE(OnednnSupport(DType::kF32, &reason).ok());
+  EXPECT_EQ(reason, Reason::kGemmNoLibrary);
+}
+
+#endif
+
+}  // namespace
+}  // namespace jitfuse::internal
