@@ -11,20 +11,23 @@ struct Case {
 };
 
 void RunAll(std::vector<Case>& cases, int unroll, int64_t skew) {
+  std::vector<Data> inputs, expected;
+  for (size_t i = 0; i < cases.size(); ++i) {
+    cases[i].plan.name = absl::StrCat("case", i);
+    inputs.emplace_back(cases[i].plan, cases[i].counts, static_cast<uint32_t>(i), false, skew);
+    expected.push_back(inputs.back());
+    ASSERT_EQ(InterpretPlan(cases[i].plan, expected.back().buffers, {}, cases[i].symbols), absl::OkStatus()) << cases[i].plan.head;
+  }
   for (const Target& target : CpuTargets()) {
     std::vector<KernelPlan> scheduled;
-    for (size_t i = 0; i < cases.size(); ++i) {
-      cases[i].plan.name = absl::StrCat("case", i);
-      scheduled.push_back(Scheduled(cases[i].plan, target, unroll));
-    }
+    for (const Case& c : cases) scheduled.push_back(Scheduled(c.plan, target, unroll));
     CpuModule module(target, scheduled);
     if (module.object == nullptr) continue;
     for (size_t i = 0; i < cases.size(); ++i) {
       for (int64_t pieces : {1, 3}) {
-        Data expected(cases[i].plan, cases[i].counts, static_cast<uint32_t>(i), false, skew), actual = expected;
-        ASSERT_EQ(InterpretPlan(cases[i].plan, expected.buffers, {}, cases[i].symbols), absl::OkStatus());
+        Data actual = inputs[i];
         module.Run(i, actual.buffers, {}, cases[i].symbols, pieces);
-        ExpectSame(cases[i].plan, expected, actual, cases[i].counts, 0, absl::StrCat(target.arch, ": ", cases[i].plan.head, ", pieces ", pieces));
+        ExpectSame(cases[i].plan, expected[i], actual, cases[i].counts, 0, absl::StrCat(target.arch, ": ", cases[i].plan.head, ", pieces ", pieces));
         if (testing::Test::HasFatalFailure()) return;
       }
     }

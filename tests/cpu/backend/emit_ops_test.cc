@@ -15,17 +15,21 @@ std::vector<DType> TypesIn(DTypeSet set) {
 }
 
 void RunAll(const std::vector<KernelPlan>& plans, bool special, double low, double high) {
+  std::vector<Data> inputs, expected;
+  for (size_t i = 0; i < plans.size(); ++i) {
+    inputs.emplace_back(plans[i], std::vector<int64_t>(plans[i].params.size(), kCount), static_cast<uint32_t>(i), special, 1, low, high);
+    expected.push_back(inputs.back());
+    ASSERT_EQ(InterpretPlan(plans[i], expected.back().buffers, {}, {}), absl::OkStatus()) << plans[i].name;
+  }
   for (const Target& target : CpuTargets()) {
     std::vector<KernelPlan> scheduled;
     for (const KernelPlan& plan : plans) scheduled.push_back(Scheduled(plan, target, 1));
     CpuModule module(target, scheduled);
     if (module.object == nullptr) continue;
     for (size_t i = 0; i < plans.size(); ++i) {
-      std::vector<int64_t> counts(plans[i].params.size(), kCount);
-      Data expected(plans[i], counts, static_cast<uint32_t>(i), special, 1, low, high), actual = expected;
-      ASSERT_TRUE(InterpretPlan(plans[i], expected.buffers, {}, {}).ok()) << plans[i].name;
+      Data actual = inputs[i];
       module.Run(i, actual.buffers, {}, {});
-      ExpectSame(plans[i], expected, actual, counts, 0, target.arch);
+      ExpectSame(plans[i], expected[i], actual, std::vector<int64_t>(plans[i].params.size(), kCount), 0, target.arch);
     }
   }
 }

@@ -14,19 +14,22 @@ struct Case {
 };
 
 void RunAll(std::vector<Case>& cases, int unroll, bool special = false) {
+  std::vector<Data> inputs, expected;
+  for (size_t i = 0; i < cases.size(); ++i) {
+    cases[i].plan.name = absl::StrCat("case", i);
+    inputs.emplace_back(cases[i].plan, cases[i].counts, static_cast<uint32_t>(i), special);
+    expected.push_back(inputs.back());
+    ASSERT_EQ(InterpretPlan(cases[i].plan, expected.back().buffers, {}, cases[i].symbols), absl::OkStatus()) << cases[i].plan.head;
+  }
   for (const Target& target : CpuTargets()) {
     std::vector<KernelPlan> scheduled;
-    for (size_t i = 0; i < cases.size(); ++i) {
-      cases[i].plan.name = absl::StrCat("case", i);
-      scheduled.push_back(Scheduled(cases[i].plan, target, unroll));
-    }
+    for (const Case& c : cases) scheduled.push_back(Scheduled(c.plan, target, unroll));
     CpuModule module(target, scheduled);
     if (module.object == nullptr) continue;
     for (size_t i = 0; i < cases.size(); ++i) {
-      Data expected(cases[i].plan, cases[i].counts, static_cast<uint32_t>(i), special), actual = expected;
-      ASSERT_EQ(InterpretPlan(cases[i].plan, expected.buffers, {}, cases[i].symbols), absl::OkStatus()) << cases[i].plan.head;
+      Data actual = inputs[i];
       module.Run(i, actual.buffers, {}, cases[i].symbols, 2);
-      ExpectSame(cases[i].plan, expected, actual, cases[i].counts, cases[i].tolerance, absl::StrCat(target.arch, ": ", cases[i].plan.head));
+      ExpectSame(cases[i].plan, expected[i], actual, cases[i].counts, cases[i].tolerance, absl::StrCat(target.arch, ": ", cases[i].plan.head));
       if (testing::Test::HasFatalFailure()) return;
     }
   }
@@ -46,7 +49,7 @@ using Maker = KernelPlan (*)(DType, SizeExpr, SizeExpr, int, int, int, int);
 
 // rows x columns with constant and with symbolic sizes, the row kept (items 1) and read again (items 0).
 void AddCases(Maker make, const std::string& name, DType dtype, std::vector<int64_t> (*counts)(int64_t, int64_t), double tolerance, std::vector<Case>* cases) {
-  for (int64_t columns : {1, 31, 64, 257, 5000}) {
+  for (int64_t columns : {1, 31, 64, 257, 2100}) {
     for (int items : {0, 1}) {
       for (bool symbolic : {false, true}) {
         SizeExpr r = 5, c = columns;
