@@ -31,11 +31,12 @@ struct BuilderState {
     if (state != nullptr && state->status.ok()) state->status = internal::ToPublic(error);
     return Wrap(std::move(state), {});
   }
+  __attribute__((visibility("hidden")))  // lies in v1, but what it takes is ours: not exported
   static Tensor WrapOr(std::shared_ptr<BuilderState> state, const absl::StatusOr<internal::Value>& value) {
     return value.ok() ? Wrap(std::move(state), *value) : Fail(std::move(state), value.status());
   }
   // A copy of the graph with these outputs.
-  absl::StatusOr<internal::Graph> WithOutputs(const std::vector<Tensor>& outputs) const;
+  __attribute__((visibility("hidden"))) absl::StatusOr<internal::Graph> WithOutputs(const std::vector<Tensor>& outputs) const;
 };
 
 }  // namespace detail
