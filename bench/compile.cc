@@ -14,6 +14,7 @@
 #include "api/runtime.h"
 #include "common/report.h"
 #include "ir/graph.h"
+#include "ir/support/status.h"
 #include "ir/text.h"
 #include "jit/compile.h"
 

@@ -76,7 +76,8 @@ TEST(EmitLlvmText, NoFastMathNoLibraryCalls) {
                              "fptosi.sat", "fptoui.sat", "vector.reduce", "fmuladd"}) {
       EXPECT_EQ(code.find(word), std::string::npos) << word << "\n" << text.substr(0, 300);
     }
-    for (auto it = std::sregex_iterator(code.begin(), code.end(), std::regex("call [^@]*@([a-z]+)")); it != std::sregex_iterator(); ++it) EXPECT_EQ((*it)[1], "llvm");
+    static const std::regex kCall("call [^@]*@([a-z]+)");
+    for (auto it = std::sregex_iterator(code.begin(), code.end(), kCall); it != std::sregex_iterator(); ++it) EXPECT_EQ((*it)[1], "llvm");
   }
 }
 
