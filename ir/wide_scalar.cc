@@ -225,7 +225,9 @@ WideElem MaybeStored(DType dtype, WideElem e) {
   if (!std::isfinite(e.value) || !std::isfinite(e.bound)) return e;
   if (e.exact() && ConvertWide(DType::kF32, dtype, e).value == e.value) return e;
   e.bound += UlpOf(dtype, std::fabs(e.value) + e.bound) / 2;
-  return SettleRange(dtype, e);
+  // Stored, a value this large is an infinity; kept in a register until its next use, it is not. Either may be.
+  const WideElem stored = SettleRange(dtype, e);
+  return std::isfinite(stored.value) ? stored : WideElem{e.value, kInf};
 }
 
 void EvalWideProgram(const ScalarProgram& program, const WideElem* args, WideElem* out) {
