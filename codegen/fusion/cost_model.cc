@@ -9,11 +9,12 @@
 namespace jitfuse::internal {
 namespace {
 
-constexpr int kFreeCost = 16;       // issue slots that hide behind the memory traffic of one element
-constexpr int kBijectiveCost = 8;   // recompute instead of read, with one load either way
+constexpr int kFreeCost = 16;      // issue slots that hide behind the memory traffic of one element
+constexpr int kBijectiveCost = 8;  // recompute instead of read, with one load either way
 constexpr int kFewRepeats = 4;
 constexpr int kMaxLoads = 4;
-constexpr int kReduceInsts = 24;    // lift, combine and finalize of the largest row (moments), for both passes
+constexpr int kReduceInsts =
+    24;  // lift, combine and finalize of the largest row (moments), for both passes
 constexpr int64_t kFewRows = 16;
 constexpr int64_t kLongRow = 64 * 1024;  // elements
 
@@ -44,15 +45,19 @@ OpCost CostOf(const ScalarProgram& program) {
 
 absl::StatusOr<OpCost> CostModel::Compute(const Node& node) const {
   switch (node.kind()) {
-    case OpKind::kPointwise: break;
-    case OpKind::kReduce: return OpCost{kReduceInsts, false};
-    default: return OpCost{};
+    case OpKind::kPointwise:
+      break;
+    case OpKind::kReduce:
+      return OpCost{kReduceInsts, false};
+    default:
+      return OpCost{};
   }
   std::vector<DType> types;
   for (Value v : node.in) types.push_back(ComputeType(graph_.type(v).dtype));
   auto lookup = [&node](std::string_view name) { return AttrNumber(node, name); };
-  JF_ASSIGN_OR_RETURN(ScalarProgram program, BuildScalarProgram(node.def().body, node.def().args.subspan(0, types.size()), types, lookup,
-                                                                {node.types[0].dtype}));
+  JF_ASSIGN_OR_RETURN(ScalarProgram program,
+                      BuildScalarProgram(node.def().body, node.def().args.subspan(0, types.size()),
+                                         types, lookup, {node.types[0].dtype}));
   OpCost cost = CostOf(program);
   if (cost.insts == 0) cost.insts = 1;  // a cast is a convert of its argument
   return cost;
@@ -61,7 +66,8 @@ absl::StatusOr<OpCost> CostModel::Compute(const Node& node) const {
 absl::StatusOr<OpCost> CostModel::Of(NodeId id) {
   const Node& node = graph_.node(id);
   if (node.kind() != OpKind::kPointwise) return Compute(node);
-  std::string key = absl::StrCat(static_cast<int>(node.op), ":", static_cast<int>(node.types[0].dtype));
+  std::string key =
+      absl::StrCat(static_cast<int>(node.op), ":", static_cast<int>(node.types[0].dtype));
   for (Value v : node.in) absl::StrAppend(&key, ",", static_cast<int>(graph_.type(v).dtype));
   auto it = known_.find(key);
   if (it == known_.end()) {
@@ -91,14 +97,16 @@ bool PrefersRecompute(const Cone& cone, const Repeats& repeats) {
 }
 
 std::string DescribeRecompute(const Graph& graph, const Cone& cone, const Repeats& repeats) {
-  std::string what = cone.dear >= 0        ? std::string(graph.node(cone.dear).def().name)
-                     : !cone.computable    ? std::string("what the value is made of")
-                                           : absl::StrCat(cone.cost, " instructions");
-  return absl::StrCat("fusing recomputes ", what, " ", repeats.times ? absl::StrCat(*repeats.times, " times") : "for each element");
+  std::string what = cone.dear >= 0     ? std::string(graph.node(cone.dear).def().name)
+                     : !cone.computable ? std::string("what the value is made of")
+                                        : absl::StrCat(cone.cost, " instructions");
+  return absl::StrCat("fusing recomputes ", what, " ",
+                      repeats.times ? absl::StrCat(*repeats.times, " times") : "for each element");
 }
 
 bool TailWantsOwnKernel(const SizeExpr& rows, const SizeExpr& row_elements) {
-  return rows.IsConstant() && row_elements.IsConstant() && rows.constant() < kFewRows && row_elements.constant() >= kLongRow;
+  return rows.IsConstant() && row_elements.IsConstant() && rows.constant() < kFewRows &&
+         row_elements.constant() >= kLongRow;
 }
 
 }  // namespace jitfuse::internal

@@ -1,8 +1,10 @@
-// Cost model: what a node costs in instructions, and when computing a value again beats storing and reading it.
+// Cost model: what a node costs in instructions, and when computing a value again beats storing and
+// reading it.
 //
-// In: nodes. Out: issue slots as the scalar table states them, and verdicts. The measured ground (docs): kernels here are bound by memory, so a few
-// instructions per element are free, transcendentals per element are not when a broadcast would repeat them.
-// Must not know: groups, devices.
+// In: nodes. Out: issue slots as the scalar table states them, and verdicts. The measured ground
+// (docs): kernels here are bound by memory, so a few instructions per element are free,
+// transcendentals per element are not when a broadcast would repeat them. Must not know: groups,
+// devices.
 #ifndef JITFUSE_CODEGEN_FUSION_COST_MODEL_H_
 #define JITFUSE_CODEGEN_FUSION_COST_MODEL_H_
 
@@ -23,10 +25,10 @@ struct OpCost {
 
 // A pointwise value together with all it is computed from, down to what lies in memory anyway.
 struct Cone {
-  int own = 0;            // issue slots of the node itself
-  int cost = 0;           // of all
-  int loads = 0;          // tensors read
-  NodeId dear = -1;       // a node with a transcendental
+  int own = 0;              // issue slots of the node itself
+  int cost = 0;             // of all
+  int loads = 0;            // tensors read
+  NodeId dear = -1;         // a node with a transcendental
   bool computable = false;  // from memory by pointwise ops alone, and small
 };
 
@@ -43,7 +45,8 @@ class CostModel {
 
 inline constexpr int kMaxConeCost = 64;
 
-// `times`: how often a broadcast repeats each element; nullopt: unknown. `single`: the value has one element, which loops hoist.
+// `times`: how often a broadcast repeats each element; nullopt: unknown. `single`: the value has
+// one element, which loops hoist.
 struct Repeats {
   std::optional<int64_t> times;
   bool single = false;
@@ -57,7 +60,8 @@ bool PrefersRecompute(const Cone& cone, const Repeats& repeats);
 // "broadcast recomputes exp 768 times".
 std::string DescribeRecompute(const Graph& graph, const Cone& cone, const Repeats& repeats);
 
-// Few but long rows: what follows the reduction runs better in a kernel of its own, over all elements in parallel.
+// Few but long rows: what follows the reduction runs better in a kernel of its own, over all
+// elements in parallel.
 bool TailWantsOwnKernel(const SizeExpr& rows, const SizeExpr& row_elements);
 
 }  // namespace jitfuse::internal

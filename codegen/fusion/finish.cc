@@ -51,10 +51,12 @@ std::vector<Sweep::Part> Sweep::Parts(int group) const {
   return out;
 }
 
-// Outputs are known only now. Where they make too many buffers, the group is cut into runs of nodes in graph order, each as long as fits.
+// Outputs are known only now. Where they make too many buffers, the group is cut into runs of nodes
+// in graph order, each as long as fits.
 std::vector<Sweep::Part> Sweep::SplitForParams(int group, std::vector<NodeId> members) const {
   const WorkGroup& g = At(group);
-  if (static_cast<int>(g.reads.size()) + g.outputs <= target_.max_params) return {{group, std::move(members), false}};
+  if (static_cast<int>(g.reads.size()) + g.outputs <= target_.max_params)
+    return {{group, std::move(members), false}};
   absl::flat_hash_map<NodeId, int> readers = ReadersWithin(group, members);
   std::vector<Part> parts;
   for (size_t begin = 0, end = 0; begin < members.size(); begin = end) {
@@ -65,13 +67,17 @@ std::vector<Sweep::Part> Sweep::SplitForParams(int group, std::vector<NodeId> me
       if (run.params() <= target_.max_params) end = i + 1;
       if (run.params() > 2 * target_.max_params) break;  // reads only grow
     }
-    parts.push_back({group, {members.begin() + static_cast<std::ptrdiff_t>(begin), members.begin() + static_cast<std::ptrdiff_t>(end)}, true});
+    parts.push_back({group,
+                     {members.begin() + static_cast<std::ptrdiff_t>(begin),
+                      members.begin() + static_cast<std::ptrdiff_t>(end)},
+                     true});
   }
   return parts;
 }
 
 // How often members are read by members; what a clone reads always counts as read later.
-absl::flat_hash_map<NodeId, int> Sweep::ReadersWithin(int group, const std::vector<NodeId>& members) const {
+absl::flat_hash_map<NodeId, int> Sweep::ReadersWithin(int group,
+                                                      const std::vector<NodeId>& members) const {
   absl::flat_hash_map<NodeId, int> readers;
   for (NodeId id : members) {
     for (const Operand& operand : OperandsOf(id)) ++readers[operand.base.node];
@@ -82,7 +88,8 @@ absl::flat_hash_map<NodeId, int> Sweep::ReadersWithin(int group, const std::vect
   return readers;
 }
 
-void Sweep::CountInRun(int group, NodeId id, const absl::flat_hash_map<NodeId, int>& readers, RunCounter* run) const {
+void Sweep::CountInRun(int group, NodeId id, const absl::flat_hash_map<NodeId, int>& readers,
+                       RunCounter* run) const {
   auto results = [this](NodeId node) { return static_cast<int>(graph_.node(node).types.size()); };
   std::vector<NodeId> todo = {id};
   run->inside.insert(id);
@@ -94,7 +101,8 @@ void Sweep::CountInRun(int group, NodeId id, const absl::flat_hash_map<NodeId, i
       bool source = IsSource(operand.base);
       if (source && !InMemory(operand.base)) continue;
       if (!source && run->inside.contains(base)) {
-        bool last = at == id && ++run->seen[base] == readers.at(base) && !stored_[static_cast<size_t>(base)];
+        bool last = at == id && ++run->seen[base] == readers.at(base) &&
+                    !stored_[static_cast<size_t>(base)];
         if (last) run->outputs -= results(base);
       } else if (!source && At(group).clones.contains(base)) {
         if (run->cloned.insert(base).second) todo.push_back(base);
@@ -104,12 +112,16 @@ void Sweep::CountInRun(int group, NodeId id, const absl::flat_hash_map<NodeId, i
     }
   }
   auto read = readers.find(id);
-  if (stored_[static_cast<size_t>(id)] || (read != readers.end() && read->second > 0)) run->outputs += results(id);
+  if (stored_[static_cast<size_t>(id)] || (read != readers.end() && read->second > 0))
+    run->outputs += results(id);
 }
 
-// Rows without a reduction beside elements cannot be stored from one loop: rows first, then elements.
+// Rows without a reduction beside elements cannot be stored from one loop: rows first, then
+// elements.
 std::vector<Sweep::Part> Sweep::SplitRows(Part part) const {
-  bool reduces = std::any_of(part.members.begin(), part.members.end(), [this](NodeId id) { return graph_.node(id).kind() == OpKind::kReduce; });
+  bool reduces = std::any_of(part.members.begin(), part.members.end(), [this](NodeId id) {
+    return graph_.node(id).kind() == OpKind::kReduce;
+  });
   if (reduces || !At(part.group).reduces) return {std::move(part)};
   Part rows{part.group, {}, true}, elements{part.group, {}, true};
   for (NodeId id : part.members) (FrameOf(id).row ? rows : elements).members.push_back(id);
@@ -135,9 +147,11 @@ Group Sweep::Write(const Part& part) const {
     NodeId id = todo.back();
     todo.pop_back();
     for (const Operand& operand : OperandsOf(id)) {
-      for (Value v = operand.value; v != operand.base; v = graph_.node(v).in[0]) nodes.insert(v.node);
+      for (Value v = operand.value; v != operand.base; v = graph_.node(v).in[0])
+        nodes.insert(v.node);
       NodeId base = operand.base.node;
-      bool computed = IsSource(operand.base) ? !InMemory(operand.base) : members.contains(base) || g.clones.contains(base);
+      bool computed = IsSource(operand.base) ? !InMemory(operand.base)
+                                             : members.contains(base) || g.clones.contains(base);
       if (!computed) {
         inputs.insert(operand.base);
       } else if (nodes.insert(base).second) {
@@ -148,9 +162,12 @@ Group Sweep::Write(const Part& part) const {
   out.nodes.assign(nodes.begin(), nodes.end());
   std::sort(out.nodes.begin(), out.nodes.end());
   out.inputs.assign(inputs.begin(), inputs.end());
-  std::sort(out.inputs.begin(), out.inputs.end(), [](Value a, Value b) { return std::pair(a.node, a.result) < std::pair(b.node, b.result); });
+  std::sort(out.inputs.begin(), out.inputs.end(), [](Value a, Value b) {
+    return std::pair(a.node, a.result) < std::pair(b.node, b.result);
+  });
   WriteOutputs(part, &out);
-  bool copy = std::all_of(part.members.begin(), part.members.end(), [this](NodeId id) { return copies_.contains(id); });
+  bool copy = std::all_of(part.members.begin(), part.members.end(),
+                          [this](NodeId id) { return copies_.contains(id); });
   if (copy) out.kind = IsRenaming(part) ? GroupKind::kView : GroupKind::kCopy;
   return out;
 }
@@ -170,7 +187,8 @@ void Sweep::WriteOutputs(const Part& part, Group* out) const {
     }
   }
   if (part.split) {  // other parts may read any of it
-    absl::flat_hash_set<NodeId> all(live_[static_cast<size_t>(part.group)].begin(), live_[static_cast<size_t>(part.group)].end());
+    absl::flat_hash_set<NodeId> all(live_[static_cast<size_t>(part.group)].begin(),
+                                    live_[static_cast<size_t>(part.group)].end());
     for (NodeId reader : all) {
       if (members.contains(reader)) continue;
       for (const Operand& operand : OperandsOf(reader)) {
@@ -179,23 +197,30 @@ void Sweep::WriteOutputs(const Part& part, Group* out) const {
     }
     for (const auto& [reader, maps] : g.clones) {
       for (const Operand& operand : OperandsOf(reader)) {
-        if (members.contains(operand.base.node) && !g.clones.contains(operand.base.node)) wanted.insert(operand.base);
+        if (members.contains(operand.base.node) && !g.clones.contains(operand.base.node))
+          wanted.insert(operand.base);
       }
     }
   }
   out->outputs.assign(wanted.begin(), wanted.end());
-  std::sort(out->outputs.begin(), out->outputs.end(), [](Value a, Value b) { return std::pair(a.node, a.result) < std::pair(b.node, b.result); });
+  std::sort(out->outputs.begin(), out->outputs.end(), [](Value a, Value b) {
+    return std::pair(a.node, a.result) < std::pair(b.node, b.result);
+  });
   out->domain = g.domain;
   out->reduce_axes = g.reduce_axes;
   for (Value v : out->outputs) out->output_maps.push_back(FrameOf(v.node).map);
-  bool reduces = std::any_of(part.members.begin(), part.members.end(), [this](NodeId id) { return graph_.node(id).kind() == OpKind::kReduce; });
+  bool reduces = std::any_of(part.members.begin(), part.members.end(), [this](NodeId id) {
+    return graph_.node(id).kind() == OpKind::kReduce;
+  });
   if (reduces || !g.reduces) return;
   out->reduce_axes.clear();
   if (!FrameOf(part.members[0]).row) return;
   std::vector<int> renumbered(g.domain.size(), -1);  // the rows alone are the domain
   out->domain.clear();
   for (size_t a = 0; a < g.domain.size(); ++a) {
-    if (std::find(g.reduce_axes.begin(), g.reduce_axes.end(), static_cast<int>(a)) != g.reduce_axes.end()) continue;
+    if (std::find(g.reduce_axes.begin(), g.reduce_axes.end(), static_cast<int>(a)) !=
+        g.reduce_axes.end())
+      continue;
     renumbered[a] = static_cast<int>(out->domain.size());
     out->domain.push_back(g.domain[a]);
   }
@@ -214,7 +239,8 @@ void Sweep::WriteGemm(const Part& part, Group* out) const {
   const Node& node = graph_.node(id);
   out->nodes.push_back(id);
   for (size_t i = 0; i < 2; ++i) {
-    for (Value v = node.in[i]; v != g.gemm_operands[i]; v = graph_.node(v).in[0]) out->nodes.push_back(v.node);
+    for (Value v = node.in[i]; v != g.gemm_operands[i]; v = graph_.node(v).in[0])
+      out->nodes.push_back(v.node);
   }
   std::sort(out->nodes.begin(), out->nodes.end());
   out->nodes.erase(std::unique(out->nodes.begin(), out->nodes.end()), out->nodes.end());
@@ -225,16 +251,21 @@ void Sweep::WriteGemm(const Part& part, Group* out) const {
   out->gemm = g.gemm;
 }
 
-// A returned reshape of what a matrix product wrote: the product can write to the output's buffer at once.
+// A returned reshape of what a matrix product wrote: the product can write to the output's buffer
+// at once.
 bool Sweep::IsRenaming(const Part& part) const {
   if (part.members.size() != 1 || copies_.at(part.members[0]) != Reason::kOutputCopy) return false;
   NodeId id = part.members[0];
   const ViewChain& chain = *views_->OwnChain(id);
-  if (graph_.node(chain.base).kind() != OpKind::kMatMul || is_output_[static_cast<size_t>(chain.base.node)]) return false;
+  if (graph_.node(chain.base).kind() != OpKind::kMatMul ||
+      is_output_[static_cast<size_t>(chain.base.node)])
+    return false;
   for (const Reading& reading : readings_[static_cast<size_t>(chain.base.node)]) {
-    if (reading.reader != id && reading.reader < id && copies_.contains(reading.reader)) return false;  // another view has the buffer
+    if (reading.reader != id && reading.reader < id && copies_.contains(reading.reader))
+      return false;  // another view has the buffer
   }
-  std::optional<Frame> reshape = ReshapeFrame(graph_, graph_.node(id).types[0].dims, ShapeOf(chain.base));
+  std::optional<Frame> reshape =
+      ReshapeFrame(graph_, graph_.node(id).types[0].dims, ShapeOf(chain.base));
   return reshape && reshape->map == chain.map;
 }
 
@@ -311,7 +342,9 @@ void Sweep::WriteBoundaries(FusionPlan* plan, const std::vector<int>& work_of) c
       auto it = maker.find(v);
       int from = it == maker.end() ? -1 : it->second;
       Rejection why{Reason::kGraphInput, ""};
-      if (from >= 0) why = WhyRead(*plan, v, from, static_cast<int>(g), work_of[static_cast<size_t>(from)], work_of[g]);
+      if (from >= 0)
+        why = WhyRead(*plan, v, from, static_cast<int>(g), work_of[static_cast<size_t>(from)],
+                      work_of[g]);
       plan->boundaries.push_back({v, from, static_cast<int>(g), why.reason, why.detail});
     }
   }
@@ -326,17 +359,25 @@ void Sweep::WriteBoundaries(FusionPlan* plan, const std::vector<int>& work_of) c
     }
     GroupKind kind = plan->groups[static_cast<size_t>(from)].kind;
     bool copy = kind == GroupKind::kCopy || kind == GroupKind::kView;
-    plan->boundaries.push_back({v, from, -1, copy ? Reason::kOutputCopy : Reason::kGraphOutput, ""});
+    plan->boundaries.push_back(
+        {v, from, -1, copy ? Reason::kOutputCopy : Reason::kGraphOutput, ""});
   }
 }
 
-// Why group `to` reads `value` of group `from` from memory. work_*: the groups of the sweep that they were.
-Rejection Sweep::WhyRead(const FusionPlan& plan, Value value, int from, int to, int work_from, int work_to) const {
-  const Group &maker = plan.groups[static_cast<size_t>(from)], &reader = plan.groups[static_cast<size_t>(to)];
-  if (reader.kind == GroupKind::kGemm) return {maker.kind == GroupKind::kCopy ? Reason::kCopyOperand : Reason::kMatmulOperand, ""};
-  if (reader.kind == GroupKind::kCopy || reader.kind == GroupKind::kView) return {copies_.at(reader.outputs[0].node), ""};
+// Why group `to` reads `value` of group `from` from memory. work_*: the groups of the sweep that
+// they were.
+Rejection Sweep::WhyRead(const FusionPlan& plan, Value value, int from, int to, int work_from,
+                         int work_to) const {
+  const Group &maker = plan.groups[static_cast<size_t>(from)],
+              &reader = plan.groups[static_cast<size_t>(to)];
+  if (reader.kind == GroupKind::kGemm)
+    return {maker.kind == GroupKind::kCopy ? Reason::kCopyOperand : Reason::kMatmulOperand, ""};
+  if (reader.kind == GroupKind::kCopy || reader.kind == GroupKind::kView)
+    return {copies_.at(reader.outputs[0].node), ""};
   if (maker.kind == GroupKind::kGemm) return {Reason::kMatmulResult, ""};
-  if (work_from == work_to) return {Reason::kParamBudget, absl::StrCat("the group would have more than ", target_.max_params, " buffers")};
+  if (work_from == work_to)
+    return {Reason::kParamBudget,
+            absl::StrCat("the group would have more than ", target_.max_params, " buffers")};
   Rejection switched_off;
   if (!options_.fuse && !MayFuse(&switched_off)) return switched_off;
   for (NodeId id : reader.nodes) {
@@ -349,14 +390,16 @@ Rejection Sweep::WhyRead(const FusionPlan& plan, Value value, int from, int to, 
   return WhyNotSunk(value, work_from, work_to);
 }
 
-// A group on a lower level became no part of its reader: either something else reads it too, or sinking was refused.
+// A group on a lower level became no part of its reader: either something else reads it too, or
+// sinking was refused.
 Rejection Sweep::WhyNotSunk(Value value, int from, int to) const {
   std::vector<int> readers = ReadersOf(from);
   if (readers.size() == 1) {
     auto it = not_sunk_.find(from);
     return it != not_sunk_.end() ? it->second : Rejection{Reason::kDomainDiffers, ""};
   }
-  std::vector<int> todo;  // does a path lead through another reader? (bounded: this is only for the explanation)
+  std::vector<int>
+      todo;  // does a path lead through another reader? (bounded: this is only for the explanation)
   absl::flat_hash_set<int> seen;
   for (int reader : readers) {
     if (reader != to) todo.push_back(reader);
@@ -364,11 +407,14 @@ Rejection Sweep::WhyNotSunk(Value value, int from, int to) const {
   while (!todo.empty() && seen.size() < 64) {
     int group = todo.back();
     todo.pop_back();
-    if (group == to) return {Reason::kWouldCycle, absl::StrCat("another group reads ", Dims(ShapeOf(value)), " and is read in turn")};
+    if (group == to)
+      return {Reason::kWouldCycle,
+              absl::StrCat("another group reads ", Dims(ShapeOf(value)), " and is read in turn")};
     if (!seen.insert(group).second || At(group).level >= At(to).level) continue;
     for (int reader : ReadersOf(group)) todo.push_back(reader);
   }
-  return {Reason::kRecomputeTooDear, absl::StrCat(readers.size(), " groups read it: computed once and stored")};
+  return {Reason::kRecomputeTooDear,
+          absl::StrCat(readers.size(), " groups read it: computed once and stored")};
 }
 
 }  // namespace jitfuse::internal

@@ -10,8 +10,8 @@ namespace jitfuse::internal {
 namespace {
 
 struct OperandDims {
-  size_t rows, cols;      // dims of the operand as the product means it: m,k of A; k,n of B
-  bool transpose;         // the attribute: stored the other way round
+  size_t rows, cols;  // dims of the operand as the product means it: m,k of A; k,n of B
+  bool transpose;     // the attribute: stored the other way round
 };
 
 OperandDims DimsOf(const Graph& graph, const Node& node, int index) {
@@ -21,10 +21,13 @@ OperandDims DimsOf(const Graph& graph, const Node& node, int index) {
 }
 
 // Offset in the buffer as a sum of stride * axis of the operand; nullopt if it has divisions.
-std::optional<Shape> StridesThrough(const IndexMap& map, const Shape& operand, const Shape& base, const Shape& base_strides) {
-  IndexMap linear;  // first as the row-major position, in which divisions meet again; else dim by dim
+std::optional<Shape> StridesThrough(const IndexMap& map, const Shape& operand, const Shape& base,
+                                    const Shape& base_strides) {
+  IndexMap
+      linear;  // first as the row-major position, in which divisions meet again; else dim by dim
   if (base_strides.empty()) {
-    std::optional<IndexMap> flat = ReshapeCoords(map, base, Shape{NumElements(base)}, IndexSpace{operand});
+    std::optional<IndexMap> flat =
+        ReshapeCoords(map, base, Shape{NumElements(base)}, IndexSpace{operand});
     if (!flat) return std::nullopt;
     linear = *std::move(flat);
   } else {
@@ -37,7 +40,8 @@ std::optional<Shape> StridesThrough(const IndexMap& map, const Shape& operand, c
   if (!e.constant.Is(0)) return std::nullopt;  // views so far start at element 0
   for (const IndexTerm& t : e.terms) {
     if (!t.IsPlain()) return std::nullopt;
-    for (const auto& [axis, factor] : t.linear.coefs) strides[static_cast<size_t>(axis)] = strides[static_cast<size_t>(axis)] + factor * t.coef;
+    for (const auto& [axis, factor] : t.linear.coefs)
+      strides[static_cast<size_t>(axis)] = strides[static_cast<size_t>(axis)] + factor * t.coef;
   }
   return strides;
 }
@@ -51,7 +55,8 @@ bool RowsFit(const SizeExpr& ld, const SizeExpr& length) {
 }
 
 // rows x cols elements with strides (r, c): is a stored row one of `rows`, contiguous along cols?
-std::optional<SizeExpr> AsRows(const SizeExpr& rows, const SizeExpr& cols, const SizeExpr& r, const SizeExpr& c) {
+std::optional<SizeExpr> AsRows(const SizeExpr& rows, const SizeExpr& cols, const SizeExpr& r,
+                               const SizeExpr& c) {
   if (!c.Is(1) && !cols.Is(1)) return std::nullopt;
   if (rows.Is(1)) return cols;
   if (!RowsFit(r, cols)) return std::nullopt;
@@ -89,24 +94,31 @@ Rejection BadLayout(std::string detail) { return {Reason::kGemmLayout, std::move
 
 }  // namespace
 
-std::optional<Rejection> RejectMatMul(const Graph& graph, const Node& node, bool use_library, const std::optional<Reason>& library) {
-  std::string what = absl::StrCat("matmul(", graph.TypeString(node.in[0]), ", ", graph.TypeString(node.in[1]), ")");
+std::optional<Rejection> RejectMatMul(const Graph& graph, const Node& node, bool use_library,
+                                      const std::optional<Reason>& library) {
+  std::string what = absl::StrCat("matmul(", graph.TypeString(node.in[0]), ", ",
+                                  graph.TypeString(node.in[1]), ")");
   if (!use_library) return Rejection{Reason::kGemmOff, what};
   OperandDims a = DimsOf(graph, node, 0);
-  if (NumElements(node.types[0].dims).Is(0) || graph.type(node.in[0]).dims[a.cols].Is(0)) return Rejection{Reason::kGemmEmpty, what};
+  if (NumElements(node.types[0].dims).Is(0) || graph.type(node.in[0]).dims[a.cols].Is(0))
+    return Rejection{Reason::kGemmEmpty, what};
   if (library) return Rejection{*library, what};
   return std::nullopt;
 }
 
-std::variant<OperandLayout, Rejection> MatchOperand(const Graph& graph, const Node& node, int index, const ViewChain* chain, const Shape& base,
+std::variant<OperandLayout, Rejection> MatchOperand(const Graph& graph, const Node& node, int index,
+                                                    const ViewChain* chain, const Shape& base,
                                                     const Shape& strides) {
   Value operand = node.in[static_cast<size_t>(index)];
   const Shape& shape = graph.type(operand).dims;
-  std::string what = absl::StrCat("operand ", index == 0 ? "a" : "b", " ", graph.TypeString(operand));
-  std::optional<Shape> through = StridesThrough(chain != nullptr ? chain->map : IdentityOf(shape), shape, base, strides);
+  std::string what =
+      absl::StrCat("operand ", index == 0 ? "a" : "b", " ", graph.TypeString(operand));
+  std::optional<Shape> through =
+      StridesThrough(chain != nullptr ? chain->map : IdentityOf(shape), shape, base, strides);
   if (!through) return BadLayout(absl::StrCat(what, ": its views have no strides"));
   OperandDims dims = DimsOf(graph, node, index);
-  const SizeExpr &rows = shape[dims.rows], &cols = shape[dims.cols], &r = (*through)[dims.rows], &c = (*through)[dims.cols];
+  const SizeExpr &rows = shape[dims.rows], &cols = shape[dims.cols], &r = (*through)[dims.rows],
+                 &c = (*through)[dims.cols];
   OperandLayout layout;
   if (std::optional<SizeExpr> ld = AsRows(rows, cols, r, c)) {
     layout.ld = *ld;
@@ -114,8 +126,9 @@ std::variant<OperandLayout, Rejection> MatchOperand(const Graph& graph, const No
     layout.ld = *ld;
     layout.transposed = true;
   } else {
-    return BadLayout(absl::StrCat(what, ": no unit stride, or rows overlap (strides ", r.ToString(graph.symbols().names), ", ",
-                               c.ToString(graph.symbols().names), ")"));
+    return BadLayout(absl::StrCat(what, ": no unit stride, or rows overlap (strides ",
+                                  r.ToString(graph.symbols().names), ", ",
+                                  c.ToString(graph.symbols().names), ")"));
   }
   std::optional<SizeExpr> batch = CollapseBatch(BatchAxes(graph, node, index, *through));
   if (!batch) return BadLayout(absl::StrCat(what, ": the strides of its batch dims do not nest"));
@@ -128,7 +141,8 @@ bool DenseBatchNests(const Graph& graph, const Node& node, int index) {
   return CollapseBatch(BatchAxes(graph, node, index, strides)).has_value();
 }
 
-GemmCall MakeGemmCall(const Graph& graph, const Node& node, const OperandLayout& a, const OperandLayout& b) {
+GemmCall MakeGemmCall(const Graph& graph, const Node& node, const OperandLayout& a,
+                      const OperandLayout& b) {
   const Shape& out = node.types[0].dims;
   GemmCall call;
   call.dtype = node.types[0].dtype;

@@ -1,10 +1,11 @@
 // gemm_match: whether a matrix product fits a library call, and how.
 //
-// In: a matmul node, and for each operand the buffer beneath its views with that buffer's strides. Out: per operand how it is stored (transposed or not,
-// distance of rows, distance of batches), or a Rejection with its Reason; and the GemmCall of two matched operands. An operand that is rejected is copied first;
-// a product that is rejected (dtype, library, empty) is lowered to a loop group before partitioning.
-// Pure: a list of named checks, each of which refuses with what it saw. What is not known to hold for all symbol values is refused.
-// Must not know: which library, groups.
+// In: a matmul node, and for each operand the buffer beneath its views with that buffer's strides.
+// Out: per operand how it is stored (transposed or not, distance of rows, distance of batches), or
+// a Rejection with its Reason; and the GemmCall of two matched operands. An operand that is
+// rejected is copied first; a product that is rejected (dtype, library, empty) is lowered to a loop
+// group before partitioning. Pure: a list of named checks, each of which refuses with what it saw.
+// What is not known to hold for all symbol values is refused. Must not know: which library, groups.
 #ifndef JITFUSE_CODEGEN_FUSION_GEMM_MATCH_H_
 #define JITFUSE_CODEGEN_FUSION_GEMM_MATCH_H_
 
@@ -24,21 +25,27 @@ struct Rejection {
   std::string detail;
 };
 
-// Why a product goes to no library: the first that applies of gemm_off, gemm_empty and what `library` (its answer for the dtype) says.
-std::optional<Rejection> RejectMatMul(const Graph& graph, const Node& node, bool use_library, const std::optional<Reason>& library);
+// Why a product goes to no library: the first that applies of gemm_off, gemm_empty and what
+// `library` (its answer for the dtype) says.
+std::optional<Rejection> RejectMatMul(const Graph& graph, const Node& node, bool use_library,
+                                      const std::optional<Reason>& library);
 
 struct OperandLayout {
   bool transposed = false;
-  SizeExpr ld;            // distance of stored rows
+  SizeExpr ld;  // distance of stored rows
   SizeExpr batch_stride;
 };
-// Operand `index` of the matmul `node`, read through `chain` (null: directly) from a buffer of shape `base` with `strides` in elements (empty: contiguous).
-std::variant<OperandLayout, Rejection> MatchOperand(const Graph& graph, const Node& node, int index, const ViewChain* chain, const Shape& base,
+// Operand `index` of the matmul `node`, read through `chain` (null: directly) from a buffer of
+// shape `base` with `strides` in elements (empty: contiguous).
+std::variant<OperandLayout, Rejection> MatchOperand(const Graph& graph, const Node& node, int index,
+                                                    const ViewChain* chain, const Shape& base,
                                                     const Shape& strides);
-// Whether operand `index`, stored densely, has one distance between batches. If not (its batch is repeated inside another batch dim), LowerMatMul writes the
-// repetition as a broadcast, and the copy of that is dense.
+// Whether operand `index`, stored densely, has one distance between batches. If not (its batch is
+// repeated inside another batch dim), LowerMatMul writes the repetition as a broadcast, and the
+// copy of that is dense.
 bool DenseBatchNests(const Graph& graph, const Node& node, int index);
-GemmCall MakeGemmCall(const Graph& graph, const Node& node, const OperandLayout& a, const OperandLayout& b);
+GemmCall MakeGemmCall(const Graph& graph, const Node& node, const OperandLayout& a,
+                      const OperandLayout& b);
 
 }  // namespace jitfuse::internal
 

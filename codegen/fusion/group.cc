@@ -23,7 +23,8 @@ constexpr ReasonRow kReasons[] = {
 constexpr std::string_view kKinds[] = {"loop", "gemm", "copy", "view"};
 
 std::string Named(const Graph& graph, Value v) {
-  std::string id = absl::StrCat("%", v.node, graph.node(v).types.size() > 1 ? absl::StrCat(".", v.result) : "");
+  std::string id =
+      absl::StrCat("%", v.node, graph.node(v).types.size() > 1 ? absl::StrCat(".", v.result) : "");
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
     if (graph.inputs()[i] == v.node) id = absl::StrCat("%", graph.input_name(static_cast<int>(i)));
   }
@@ -31,21 +32,27 @@ std::string Named(const Graph& graph, Value v) {
 }
 
 std::string Listed(const Graph& graph, const std::vector<Value>& values) {
-  return absl::StrJoin(values, ", ", [&](std::string* out, Value v) { out->append(Named(graph, v)); });
+  return absl::StrJoin(values, ", ",
+                       [&](std::string* out, Value v) { out->append(Named(graph, v)); });
 }
 
 std::string GemmToString(const GemmCall& call, absl::Span<const std::string> names) {
-  return absl::StrCat(ToAbsl(DTypeName(call.dtype)), " batch=", call.batch.ToString(names), " m=", call.m.ToString(names), " n=", call.n.ToString(names),
-                      " k=", call.k.ToString(names), call.transpose_a ? " a^T" : " a", " ld=", call.lda.ToString(names), " batch stride=",
-                      call.batch_stride_a.ToString(names), call.transpose_b ? ", b^T" : ", b", " ld=", call.ldb.ToString(names), " batch stride=",
-                      call.batch_stride_b.ToString(names));
+  return absl::StrCat(
+      ToAbsl(DTypeName(call.dtype)), " batch=", call.batch.ToString(names),
+      " m=", call.m.ToString(names), " n=", call.n.ToString(names), " k=", call.k.ToString(names),
+      call.transpose_a ? " a^T" : " a", " ld=", call.lda.ToString(names),
+      " batch stride=", call.batch_stride_a.ToString(names), call.transpose_b ? ", b^T" : ", b",
+      " ld=", call.ldb.ToString(names), " batch stride=", call.batch_stride_b.ToString(names));
 }
 
 void WriteGroup(const Graph& graph, const Group& group, size_t index, Writer* w) {
   absl::Span<const std::string> names = graph.symbols().names;
-  std::string head = absl::StrCat("group ", index, ": ", ToAbsl(kKinds[static_cast<size_t>(group.kind)]));
-  if (group.kind != GroupKind::kGemm) absl::StrAppend(&head, " over ", ShapeToString(group.domain, names));
-  if (!group.reduce_axes.empty()) absl::StrAppend(&head, ", reduces axes [", absl::StrJoin(group.reduce_axes, ","), "]");
+  std::string head =
+      absl::StrCat("group ", index, ": ", ToAbsl(kKinds[static_cast<size_t>(group.kind)]));
+  if (group.kind != GroupKind::kGemm)
+    absl::StrAppend(&head, " over ", ShapeToString(group.domain, names));
+  if (!group.reduce_axes.empty())
+    absl::StrAppend(&head, ", reduces axes [", absl::StrJoin(group.reduce_axes, ","), "]");
   w->Line(head).Indent();
   if (!group.inputs.empty()) w->Line("in  ", Listed(graph, group.inputs));
   for (NodeId id : group.nodes) {
@@ -53,22 +60,46 @@ void WriteGroup(const Graph& graph, const Group& group, size_t index, Writer* w)
     std::string operands = absl::StrJoin(node.in, ", ", [](std::string* out, Value v) {
       absl::StrAppend(out, "%", v.node, v.result > 0 ? absl::StrCat(".", v.result) : "");
     });
-    w->Line("%", id, " = ", ToAbsl(node.def().name), "(", operands, "): ", graph.TypeString({id, 0}));
+    w->Line("%", id, " = ", ToAbsl(node.def().name), "(", operands,
+            "): ", graph.TypeString({id, 0}));
   }
   if (group.gemm) w->Line("gemm ", GemmToString(*group.gemm, names));
-  w->Line("out ", Listed(graph, group.outputs)).Line("bytes ", GroupBytes(graph, group).ToString(names)).Dedent();
+  w->Line("out ", Listed(graph, group.outputs))
+      .Line("bytes ", GroupBytes(graph, group).ToString(names))
+      .Dedent();
 }
 
-std::string Place(int group, std::string_view outside) { return group < 0 ? std::string(outside) : absl::StrCat("group ", group); }
+std::string Place(int group, std::string_view outside) {
+  return group < 0 ? std::string(outside) : absl::StrCat("group ", group);
+}
 
 }  // namespace
 
-std::string_view ReasonName(Reason r) { return r < Reason::kCount ? kReasons[static_cast<size_t>(r)].name : "unknown"; }
-std::string_view ReasonDoc(Reason r) { return r < Reason::kCount ? kReasons[static_cast<size_t>(r)].doc : "unknown"; }
+std::string_view ReasonName(Reason r) {
+  return r < Reason::kCount ? kReasons[static_cast<size_t>(r)].name : "unknown";
+}
+std::string_view ReasonDoc(Reason r) {
+  return r < Reason::kCount ? kReasons[static_cast<size_t>(r)].doc : "unknown";
+}
 
 Hash128 GemmProblem::Key() const {
-  return Hasher().Int(batch).Int(m).Int(n).Int(k).Int(static_cast<int64_t>(dtype)).Int(transpose_a).Int(transpose_b).Int(lda).Int(ldb).Int(ldd)
-      .Int(batch_stride_a).Int(batch_stride_b).Int(batch_stride_d).Int(align).Int(allow_tf32).Finish();
+  return Hasher()
+      .Int(batch)
+      .Int(m)
+      .Int(n)
+      .Int(k)
+      .Int(static_cast<int64_t>(dtype))
+      .Int(transpose_a)
+      .Int(transpose_b)
+      .Int(lda)
+      .Int(ldb)
+      .Int(ldd)
+      .Int(batch_stride_a)
+      .Int(batch_stride_b)
+      .Int(batch_stride_d)
+      .Int(align)
+      .Int(allow_tf32)
+      .Finish();
 }
 
 GemmProblem Concrete(const GemmCall& call, absl::Span<const int64_t> symbols) {
@@ -114,11 +145,12 @@ std::string FusionPlanToString(const Graph& graph, const FusionPlan& plan) {
   Writer w;
   for (size_t i = 0; i < plan.groups.size(); ++i) WriteGroup(graph, plan.groups[i], i, &w);
   for (const Boundary& b : plan.boundaries) {
-    w.Line(Named(graph, b.value), ", ", Place(b.from, "input"), " -> ", Place(b.to, "output"), ": ", ToAbsl(ReasonName(b.reason)), b.detail.empty() ? "" : ": ",
-           b.detail);
+    w.Line(Named(graph, b.value), ", ", Place(b.from, "input"), " -> ", Place(b.to, "output"), ": ",
+           ToAbsl(ReasonName(b.reason)), b.detail.empty() ? "" : ": ", b.detail);
   }
   for (const Note& note : plan.notes) {
-    w.Line("note, group ", note.group, ": ", ToAbsl(ReasonName(note.reason)), note.detail.empty() ? "" : ": ", note.detail);
+    w.Line("note, group ", note.group, ": ", ToAbsl(ReasonName(note.reason)),
+           note.detail.empty() ? "" : ": ", note.detail);
   }
   return w.Take();
 }

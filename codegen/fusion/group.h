@@ -1,10 +1,12 @@
 // Groups: which nodes become one kernel (or one library call), and why each border is where it is.
 //
-// In: an expanded, optimised Graph. Out: a FusionPlan: groups in execution order. Every output of the graph and every value read by another group is an
-// output of exactly one group; a cheap node may be in several groups (recompute). Loop groups hold pointwise, view, iota, constant and reduce nodes over
-// one domain; Gemm groups hold one matmul with the views that feed it; Copy groups make an operand dense; View groups name a buffer anew.
-// GemmCall is plain, hashable data with sizes that may hold symbols; Concrete() of it is what a library prepares.
-// Must not know: plans, schedules, devices (Target's budgets only).
+// In: an expanded, optimised Graph. Out: a FusionPlan: groups in execution order. Every output of
+// the graph and every value read by another group is an output of exactly one group; a cheap node
+// may be in several groups (recompute). Loop groups hold pointwise, view, iota, constant and reduce
+// nodes over one domain; Gemm groups hold one matmul with the views that feed it; Copy groups make
+// an operand dense; View groups name a buffer anew. GemmCall is plain, hashable data with sizes
+// that may hold symbols; Concrete() of it is what a library prepares. Must not know: plans,
+// schedules, devices (Target's budgets only).
 #ifndef JITFUSE_CODEGEN_FUSION_GROUP_H_
 #define JITFUSE_CODEGEN_FUSION_GROUP_H_
 
@@ -22,7 +24,8 @@
 
 namespace jitfuse::internal {
 
-// Why a border or a fallback is where it is: shown by explain(), counted, each reached by a test. Rows: JF_REASON(Name, "name", "meaning").
+// Why a border or a fallback is where it is: shown by explain(), counted, each reached by a test.
+// Rows: JF_REASON(Name, "name", "meaning").
 enum class Reason : uint8_t {
 #define JF_REASON(Name, ...) k##Name,
 #include "codegen/fusion/reasons.inc"
@@ -34,22 +37,24 @@ std::string_view ReasonDoc(Reason r);
 
 enum class GroupKind : uint8_t { kLoop, kGemm, kCopy, kView };
 
-// Row-major D[batch, m, n] = op(A)[batch, m, k] * op(B)[batch, k, n]. Strides in elements. A stride of 0 along batch broadcasts. Batch dims are
-// collapsed to one; a batch that cannot be (its strides do not nest) is not routed to a library.
+// Row-major D[batch, m, n] = op(A)[batch, m, k] * op(B)[batch, k, n]. Strides in elements. A stride
+// of 0 along batch broadcasts. Batch dims are collapsed to one; a batch that cannot be (its strides
+// do not nest) is not routed to a library.
 struct GemmCall {
   Dim batch{1}, m, n, k;
-  DType dtype = DType::kF32;        // of A, B and D
-  bool transpose_a = false, transpose_b = false;   // as stored: A is [m,k] (or [k,m] if transposed), rows contiguous
-  SizeExpr lda, ldb, ldd;           // distance of stored rows
+  DType dtype = DType::kF32;  // of A, B and D
+  bool transpose_a = false,
+       transpose_b = false;  // as stored: A is [m,k] (or [k,m] if transposed), rows contiguous
+  SizeExpr lda, ldb, ldd;    // distance of stored rows
   SizeExpr batch_stride_a, batch_stride_b, batch_stride_d;
 };
-struct GemmProblem {                // GemmCall with numbers, and what pointers are aligned to
+struct GemmProblem {  // GemmCall with numbers, and what pointers are aligned to
   int64_t batch = 1, m = 0, n = 0, k = 0;
   DType dtype = DType::kF32;
   bool transpose_a = false, transpose_b = false;
   int64_t lda = 0, ldb = 0, ldd = 0;
   int64_t batch_stride_a = 0, batch_stride_b = 0, batch_stride_d = 0;
-  int align = 16;                   // of the least aligned of A, B, D, up to 16
+  int align = 16;  // of the least aligned of A, B, D, up to 16
   bool allow_tf32 = false;
   Hash128 Key() const;
   friend bool operator==(const GemmProblem&, const GemmProblem&) = default;
@@ -58,24 +63,32 @@ GemmProblem Concrete(const GemmCall& call, absl::Span<const int64_t> symbols);
 
 struct Group {
   GroupKind kind = GroupKind::kLoop;
-  std::vector<NodeId> nodes;        // ascending, hence topological; constants, iotas and views used only here are included
-  std::vector<Value> inputs;        // values made outside (graph inputs, scalars, other groups' outputs) that `nodes` read, each once
-  std::vector<Value> outputs;       // values of `nodes` read outside or returned; a copied graph input or scalar is both an input and an output
-  Shape domain;                     // kLoop, kCopy: the shape all elementwise work iterates over (before reduction)
-  std::vector<int> reduce_axes;     // kLoop: axes of `domain` that are reduced, ascending; empty: pointwise
-  // kLoop, kCopy: where outputs[i] is stored from: its coordinates by the axes of `domain` (row values: by the axes that are not reduced). Always one to
-  // one. Starting from these, a pull meets each reduction at one map; its operand's reduced coordinates are the reduce axes in order (extents of 1 aside).
+  std::vector<NodeId> nodes;   // ascending, hence topological; constants, iotas and views used only
+                               // here are included
+  std::vector<Value> inputs;   // values made outside (graph inputs, scalars, other groups' outputs)
+                               // that `nodes` read, each once
+  std::vector<Value> outputs;  // values of `nodes` read outside or returned; a copied graph input
+                               // or scalar is both an input and an output
+  Shape domain;  // kLoop, kCopy: the shape all elementwise work iterates over (before reduction)
+  std::vector<int>
+      reduce_axes;  // kLoop: axes of `domain` that are reduced, ascending; empty: pointwise
+  // kLoop, kCopy: where outputs[i] is stored from: its coordinates by the axes of `domain` (row
+  // values: by the axes that are not reduced). Always one to one. Starting from these, a pull meets
+  // each reduction at one map; its operand's reduced coordinates are the reduce axes in order
+  // (extents of 1 aside).
   std::vector<IndexMap> output_maps;
-  std::optional<GemmCall> gemm;     // kGemm; inputs are {A, B}, the buffers beneath the views, both listed even if equal
+  std::optional<GemmCall>
+      gemm;  // kGemm; inputs are {A, B}, the buffers beneath the views, both listed even if equal
 };
 
-struct Boundary {                   // value `value` crosses from group `from` (-1: a graph input) to group `to` (-1: a graph output)
+struct Boundary {  // value `value` crosses from group `from` (-1: a graph input) to group `to` (-1:
+                   // a graph output)
   Value value;
   int from = -1, to = -1;
   Reason reason;
-  std::string detail;               // "broadcast recomputes exp 768 times"
+  std::string detail;  // "broadcast recomputes exp 768 times"
 };
-struct Note {                       // a fallback inside a group
+struct Note {  // a fallback inside a group
   int group = -1;
   Reason reason;
   std::string detail;
@@ -87,15 +100,17 @@ struct FusionPlan {
   std::vector<Note> notes;
 };
 
-// Layout of a graph edge (input or output): strides in elements, which may hold symbols beyond the graph's own (see CompileClass in jit); align: bytes the
-// pointer is known to be aligned to, at most 16, at least the element size... 1 for deliberately misaligned bases of one-byte types.
+// Layout of a graph edge (input or output): strides in elements, which may hold symbols beyond the
+// graph's own (see CompileClass in jit); align: bytes the pointer is known to be aligned to, at
+// most 16, at least the element size... 1 for deliberately misaligned bases of one-byte types.
 struct Layout {
   Shape strides;
   int align = 16;
   friend bool operator==(const Layout&, const Layout&) = default;
 };
 
-// Bytes a group moves at least: each input read once, each output written once (symbols evaluated by the caller).
+// Bytes a group moves at least: each input read once, each output written once (symbols evaluated
+// by the caller).
 SizeExpr GroupBytes(const Graph& graph, const Group& group);
 std::string FusionPlanToString(const Graph& graph, const FusionPlan& plan);
 

@@ -12,14 +12,16 @@ namespace {
 SizeExpr Product(const Shape& domain, const std::vector<int>& reduced, bool of_reduced) {
   SizeExpr n(1);
   for (size_t a = 0; a < domain.size(); ++a) {
-    bool is_reduced = std::find(reduced.begin(), reduced.end(), static_cast<int>(a)) != reduced.end();
+    bool is_reduced =
+        std::find(reduced.begin(), reduced.end(), static_cast<int>(a)) != reduced.end();
     if (is_reduced == of_reduced) n = n * domain[a];
   }
   return n;
 }
 
 bool Contains(const std::vector<Frame>& frames, const Frame& frame) {
-  return std::any_of(frames.begin(), frames.end(), [&](const Frame& f) { return f.map == frame.map; });
+  return std::any_of(frames.begin(), frames.end(),
+                     [&](const Frame& f) { return f.map == frame.map; });
 }
 
 }  // namespace
@@ -40,7 +42,8 @@ std::optional<JoinPlan> Sweep::TryJoin(int group, const Ask& ask, Rejection* why
   return std::nullopt;
 }
 
-// Where the node could sit: over an operand that is there already, else over the whole domain or its rows in row-major order.
+// Where the node could sit: over an operand that is there already, else over the whole domain or
+// its rows in row-major order.
 std::vector<Frame> Sweep::CandidateFrames(int group, const Ask& ask) const {
   const WorkGroup& g = At(group);
   std::vector<Frame> frames;
@@ -72,11 +75,14 @@ Rejection Sweep::NoFrame(int group, const Ask& ask) const {
     if (Home(operand.base) != group) continue;
     const Shape& shape = ShapeOf(operand.base);
     if (FrameOf(operand.base.node).row) {
-      return {Reason::kReduceThenReduce, absl::StrCat("row values ", Dims(shape), " are used for each element of ", Dims(ask.shape))};
+      return {Reason::kReduceThenReduce,
+              absl::StrCat("row values ", Dims(shape), " are used for each element of ",
+                           Dims(ask.shape))};
     }
     if (!SameNumElements(graph_, shape, ask.shape)) {
       Repeats repeats = RepeatsOf(NumElements(ask.shape), NumElements(shape));
-      return {Reason::kRecomputeTooDear, DescribeRecompute(graph_, cones_[static_cast<size_t>(operand.base.node)], repeats)};
+      return {Reason::kRecomputeTooDear,
+              DescribeRecompute(graph_, cones_[static_cast<size_t>(operand.base.node)], repeats)};
     }
   }
   return {Reason::kDomainDiffers, absl::StrCat(Dims(ask.shape), " against ", Dims(g.domain))};
@@ -87,21 +93,27 @@ bool Sweep::Evaluate(const Ask& ask, JoinPlan* plan, Rejection* why) const {
   for (const Operand& operand : ask.operands) {
     std::optional<IndexMap> at = Pull(operand, plan->frame.map, g.domain);
     if (!at) {
-      *why = {Reason::kViewNotAffine, absl::StrCat("from ", Dims(ShapeOf(operand.base)), " to ", Dims(ask.shape), " over ", Dims(g.domain))};
+      *why = {Reason::kViewNotAffine, absl::StrCat("from ", Dims(ShapeOf(operand.base)), " to ",
+                                                   Dims(ask.shape), " over ", Dims(g.domain))};
       return false;
     }
     if (!Resolve(operand, *at, ask, plan, why)) return false;
   }
   if (ask.reduces && !MatchReduction(ask, plan, why)) return false;
-  if (g.reduces && !plan->frame.row && TailWantsOwnKernel(Product(g.domain, g.reduce_axes, false), Product(g.domain, g.reduce_axes, true))) {
-    *why = {Reason::kDomainDiffers, absl::StrCat("only ", Product(g.domain, g.reduce_axes, false).constant(), " rows of ",
-                                                 Product(g.domain, g.reduce_axes, true).constant(), " elements: what follows runs over all in parallel")};
+  if (g.reduces && !plan->frame.row &&
+      TailWantsOwnKernel(Product(g.domain, g.reduce_axes, false),
+                         Product(g.domain, g.reduce_axes, true))) {
+    *why = {Reason::kDomainDiffers,
+            absl::StrCat("only ", Product(g.domain, g.reduce_axes, false).constant(), " rows of ",
+                         Product(g.domain, g.reduce_axes, true).constant(),
+                         " elements: what follows runs over all in parallel")};
     return false;
   }
   return WithinBudgets(ask, *plan, why);
 }
 
-bool Sweep::Resolve(const Operand& operand, const IndexMap& at, const Ask& ask, JoinPlan* plan, Rejection* why) const {
+bool Sweep::Resolve(const Operand& operand, const IndexMap& at, const Ask& ask, JoinPlan* plan,
+                    Rejection* why) const {
   if (IsSource(operand.base)) {
     if (InMemory(operand.base)) plan->reads.push_back(operand.base);
     return true;
@@ -110,31 +122,39 @@ bool Sweep::Resolve(const Operand& operand, const IndexMap& at, const Ask& ask, 
                                                  : ResolveOutside(operand, at, ask, plan, why);
 }
 
-std::optional<IndexMap> Sweep::Pull(const Operand& operand, const IndexMap& at, const Shape& domain) const {
+std::optional<IndexMap> Sweep::Pull(const Operand& operand, const IndexMap& at,
+                                    const Shape& domain) const {
   std::optional<IndexMap> map = at;
-  for (Value v = operand.value; v != operand.base && map; v = graph_.node(v).in[0]) map = PullView(graph_, v.node, *map, domain);
+  for (Value v = operand.value; v != operand.base && map; v = graph_.node(v).in[0])
+    map = PullView(graph_, v.node, *map, domain);
   return map;
 }
 
-bool Sweep::ReadsMeet(int group, const std::vector<Frame>& frames, const absl::flat_hash_map<NodeId, Maps>& clones, const Shape& domain) const {
+bool Sweep::ReadsMeet(int group, const std::vector<Frame>& frames,
+                      const absl::flat_hash_map<NodeId, Maps>& clones, const Shape& domain) const {
   auto meets = [&](NodeId reader, const IndexMap& from) {
     for (const Operand& operand : OperandsOf(reader)) {
-      if (operand.chain == nullptr && operand.value == operand.base) continue;  // at the reader's own place before and after
+      if (operand.chain == nullptr && operand.value == operand.base)
+        continue;  // at the reader's own place before and after
       std::optional<IndexMap> at = Pull(operand, from, domain);
       if (!at) return false;
       if (IsSource(operand.base) || !InGroup(group, operand.base.node)) continue;
       auto base = static_cast<size_t>(operand.base.node);
       if (home_[base] == group && frames[static_cast<size_t>(frame_of_[base])].map == *at) continue;
       auto it = clones.find(operand.base.node);
-      if (it == clones.end() || std::find(it->second.begin(), it->second.end(), *at) == it->second.end()) return false;
+      if (it == clones.end() ||
+          std::find(it->second.begin(), it->second.end(), *at) == it->second.end())
+        return false;
     }
     return true;
   };
   for (NodeId id : At(group).members) {
-    if (!meets(id, frames[static_cast<size_t>(iterates_[static_cast<size_t>(id)])].map)) return false;
+    if (!meets(id, frames[static_cast<size_t>(iterates_[static_cast<size_t>(id)])].map))
+      return false;
   }
   return std::all_of(clones.begin(), clones.end(), [&](const auto& clone) {
-    return std::all_of(clone.second.begin(), clone.second.end(), [&](const IndexMap& at) { return meets(clone.first, at); });
+    return std::all_of(clone.second.begin(), clone.second.end(),
+                       [&](const IndexMap& at) { return meets(clone.first, at); });
   });
 }
 
@@ -142,39 +162,48 @@ bool Sweep::ExistsAt(int group, NodeId node, const IndexMap& at) const {
   if (home_[static_cast<size_t>(node)] == group && FrameOf(node).map == at) return true;
   const WorkGroup& g = At(group);
   auto it = g.clones.find(node);
-  return it != g.clones.end() && std::find(it->second.begin(), it->second.end(), at) != it->second.end();
+  return it != g.clones.end() &&
+         std::find(it->second.begin(), it->second.end(), at) != it->second.end();
 }
 
 Repeats Sweep::RepeatsAt(const JoinPlan& plan, const IndexMap& at, Value base) const {
   const WorkGroup& g = At(plan.group);
   bool per_row = g.reduces && !UsesAxes(at, g.reduce_axes);
-  return RepeatsOf(per_row ? Product(g.domain, g.reduce_axes, false) : NumElements(g.domain), NumElements(ShapeOf(base)));
+  return RepeatsOf(per_row ? Product(g.domain, g.reduce_axes, false) : NumElements(g.domain),
+                   NumElements(ShapeOf(base)));
 }
 
-bool Sweep::ResolveInside(const Operand& operand, const IndexMap& at, const Ask& ask, JoinPlan* plan, Rejection* why) const {
+bool Sweep::ResolveInside(const Operand& operand, const IndexMap& at, const Ask& ask,
+                          JoinPlan* plan, Rejection* why) const {
   NodeId node = operand.base.node;
   if (ExistsAt(plan->group, node, at)) return true;
   const Cone& cone = cones_[static_cast<size_t>(node)];
   Repeats repeats = RepeatsAt(*plan, at, operand.base);
   if (MayRecompute(cone, repeats)) return CloneCone(operand.base, at, plan, why);
   if (Home(operand.base) == plan->group && FrameOf(node).row) {
-    *why = {Reason::kReduceThenReduce, absl::StrCat("row values ", Dims(ShapeOf(operand.base)), " are read along other axes for ", Dims(ask.shape))};
+    *why = {Reason::kReduceThenReduce,
+            absl::StrCat("row values ", Dims(ShapeOf(operand.base)),
+                         " are read along other axes for ", Dims(ask.shape))};
   } else {
     *why = {Reason::kRecomputeTooDear, DescribeRecompute(graph_, cone, repeats)};
   }
   return false;
 }
 
-bool Sweep::ResolveOutside(const Operand& operand, const IndexMap& at, const Ask& ask, JoinPlan* plan, Rejection* why) const {
+bool Sweep::ResolveOutside(const Operand& operand, const IndexMap& at, const Ask& ask,
+                           JoinPlan* plan, Rejection* why) const {
   int home = Home(operand.base);
   const WorkGroup& g = At(plan->group);
   const WorkGroup& from = At(home);
   const Cone& cone = cones_[static_cast<size_t>(operand.base.node)];
   Repeats repeats = RepeatsAt(*plan, at, operand.base);
   if (from.level < g.level) {
-    bool read_anyway = stored_[static_cast<size_t>(operand.base.node)] && repeats.times == 1 && !repeats.single;
+    bool read_anyway =
+        stored_[static_cast<size_t>(operand.base.node)] && repeats.times == 1 && !repeats.single;
     Rejection unused;
-    if (MayFuse() && !read_anyway && PrefersRecompute(cone, repeats) && CloneCone(operand.base, at, plan, &unused)) return true;
+    if (MayFuse() && !read_anyway && PrefersRecompute(cone, repeats) &&
+        CloneCone(operand.base, at, plan, &unused))
+      return true;
     plan->reads.push_back(operand.base);
     return true;
   }
@@ -184,23 +213,28 @@ bool Sweep::ResolveOutside(const Operand& operand, const IndexMap& at, const Ask
   }
   for (const MergePlan& merge : plan->merges) {
     if (merge.from != home) continue;
-    std::optional<IndexMap> there = Through(FrameOf(operand.base.node).map, merge.map, ShapeOf(operand.base), g.domain);
+    std::optional<IndexMap> there =
+        Through(FrameOf(operand.base.node).map, merge.map, ShapeOf(operand.base), g.domain);
     if (there && *there == at) return true;
   }
   std::optional<IndexMap> back;
   bool invertible = operand.chain == nullptr || operand.chain->inverse.has_value();
   if (operand.chain == nullptr) back = plan->frame.inverse;
-  if (operand.chain != nullptr && invertible) back = Through(plan->frame.inverse, *operand.chain->inverse, g.domain, ShapeOf(operand.base));
-  bool planned = std::any_of(plan->merges.begin(), plan->merges.end(), [&](const MergePlan& m) { return m.from == home; });
+  if (operand.chain != nullptr && invertible)
+    back = Through(plan->frame.inverse, *operand.chain->inverse, g.domain, ShapeOf(operand.base));
+  bool planned = std::any_of(plan->merges.begin(), plan->merges.end(),
+                             [&](const MergePlan& m) { return m.from == home; });
   if (!planned && from.level == g.level) {
-    if (auto merge = PlanMergeAt(plan->group, home, operand.base, at, back ? &*back : nullptr, why)) {
+    if (auto merge =
+            PlanMergeAt(plan->group, home, operand.base, at, back ? &*back : nullptr, why)) {
       plan->merges.push_back(*std::move(merge));
       return true;
     }
   }
   if (MayRecompute(cone, repeats)) return CloneCone(operand.base, at, plan, why);
   bool repeated = !SameNumElements(graph_, ShapeOf(operand.base), ask.shape);
-  if (repeated && !FrameOf(operand.base.node).row) *why = {Reason::kRecomputeTooDear, DescribeRecompute(graph_, cone, repeats)};
+  if (repeated && !FrameOf(operand.base.node).row)
+    *why = {Reason::kRecomputeTooDear, DescribeRecompute(graph_, cone, repeats)};
   return false;
 }
 
@@ -213,11 +247,14 @@ bool Sweep::CloneCone(Value base, const IndexMap& at, JoinPlan* plan, Rejection*
     auto [node, map] = std::move(todo.back());
     todo.pop_back();
     std::pair<NodeId, IndexMap> clone{node, map};
-    if (ExistsAt(plan->group, node, map) || std::find(grown.clones.begin(), grown.clones.end(), clone) != grown.clones.end()) continue;
+    if (ExistsAt(plan->group, node, map) ||
+        std::find(grown.clones.begin(), grown.clones.end(), clone) != grown.clones.end())
+      continue;
     for (const Operand& operand : OperandsOf(node)) {
       std::optional<IndexMap> in = Pull(operand, map, g.domain);
       if (!in) {
-        *why = {Reason::kViewNotAffine, absl::StrCat("computing ", Dims(ShapeOf(operand.value)), " again over ", Dims(g.domain))};
+        *why = {Reason::kViewNotAffine, absl::StrCat("computing ", Dims(ShapeOf(operand.value)),
+                                                     " again over ", Dims(g.domain))};
         return false;
       }
       if (InMemory(operand.base)) {
@@ -239,25 +276,32 @@ bool Sweep::CloneCone(Value base, const IndexMap& at, JoinPlan* plan, Rejection*
 bool Sweep::MatchReduction(const Ask& ask, JoinPlan* plan, Rejection* why) const {
   const WorkGroup& g = At(plan->group);
   if (plan->frame.row) {
-    *why = {Reason::kReduceThenReduce, absl::StrCat("row values ", Dims(ask.shape), " are reduced again")};
+    *why = {Reason::kReduceThenReduce,
+            absl::StrCat("row values ", Dims(ask.shape), " are reduced again")};
     return false;
   }
-  std::optional<std::vector<int>> axes = MatchAxes(graph_, plan->frame.map, ask.shape, ask.axes, g.domain);
+  std::optional<std::vector<int>> axes =
+      MatchAxes(graph_, plan->frame.map, ask.shape, ask.axes, g.domain);
   if (g.reduces) {
     if (!axes || *axes != WithoutUnits(g.reduce_axes, g.domain)) {
-      *why = {Reason::kReduceAxesDiffer, absl::StrCat("axes [", absl::StrJoin(ask.axes, ","), "] of ", Dims(ask.shape), " against [",
-                                                      absl::StrJoin(g.reduce_axes, ","), "] of ", Dims(g.domain))};
+      *why = {
+          Reason::kReduceAxesDiffer,
+          absl::StrCat("axes [", absl::StrJoin(ask.axes, ","), "] of ", Dims(ask.shape),
+                       " against [", absl::StrJoin(g.reduce_axes, ","), "] of ", Dims(g.domain))};
       return false;
     }
     plan->reduce_axes = g.reduce_axes;
   } else if (axes && !axes->empty()) {
     plan->reduce_axes = *axes;
   } else if (!Reroot(ask, plan)) {
-    *why = {Reason::kDomainDiffers, absl::StrCat("the reduced axes of ", Dims(ask.shape), " are no axes of ", Dims(g.domain))};
+    *why = {Reason::kDomainDiffers, absl::StrCat("the reduced axes of ", Dims(ask.shape),
+                                                 " are no axes of ", Dims(g.domain))};
     return false;
   }
   plan->result = ResultFrame(ask, plan->frame, plan->reroot ? ask.shape : g.domain);
-  if (!plan->result) *why = {Reason::kViewNotAffine, absl::StrCat("results of reducing ", Dims(ask.shape), " over ", Dims(g.domain))};
+  if (!plan->result)
+    *why = {Reason::kViewNotAffine,
+            absl::StrCat("results of reducing ", Dims(ask.shape), " over ", Dims(g.domain))};
   return plan->result.has_value();
 }
 
@@ -265,7 +309,9 @@ bool Sweep::MatchReduction(const Ask& ask, JoinPlan* plan, Rejection* why) const
 bool Sweep::Reroot(const Ask& ask, JoinPlan* plan) const {
   const WorkGroup& g = At(plan->group);
   if (!plan->merges.empty() || !plan->clones.empty()) return false;
-  auto moved = [&](const IndexMap& map, const Shape& shape) { return Through(map, plan->frame.inverse, shape, ask.shape); };
+  auto moved = [&](const IndexMap& map, const Shape& shape) {
+    return Through(map, plan->frame.inverse, shape, ask.shape);
+  };
   for (const Frame& frame : g.frames) {
     auto map = moved(frame.map, frame.shape);
     auto inverse = Through(plan->frame.map, frame.inverse, ask.shape, frame.shape);
@@ -285,7 +331,11 @@ bool Sweep::Reroot(const Ask& ask, JoinPlan* plan) const {
   for (const Operand& operand : ask.operands) {
     if (Home(operand.base) != plan->group || IsSource(operand.base)) continue;
     std::optional<IndexMap> at = Pull(operand, plan->frame.map, ask.shape);
-    if (!at || !(*at == plan->rerooted[static_cast<size_t>(frame_of_[static_cast<size_t>(operand.base.node)])].map)) return false;
+    if (!at ||
+        !(*at ==
+          plan->rerooted[static_cast<size_t>(frame_of_[static_cast<size_t>(operand.base.node)])]
+              .map))
+      return false;
   }
   std::vector<int> axes(ask.axes.begin(), ask.axes.end());
   plan->reduce_axes = WithoutUnits(axes, ask.shape);
@@ -294,15 +344,19 @@ bool Sweep::Reroot(const Ask& ask, JoinPlan* plan) const {
 }
 
 // Results sit where the operand's elements do, without the reduced coordinates.
-std::optional<Frame> Sweep::ResultFrame(const Ask& ask, const Frame& frame, const Shape& domain) const {
+std::optional<Frame> Sweep::ResultFrame(const Ask& ask, const Frame& frame,
+                                        const Shape& domain) const {
   const Shape& shape = graph_.node(ask.node).types[0].dims;
   bool keepdims = shape.size() == ask.shape.size();
   Frame result{shape, {}, {}, true};
   IndexMap element;  // coordinates of an element by the result's axes
   for (size_t d = 0; d < ask.shape.size(); ++d) {
-    bool reduced = std::find(ask.axes.begin(), ask.axes.end(), static_cast<int64_t>(d)) != ask.axes.end();
+    bool reduced =
+        std::find(ask.axes.begin(), ask.axes.end(), static_cast<int64_t>(d)) != ask.axes.end();
     if (reduced && keepdims) result.map.coords.emplace_back();
-    element.coords.push_back(reduced ? IndexExpr{} : AxisExpr(static_cast<int>(keepdims ? d : result.map.coords.size())));
+    element.coords.push_back(
+        reduced ? IndexExpr{}
+                : AxisExpr(static_cast<int>(keepdims ? d : result.map.coords.size())));
     if (!reduced) result.map.coords.push_back(frame.map.coords[d]);
   }
   if (ask.axes.empty()) element = IdentityOf(shape);
@@ -319,7 +373,10 @@ bool Sweep::WithinBudgets(const Ask& ask, const JoinPlan& plan, Rejection* why) 
   const WorkGroup& g = At(plan.group);
   int insts = g.insts + ask.insts;
   int live = g.live + (readers_left_[static_cast<size_t>(ask.node)] > 0 ? 1 : 0);
-  int outputs = g.outputs + (is_output_[static_cast<size_t>(ask.node)] && home_[static_cast<size_t>(ask.node)] < 0 ? 1 : 0);
+  int outputs =
+      g.outputs +
+      (is_output_[static_cast<size_t>(ask.node)] && home_[static_cast<size_t>(ask.node)] < 0 ? 1
+                                                                                             : 0);
   auto params = static_cast<int>(g.reads.size());
   absl::flat_hash_set<Value> fresh;
   for (Value v : plan.reads) {
@@ -342,7 +399,8 @@ bool Sweep::WithinBudgets(const Ask& ask, const JoinPlan& plan, Rejection* why) 
   } else if (insts > target_.max_insts) {
     *why = {Reason::kCodeBudget, absl::StrCat(insts, " instructions, at most ", target_.max_insts)};
   } else if (live > target_.max_live) {
-    *why = {Reason::kRegisterBudget, absl::StrCat(live, " values alive at once, at most ", target_.max_live)};
+    *why = {Reason::kRegisterBudget,
+            absl::StrCat(live, " values alive at once, at most ", target_.max_live)};
   } else {
     return true;
   }

@@ -11,14 +11,16 @@ namespace {
 
 class Lowering {
  public:
-  Lowering(const Graph& from, const Options& options, const GemmSupportFn& support, absl::Span<const Layout> layouts)
+  Lowering(const Graph& from, const Options& options, const GemmSupportFn& support,
+           absl::Span<const Layout> layouts)
       : from_(from), options_(options), support_(support), layouts_(layouts) {
     out_.graph.InheritFrom(from);
     map_.resize(static_cast<size_t>(from.size()));
   }
 
   absl::StatusOr<LoweredGraph> Run() {
-    for (size_t i = 0; i < from_.inputs().size(); ++i) JF_RETURN_IF_ERROR(AddInput(static_cast<int>(i)));
+    for (size_t i = 0; i < from_.inputs().size(); ++i)
+      JF_RETURN_IF_ERROR(AddInput(static_cast<int>(i)));
     for (NodeId id = 0; id < from_.size(); ++id) {
       absl::StatusOr<Value> now = Rebuild(id);
       if (!now.ok()) return Annotate(now.status(), "lowering matmul");
@@ -37,9 +39,10 @@ class Lowering {
   absl::Status AddInput(int i) {
     NodeId id = from_.inputs()[static_cast<size_t>(i)];
     const Node& node = from_.node(id);
-    JF_ASSIGN_OR_RETURN(map_[static_cast<size_t>(id)], node.kind() == OpKind::kScalar
-                                                           ? out_.graph.AddScalar(from_.input_name(i), node.types[0].dtype)
-                                                           : out_.graph.AddInput(from_.input_name(i), node.types[0]));
+    JF_ASSIGN_OR_RETURN(map_[static_cast<size_t>(id)],
+                        node.kind() == OpKind::kScalar
+                            ? out_.graph.AddScalar(from_.input_name(i), node.types[0].dtype)
+                            : out_.graph.AddInput(from_.input_name(i), node.types[0]));
     return absl::OkStatus();
   }
 
@@ -47,10 +50,14 @@ class Lowering {
     const Node& node = from_.node(id);
     switch (node.kind()) {
       case OpKind::kInput:
-      case OpKind::kScalar: return map_[static_cast<size_t>(id)];
-      case OpKind::kConstant: return out_.graph.AddConstantBits(node.types[0].dtype, from_.ConstantValue(id));
-      case OpKind::kMatMul: return MatMul(node);
-      default: return Copy(node);
+      case OpKind::kScalar:
+        return map_[static_cast<size_t>(id)];
+      case OpKind::kConstant:
+        return out_.graph.AddConstantBits(node.types[0].dtype, from_.ConstantValue(id));
+      case OpKind::kMatMul:
+        return MatMul(node);
+      default:
+        return Copy(node);
     }
   }
 
@@ -61,11 +68,14 @@ class Lowering {
   }
 
   absl::StatusOr<Value> MatMul(const Node& node) {
-    std::optional<Reason> library = options_.use_gemm_library ? support_(node.types[0].dtype) : std::nullopt;
-    std::optional<Rejection> rejection = RejectMatMul(from_, node, options_.use_gemm_library, library);
+    std::optional<Reason> library =
+        options_.use_gemm_library ? support_(node.types[0].dtype) : std::nullopt;
+    std::optional<Rejection> rejection =
+        RejectMatMul(from_, node, options_.use_gemm_library, library);
     if (!rejection) return ForLibrary(node);
     JF_ASSIGN_OR_RETURN(Product product, AsLoop(node));
-    if (product.sum >= 0) out_.lowered.push_back({product.sum, rejection->reason, rejection->detail});
+    if (product.sum >= 0)
+      out_.lowered.push_back({product.sum, rejection->reason, rejection->detail});
     return product.value;
   }
 
@@ -78,9 +88,12 @@ class Lowering {
         Shape full = Batch(node);
         full.insert(full.end(), dims.end() - 2, dims.end());
         JF_ASSIGN_OR_RETURN(v, Broadcast(v, full));
-      } else if (IsStridedInput(node, i)) {  // the copy needs a value of its own: a view of the input
+      } else if (IsStridedInput(node,
+                                i)) {  // the copy needs a value of its own: a view of the input
         const Shape& dims = out_.graph.type(v).dims;
-        JF_ASSIGN_OR_RETURN(v, out_.graph.Add(Op::kReshape, {v}, {{"shape", std::vector<Dim>(dims.begin(), dims.end())}}));
+        JF_ASSIGN_OR_RETURN(
+            v, out_.graph.Add(Op::kReshape, {v},
+                              {{"shape", std::vector<Dim>(dims.begin(), dims.end())}}));
       }
       in.push_back(v);
     }
@@ -106,8 +119,10 @@ class Lowering {
   absl::StatusOr<Product> AsLoop(const Node& node) {
     DType dtype = node.types[0].dtype;
     DType compute = ComputeType(dtype);
-    JF_ASSIGN_OR_RETURN(Value a, Oriented(Map(node.in[0]), node.Get<bool>("transpose_a")));    // [.., m, k]
-    JF_ASSIGN_OR_RETURN(Value b, Oriented(Map(node.in[1]), !node.Get<bool>("transpose_b")));   // [.., n, k]
+    JF_ASSIGN_OR_RETURN(Value a,
+                        Oriented(Map(node.in[0]), node.Get<bool>("transpose_a")));  // [.., m, k]
+    JF_ASSIGN_OR_RETURN(Value b,
+                        Oriented(Map(node.in[1]), !node.Get<bool>("transpose_b")));  // [.., n, k]
     Shape full = node.types[0].dims;
     full.push_back(out_.graph.type(a).dims.back());
     JF_ASSIGN_OR_RETURN(a, Repeated(a, 1, compute, full));
@@ -129,12 +144,14 @@ class Lowering {
     return out_.graph.Add(Op::kTranspose, {v}, {{"perm", perm}});
   }
 
-  // `v` with a dim of 1 put in `from_end` dims before its end, in the compute type, repeated to `full`.
+  // `v` with a dim of 1 put in `from_end` dims before its end, in the compute type, repeated to
+  // `full`.
   absl::StatusOr<Value> Repeated(Value v, int from_end, DType compute, const Shape& full) {
     JF_ASSIGN_OR_RETURN(v, Cast(v, compute));
     Shape dims = out_.graph.type(v).dims;
     dims.insert(dims.end() - from_end, Dim(1));
-    JF_ASSIGN_OR_RETURN(v, out_.graph.Add(Op::kReshape, {v}, {{"shape", std::vector<Dim>(dims.begin(), dims.end())}}));
+    JF_ASSIGN_OR_RETURN(v, out_.graph.Add(Op::kReshape, {v},
+                                          {{"shape", std::vector<Dim>(dims.begin(), dims.end())}}));
     return Broadcast(v, full);
   }
 
@@ -145,7 +162,8 @@ class Lowering {
 
   absl::StatusOr<Value> Broadcast(Value v, const Shape& shape) {
     if (out_.graph.type(v).dims == shape) return v;
-    return out_.graph.Add(Op::kBroadcast, {v}, {{"shape", std::vector<Dim>(shape.begin(), shape.end())}});
+    return out_.graph.Add(Op::kBroadcast, {v},
+                          {{"shape", std::vector<Dim>(shape.begin(), shape.end())}});
   }
 
   static Shape Batch(const Node& node) {
@@ -163,10 +181,12 @@ class Lowering {
 
 }  // namespace
 
-absl::StatusOr<LoweredGraph> LowerMatMul(const Graph& graph, const Options& options, const GemmSupportFn& gemm_support,
-                                          absl::Span<const Layout> input_layouts) {
+absl::StatusOr<LoweredGraph> LowerMatMul(const Graph& graph, const Options& options,
+                                         const GemmSupportFn& gemm_support,
+                                         absl::Span<const Layout> input_layouts) {
   bool any = false;
-  for (NodeId id = 0; id < graph.size() && !any; ++id) any = graph.node(id).kind() == OpKind::kMatMul;
+  for (NodeId id = 0; id < graph.size() && !any; ++id)
+    any = graph.node(id).kind() == OpKind::kMatMul;
   if (!any) return LoweredGraph{graph, {}};
   return Lowering(graph, options, gemm_support, input_layouts).Run();
 }

@@ -19,7 +19,8 @@ SizeExpr AlignUp(const SizeExpr& bytes) {
   return CeilDiv(bytes, SizeExpr(kBufferAlign)) * SizeExpr(kBufferAlign);
 }
 
-// Free stretches of the constant part, coalesced. The arena grows at its end when no stretch is large enough.
+// Free stretches of the constant part, coalesced. The arena grows at its end when no stretch is
+// large enough.
 class FreeList {
  public:
   int64_t Take(int64_t bytes) {
@@ -80,7 +81,8 @@ struct Slot {
   int busy_until = -1;
 };
 
-// Prefers a slot of just this size; else any free one grows to the larger: max(a, b) is never more than a + b.
+// Prefers a slot of just this size; else any free one grows to the larger: max(a, b) is never more
+// than a + b.
 int PickSlot(const std::vector<Slot>& slots, const SizeExpr& bytes, int first) {
   int any = -1;
   for (size_t i = 0; i < slots.size(); ++i) {
@@ -94,13 +96,15 @@ int PickSlot(const std::vector<Slot>& slots, const SizeExpr& bytes, int first) {
 std::vector<int> ByFirstStep(const std::vector<LiveBuffer>& values) {
   std::vector<int> order(values.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-    return values[static_cast<size_t>(a)].first < values[static_cast<size_t>(b)].first;
+  std::sort(order.begin(), order.end(), [&](int a, int b) {
+    return std::pair(values[static_cast<size_t>(a)].first, a) <
+           std::pair(values[static_cast<size_t>(b)].first, b);
   });
   return order;
 }
 
-int64_t PlaceConstants(const std::vector<LiveBuffer>& values, const std::vector<int>& order, MemoryPlan* plan) {
+int64_t PlaceConstants(const std::vector<LiveBuffer>& values, const std::vector<int>& order,
+                       MemoryPlan* plan) {
   FreeList arena;
   std::multimap<int, std::pair<int64_t, int64_t>> busy;  // last step -> offset, bytes
   for (int i : order) {
@@ -158,7 +162,8 @@ std::string MemoryPlanToString(const std::vector<LiveBuffer>& values, const Memo
   std::string text = absl::StrCat("arena ", plan.total_bytes.ToString(symbol_names), " bytes\n");
   for (size_t i = 0; i < values.size(); ++i) {
     absl::StrAppend(&text, "  slot ", i, ": ", values[i].bytes.ToString(symbol_names), " bytes at ",
-                    plan.offsets[i].ToString(symbol_names), ", steps ", values[i].first, "..", values[i].last, "\n");
+                    plan.offsets[i].ToString(symbol_names), ", steps ", values[i].first, "..",
+                    values[i].last, "\n");
   }
   return text;
 }

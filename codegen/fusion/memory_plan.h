@@ -1,11 +1,12 @@
-// Memory plan: every intermediate result of a graph in one arena, sharing bytes where lifetimes do not meet.
+// Memory plan: every intermediate result of a graph in one arena, sharing bytes where lifetimes do
+// not meet.
 //
-// In: per buffer its size (which may hold symbols) and the first and last step that touches it, both inclusive. Out: an
-// offset per buffer and the arena's size, as SizeExprs: a new batch size evaluates them and plans nothing.
-// Buffers of constant size are packed best-fit at the front; those of symbolic size share slots behind them, a slot being
-// as large as the largest of its buffers. Offsets are multiples of 256 bytes.
-// Invariant: buffers whose lifetimes meet do not overlap, for all values of the symbols.
-// Must not know: graphs, groups, devices.
+// In: per buffer its size (which may hold symbols) and the first and last step that touches it,
+// both inclusive. Out: an offset per buffer and the arena's size, as SizeExprs: a new batch size
+// evaluates them and plans nothing. Buffers of constant size are packed best-fit at the front;
+// those of symbolic size share slots behind them, a slot being as large as the largest of its
+// buffers. Offsets are multiples of 256 bytes. Invariant: buffers whose lifetimes meet do not
+// overlap, for all values of the symbols. Must not know: graphs, groups, devices.
 #ifndef JITFUSE_CODEGEN_FUSION_MEMORY_PLAN_H_
 #define JITFUSE_CODEGEN_FUSION_MEMORY_PLAN_H_
 

@@ -12,8 +12,9 @@ namespace {
 std::vector<int> ByLevelDescending(const std::vector<WorkGroup>& groups) {
   std::vector<int> order(groups.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-    return groups[static_cast<size_t>(a)].level > groups[static_cast<size_t>(b)].level;
+  std::sort(order.begin(), order.end(), [&](int a, int b) {
+    return std::pair(-groups[static_cast<size_t>(a)].level, a) <
+           std::pair(-groups[static_cast<size_t>(b)].level, b);
   });
   return order;
 }
@@ -33,7 +34,8 @@ SizeExpr ProductOf(const Shape& domain, const std::vector<int>& axes) {
 
 }  // namespace
 
-std::optional<MergePlan> Sweep::PlanMergeAt(int into, int from, Value base, const IndexMap& at, const IndexMap* back, Rejection* why) const {
+std::optional<MergePlan> Sweep::PlanMergeAt(int into, int from, Value base, const IndexMap& at,
+                                            const IndexMap* back, Rejection* why) const {
   const WorkGroup &to = At(into), &old = At(from);
   const Frame& frame = FrameOf(base.node);
   bool per_row = to.reduces && !UsesAxes(at, to.reduce_axes);
@@ -41,25 +43,32 @@ std::optional<MergePlan> Sweep::PlanMergeAt(int into, int from, Value base, cons
     auto map = Through(frame.inverse, at, old.domain, to.domain);
     auto inverse = Through(*back, frame.map, to.domain, old.domain);
     auto there = map ? Through(frame.map, *map, frame.shape, to.domain) : std::nullopt;
-    if (there && *there == at && inverse) return PlanMerge(into, from, *std::move(map), *std::move(inverse), per_row, why);
+    if (there && *there == at && inverse)
+      return PlanMerge(into, from, *std::move(map), *std::move(inverse), per_row, why);
   }
   *why = {Reason::kDomainDiffers, absl::StrCat(Dims(old.domain), " against ", Dims(to.domain))};
-  std::vector<std::pair<std::optional<Frame>, bool>> guesses = {{ReshapeFrame(graph_, to.domain, old.domain), false}};
-  if (to.reduces && !old.reduces) guesses.emplace_back(ReshapeRowFrame(graph_, to.domain, to.reduce_axes, old.domain), true);
+  std::vector<std::pair<std::optional<Frame>, bool>> guesses = {
+      {ReshapeFrame(graph_, to.domain, old.domain), false}};
+  if (to.reduces && !old.reduces)
+    guesses.emplace_back(ReshapeRowFrame(graph_, to.domain, to.reduce_axes, old.domain), true);
   for (auto& [guess, rows] : guesses) {
     if (!guess) continue;
     auto there = Through(frame.map, guess->map, frame.shape, to.domain);
-    if (there && *there == at) return PlanMerge(into, from, std::move(guess->map), std::move(guess->inverse), rows, why);
+    if (there && *there == at)
+      return PlanMerge(into, from, std::move(guess->map), std::move(guess->inverse), rows, why);
   }
   return std::nullopt;
 }
 
-std::optional<MergePlan> Sweep::PlanMerge(int into, int from, IndexMap map, IndexMap inverse, bool rows, Rejection* why) const {
+std::optional<MergePlan> Sweep::PlanMerge(int into, int from, IndexMap map, IndexMap inverse,
+                                          bool rows, Rejection* why) const {
   const WorkGroup &to = At(into), &old = At(from);
-  MergePlan plan{from, std::move(map), std::move(inverse), {}, {}, to.reduce_axes, to.reduces || old.reduces};
+  MergePlan plan{from, std::move(map), std::move(inverse),       {},
+                 {},   to.reduce_axes, to.reduces || old.reduces};
   if (old.reduces) {
     std::vector<int64_t> axes(old.reduce_axes.begin(), old.reduce_axes.end());
-    std::optional<std::vector<int>> matched = rows ? std::nullopt : MatchAxes(graph_, plan.map, old.domain, axes, to.domain);
+    std::optional<std::vector<int>> matched =
+        rows ? std::nullopt : MatchAxes(graph_, plan.map, old.domain, axes, to.domain);
     if (matched && matched->empty() && !to.reduces) {
       if (std::optional<int> unit = UnitAxis(to.domain)) {
         matched->push_back(*unit);
@@ -70,8 +79,10 @@ std::optional<MergePlan> Sweep::PlanMerge(int into, int from, IndexMap map, Inde
       matched.reset();
     }
     if (!matched) {
-      *why = {Reason::kReduceAxesDiffer, absl::StrCat("axes [", absl::StrJoin(old.reduce_axes, ","), "] of ", Dims(old.domain), " against [",
-                                                      absl::StrJoin(to.reduce_axes, ","), "] of ", Dims(to.domain))};
+      *why = {
+          Reason::kReduceAxesDiffer,
+          absl::StrCat("axes [", absl::StrJoin(old.reduce_axes, ","), "] of ", Dims(old.domain),
+                       " against [", absl::StrJoin(to.reduce_axes, ","), "] of ", Dims(to.domain))};
       return std::nullopt;
     }
     if (!to.reduces) plan.reduce_axes = *matched;
@@ -95,10 +106,12 @@ std::optional<MergePlan> Sweep::PlanMerge(int into, int from, IndexMap map, Inde
   return plan;
 }
 
-bool Sweep::MergeWithinBudgets(int into, const MergePlan& plan, int crossing, Rejection* why) const {
+bool Sweep::MergeWithinBudgets(int into, const MergePlan& plan, int crossing,
+                               Rejection* why) const {
   int live = std::max(At(into).peak, At(plan.from).peak) + crossing;
   if (live > target_.max_live) {
-    *why = {Reason::kRegisterBudget, absl::StrCat(live, " values alive at once, at most ", target_.max_live)};
+    *why = {Reason::kRegisterBudget,
+            absl::StrCat(live, " values alive at once, at most ", target_.max_live)};
     return false;
   }
   Ask nothing;
@@ -113,7 +126,9 @@ void Sweep::Merge(int into, const MergePlan& plan) {
   WorkGroup &to = At(into), &old = At(plan.from);
   std::vector<int> renumbered;
   for (const Frame& frame : plan.frames) {
-    auto it = std::find_if(to.frames.begin(), to.frames.end(), [&](const Frame& f) { return f.shape == frame.shape && f.map == frame.map; });
+    auto it = std::find_if(to.frames.begin(), to.frames.end(), [&](const Frame& f) {
+      return f.shape == frame.shape && f.map == frame.map;
+    });
     renumbered.push_back(static_cast<int>(it - to.frames.begin()));
     if (it == to.frames.end()) to.frames.push_back(frame);
   }
@@ -122,7 +137,8 @@ void Sweep::Merge(int into, const MergePlan& plan) {
     home_[i] = into;
     frame_of_[i] = renumbered[static_cast<size_t>(frame_of_[i])];
     iterates_[i] = renumbered[static_cast<size_t>(iterates_[i])];
-    for (size_t r = 0; r < graph_.node(id).types.size(); ++r) to.reads.erase(Value{id, static_cast<int32_t>(r)});
+    for (size_t r = 0; r < graph_.node(id).types.size(); ++r)
+      to.reads.erase(Value{id, static_cast<int32_t>(r)});
   }
   for (const auto& [node, maps] : plan.clones) {
     for (const IndexMap& at : maps) AddClone(into, node, at);
@@ -182,14 +198,16 @@ void Sweep::TraceGroup(int group) {
       }
       stored_[static_cast<size_t>(base)] = true;
       std::vector<Reading>& readings = readings_[static_cast<size_t>(base)];
-      if (readings.empty() || readings.back().reader != id || readings.back().group != group) readings.push_back({id, group});
+      if (readings.empty() || readings.back().reader != id || readings.back().group != group)
+        readings.push_back({id, group});
     }
   }
   g.outputs = 0;
   for (NodeId id : g.members) {
     if (mark_[static_cast<size_t>(id)] != group) continue;
     live_[static_cast<size_t>(group)].push_back(id);
-    if (stored_[static_cast<size_t>(id)]) g.outputs += static_cast<int>(graph_.node(id).types.size());
+    if (stored_[static_cast<size_t>(id)])
+      g.outputs += static_cast<int>(graph_.node(id).types.size());
   }
 }
 
@@ -205,7 +223,8 @@ std::vector<Sweep::ReadAt> Sweep::ReadsAt(int group, NodeId reader, Value base) 
       ReadAt read{*std::move(at), std::nullopt, false};
       if (frame != nullptr && operand.chain == nullptr) read.back = frame->inverse;
       if (frame != nullptr && operand.chain != nullptr && operand.chain->inverse) {
-        read.back = Through(frame->inverse, *operand.chain->inverse, g.domain, ShapeOf(operand.base));
+        read.back =
+            Through(frame->inverse, *operand.chain->inverse, g.domain, ShapeOf(operand.base));
       }
       read.full = read.back && !frame->row;
       out.push_back(std::move(read));
@@ -224,7 +243,8 @@ std::vector<int> Sweep::ReadersOf(int group) const {
   for (NodeId id : At(group).members) {
     for (const Reading& reading : readings_[static_cast<size_t>(id)]) {
       int reader = Alias(reading.group);
-      if (reader != group && std::find(out.begin(), out.end(), reader) == out.end()) out.push_back(reader);
+      if (reader != group && std::find(out.begin(), out.end(), reader) == out.end())
+        out.push_back(reader);
       if (out.size() > 8) return out;
     }
   }
@@ -233,7 +253,9 @@ std::vector<int> Sweep::ReadersOf(int group) const {
 
 void Sweep::Sink() {
   for (int group : ByLevelDescending(groups_)) {
-    if (!At(group).gone && At(group).kind == GroupKind::kLoop && !live_[static_cast<size_t>(group)].empty()) SinkGroup(group);
+    if (!At(group).gone && At(group).kind == GroupKind::kLoop &&
+        !live_[static_cast<size_t>(group)].empty())
+      SinkGroup(group);
   }
 }
 
@@ -251,7 +273,8 @@ bool Sweep::SinkInto(int group, int reader, Rejection* why) {
   for (NodeId id : old.members) {
     for (const Reading& reading : readings_[static_cast<size_t>(id)]) {
       if (Alias(reading.group) != reader) continue;
-      for (ReadAt& read : ReadsAt(reader, reading.reader, {id, 0})) reads.emplace_back(Value{id, 0}, std::move(read));
+      for (ReadAt& read : ReadsAt(reader, reading.reader, {id, 0}))
+        reads.emplace_back(Value{id, 0}, std::move(read));
     }
   }
   std::optional<MergePlan> plan;
@@ -263,13 +286,16 @@ bool Sweep::SinkInto(int group, int reader, Rejection* why) {
   for (const auto& [base, read] : reads) {
     auto there = Through(FrameOf(base.node).map, plan->map, FrameOf(base.node).shape, to.domain);
     if (there && *there == read.at) continue;
-    *why = {Reason::kRecomputeTooDear, absl::StrCat(Dims(ShapeOf(base)), " is read at two places at once")};
+    *why = {Reason::kRecomputeTooDear,
+            absl::StrCat(Dims(ShapeOf(base)), " is read at two places at once")};
     return false;
   }
   SizeExpr row = ProductOf(old.domain, old.reduce_axes);
   if (old.reduces && row.IsConstant() && NumElements(old.domain).IsConstant() && !row.Is(0) &&
       TailWantsOwnKernel(NumElements(old.domain).constant() / row.constant(), row)) {
-    *why = {Reason::kDomainDiffers, absl::StrCat("few rows of ", row.constant(), " elements: what follows runs over all in parallel")};
+    *why = {Reason::kDomainDiffers,
+            absl::StrCat("few rows of ", row.constant(),
+                         " elements: what follows runs over all in parallel")};
     return false;
   }
   if (!MergeWithinBudgets(reader, *plan, static_cast<int>(reads.size()), why)) return false;
@@ -280,7 +306,8 @@ bool Sweep::SinkInto(int group, int reader, Rejection* why) {
 void Sweep::Siblings() {
   for (NodeId id = 0; id < graph_.size(); ++id) {
     OpKind kind = graph_.node(id).kind();
-    if (kind != OpKind::kScalar && readings_[static_cast<size_t>(id)].size() > 1) JoinSiblings({id, 0});
+    if (kind != OpKind::kScalar && readings_[static_cast<size_t>(id)].size() > 1)
+      JoinSiblings({id, 0});
   }
 }
 
@@ -292,28 +319,40 @@ void Sweep::JoinSiblings(Value base) {
   std::vector<Sibling> siblings;
   for (const Reading& reading : readings_[static_cast<size_t>(base.node)]) {
     int group = Alias(reading.group);
-    if (At(group).kind != GroupKind::kLoop || !SameNumElements(graph_, At(group).domain, ShapeOf(base))) continue;
-    if (std::any_of(siblings.begin(), siblings.end(), [group](const Sibling& s) { return s.group == group; })) continue;
+    if (At(group).kind != GroupKind::kLoop ||
+        !SameNumElements(graph_, At(group).domain, ShapeOf(base)))
+      continue;
+    if (std::any_of(siblings.begin(), siblings.end(),
+                    [group](const Sibling& s) { return s.group == group; }))
+      continue;
     for (ReadAt& read : ReadsAt(group, reading.reader, base)) {
       if (!read.full) continue;
       siblings.push_back({group, std::move(read)});
       break;
     }
   }
-  std::stable_sort(siblings.begin(), siblings.end(), [this](const Sibling& a, const Sibling& b) {
-    auto key = [this](const Sibling& s) { return std::make_tuple(At(s.group).level, !At(s.group).reduces, -static_cast<int>(At(s.group).members.size())); };
+  std::sort(siblings.begin(), siblings.end(), [this](const Sibling& a, const Sibling& b) {
+    auto key = [this](const Sibling& s) {
+      return std::make_tuple(At(s.group).level, !At(s.group).reduces,
+                             -static_cast<int>(At(s.group).members.size()), s.group);
+    };
     return key(a) < key(b);
   });
   for (size_t i = 0, first = 0; i < siblings.size(); ++i) {
     const Sibling &into = siblings[first], &from = siblings[i];
     if (i == first) continue;
     bool merged = false;
-    if (At(into.group).level == At(from.group).level && SiblingsFit(into.group, from.group) && MayFuse()) {
-      auto map = Through(*from.read.back, into.read.at, At(from.group).domain, At(into.group).domain);
-      auto inverse = Through(*into.read.back, from.read.at, At(into.group).domain, At(from.group).domain);
+    if (At(into.group).level == At(from.group).level && SiblingsFit(into.group, from.group) &&
+        MayFuse()) {
+      auto map =
+          Through(*from.read.back, into.read.at, At(from.group).domain, At(into.group).domain);
+      auto inverse =
+          Through(*into.read.back, from.read.at, At(into.group).domain, At(from.group).domain);
       Rejection unused;
       std::optional<MergePlan> plan;
-      if (map && inverse) plan = PlanMerge(into.group, from.group, *std::move(map), *std::move(inverse), false, &unused);
+      if (map && inverse)
+        plan =
+            PlanMerge(into.group, from.group, *std::move(map), *std::move(inverse), false, &unused);
       merged = plan && MergeWithinBudgets(into.group, *plan, 0, &unused);
       if (merged) Merge(into.group, *plan);
     }
@@ -327,7 +366,8 @@ bool Sweep::SiblingsFit(int a, int b) const {
   const WorkGroup& g = At(a).reduces ? At(a) : At(b);
   for (size_t axis = g.domain.size(); axis-- > 0;) {
     if (g.domain[axis].Is(1)) continue;
-    return std::find(g.reduce_axes.begin(), g.reduce_axes.end(), static_cast<int>(axis)) != g.reduce_axes.end();
+    return std::find(g.reduce_axes.begin(), g.reduce_axes.end(), static_cast<int>(axis)) !=
+           g.reduce_axes.end();
   }
   return true;
 }

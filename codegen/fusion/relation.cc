@@ -61,7 +61,9 @@ std::optional<IndexMap> Reshaped(const Shape& from, const Shape& to) {
 std::optional<int> PlainAxis(const IndexExpr& e) {
   if (e.terms.size() != 1 || !e.constant.Is(0)) return std::nullopt;
   const IndexTerm& t = e.terms[0];
-  if (!t.IsPlain() || !t.coef.Is(1) || t.linear.coefs.size() != 1 || !t.linear.coefs[0].second.Is(1)) return std::nullopt;
+  if (!t.IsPlain() || !t.coef.Is(1) || t.linear.coefs.size() != 1 ||
+      !t.linear.coefs[0].second.Is(1))
+    return std::nullopt;
   return t.linear.coefs[0].first;
 }
 
@@ -82,10 +84,14 @@ IndexMap IdentityOf(const Shape& shape) {
   return map;
 }
 
-Frame IdentityFrame(const Shape& shape) { return {shape, IdentityOf(shape), IdentityOf(shape), false}; }
+Frame IdentityFrame(const Shape& shape) {
+  return {shape, IdentityOf(shape), IdentityOf(shape), false};
+}
 
-std::optional<IndexMap> Through(const IndexMap& map, const IndexMap& to, const Shape& shape, const Shape& domain) {
-  if (IsPlainIdentity(map) && map.coords.size() == to.coords.size()) return InOneForm(to, shape, domain);
+std::optional<IndexMap> Through(const IndexMap& map, const IndexMap& to, const Shape& shape,
+                                const Shape& domain) {
+  if (IsPlainIdentity(map) && map.coords.size() == to.coords.size())
+    return InOneForm(to, shape, domain);
   std::optional<IndexMap> out = Compose(map, to, IndexSpace{domain});
   if (!out) return std::nullopt;
   return InOneForm(*std::move(out), shape, domain);
@@ -113,7 +119,8 @@ std::optional<Frame> ReshapeFrame(const Graph& graph, const Shape& domain, const
   return Frame{shape, *std::move(map), *std::move(inverse), false};
 }
 
-std::optional<Frame> ReshapeRowFrame(const Graph& graph, const Shape& domain, absl::Span<const int> reduced, const Shape& shape) {
+std::optional<Frame> ReshapeRowFrame(const Graph& graph, const Shape& domain,
+                                     absl::Span<const int> reduced, const Shape& shape) {
   Shape rows;
   IndexMap kept;  // coordinates in `rows` by the domain's axes
   std::vector<size_t> axes;
@@ -141,7 +148,8 @@ std::vector<int> WithoutUnits(absl::Span<const int> axes, const Shape& domain) {
   return out;
 }
 
-std::optional<std::vector<int>> MatchAxes(const Graph& graph, const IndexMap& map, const Shape& shape, absl::Span<const int64_t> axes,
+std::optional<std::vector<int>> MatchAxes(const Graph& graph, const IndexMap& map,
+                                          const Shape& shape, absl::Span<const int64_t> axes,
                                           const Shape& domain) {
   std::vector<int> out;
   std::vector<bool> reduced(shape.size());

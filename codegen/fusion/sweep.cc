@@ -10,11 +10,13 @@
 namespace jitfuse::internal {
 namespace {
 
-constexpr int kAboveAll = std::numeric_limits<int>::max();  // level of a group that is just being made
+constexpr int kAboveAll =
+    std::numeric_limits<int>::max();  // level of a group that is just being made
 
 int AddFrame(const Frame& frame, std::vector<Frame>* frames) {
   for (size_t i = 0; i < frames->size(); ++i) {
-    if ((*frames)[i].shape == frame.shape && (*frames)[i].map == frame.map) return static_cast<int>(i);
+    if ((*frames)[i].shape == frame.shape && (*frames)[i].map == frame.map)
+      return static_cast<int>(i);
   }
   frames->push_back(frame);
   return static_cast<int>(frames->size()) - 1;
@@ -30,9 +32,14 @@ bool IsDense(const Shape& strides, const Shape& shape) {
 
 }  // namespace
 
-Sweep::Sweep(const Graph& graph, const Target& target, const Options& options, const GemmSupportFn& gemm_support,
-             absl::Span<const Layout> input_layouts)
-    : graph_(graph), target_(target), options_(options), gemm_support_(gemm_support), input_layouts_(input_layouts), costs_(graph) {}
+Sweep::Sweep(const Graph& graph, const Target& target, const Options& options,
+             const GemmSupportFn& gemm_support, absl::Span<const Layout> input_layouts)
+    : graph_(graph),
+      target_(target),
+      options_(options),
+      gemm_support_(gemm_support),
+      input_layouts_(input_layouts),
+      costs_(graph) {}
 
 absl::StatusOr<FusionPlan> Sweep::Run() {
   JF_RETURN_IF_ERROR(Prepare());
@@ -56,16 +63,20 @@ absl::Status Sweep::Prepare() {
   stored_.assign(size, false);
   is_output_.assign(size, false);
   cones_.resize(size);
-  for (size_t i = 0; i < graph_.inputs().size(); ++i) position_[static_cast<size_t>(graph_.inputs()[i])] = static_cast<int>(i);
+  for (size_t i = 0; i < graph_.inputs().size(); ++i)
+    position_[static_cast<size_t>(graph_.inputs()[i])] = static_cast<int>(i);
   for (Value v : graph_.outputs()) is_output_[static_cast<size_t>(v.node)] = true;
   for (NodeId id = 0; id < graph_.size(); ++id) {
     if (graph_.node(id).kind() == OpKind::kView && !IsStoredView(id)) continue;
-    for (const Operand& operand : OperandsOf(id)) ++readers_left_[static_cast<size_t>(operand.base.node)];
+    for (const Operand& operand : OperandsOf(id))
+      ++readers_left_[static_cast<size_t>(operand.base.node)];
   }
   return absl::OkStatus();
 }
 
-bool Sweep::IsStoredView(NodeId id) const { return is_output_[static_cast<size_t>(id)] || views_->IsCut(id); }
+bool Sweep::IsStoredView(NodeId id) const {
+  return is_output_[static_cast<size_t>(id)] || views_->IsCut(id);
+}
 
 absl::InlinedVector<Operand, 3> Sweep::OperandsOf(NodeId id) const {
   absl::InlinedVector<Operand, 3> out;
@@ -88,7 +99,8 @@ absl::InlinedVector<Operand, 3> Sweep::ReadBy(int group, NodeId id) const {
 
 bool Sweep::IsSource(Value base) const {
   OpKind kind = graph_.node(base).kind();
-  return kind == OpKind::kInput || kind == OpKind::kScalar || kind == OpKind::kConstant || kind == OpKind::kIota;
+  return kind == OpKind::kInput || kind == OpKind::kScalar || kind == OpKind::kConstant ||
+         kind == OpKind::kIota;
 }
 
 bool Sweep::InMemory(Value base) const {
@@ -113,7 +125,8 @@ bool Sweep::MayFuse(Rejection* why) const {
 absl::Status Sweep::Forward() {
   for (NodeId id = 0; id < graph_.size(); ++id) {
     if (absl::Status s = Visit(id); !s.ok()) {
-      return Annotate(s, absl::StrCat("partition: node ", id, " ", ToAbsl(graph_.node(id).def().name)));
+      return Annotate(
+          s, absl::StrCat("partition: node ", id, " ", ToAbsl(graph_.node(id).def().name)));
     }
   }
   return absl::OkStatus();
@@ -124,16 +137,22 @@ absl::Status Sweep::Visit(NodeId id) {
     case OpKind::kInput:
     case OpKind::kScalar:
     case OpKind::kConstant:
-    case OpKind::kIota: return absl::OkStatus();
+    case OpKind::kIota:
+      return absl::OkStatus();
     case OpKind::kView:
       if (!IsStoredView(id)) return absl::OkStatus();
       copies_[id] = views_->IsCut(id) ? Reason::kViewNotAffine : Reason::kOutputCopy;
       JF_RETURN_IF_ERROR(Place(id));
       break;
     case OpKind::kPointwise:
-    case OpKind::kReduce: JF_RETURN_IF_ERROR(Place(id)); break;
-    case OpKind::kMatMul: JF_RETURN_IF_ERROR(PlaceMatMul(id)); break;
-    case OpKind::kComposite: return InternalError("composites must be expanded before partitioning");
+    case OpKind::kReduce:
+      JF_RETURN_IF_ERROR(Place(id));
+      break;
+    case OpKind::kMatMul:
+      JF_RETURN_IF_ERROR(PlaceMatMul(id));
+      break;
+    case OpKind::kComposite:
+      return InternalError("composites must be expanded before partitioning");
   }
   PassReaders(id);
   return absl::OkStatus();
@@ -165,7 +184,8 @@ absl::StatusOr<Ask> Sweep::MakeAsk(NodeId id) {
   if (node.kind() == OpKind::kPointwise) {
     for (const Operand& operand : ask.operands) {
       if (!graph_.SameShape(ShapeOf(operand.value), ask.shape)) {
-        return InternalError("operand ", graph_.TypeString(operand.value), " of a result ", graph_.TypeString({id, 0}),
+        return InternalError("operand ", graph_.TypeString(operand.value), " of a result ",
+                             graph_.TypeString({id, 0}),
                              ": broadcasts must be explicit before partitioning");
       }
     }
@@ -211,23 +231,30 @@ absl::Status Sweep::Place(NodeId id) {
   return absl::OkStatus();
 }
 
-void Sweep::Remember(Value base, NodeId reader, const Rejection& why) { why_.try_emplace({base.node, reader}, why); }
+void Sweep::Remember(Value base, NodeId reader, const Rejection& why) {
+  why_.try_emplace({base.node, reader}, why);
+}
 
-// Loop groups of the highest level among the operands' homes: reductions first, since domains follow theirs, then the larger.
+// Loop groups of the highest level among the operands' homes: reductions first, since domains
+// follow theirs, then the larger.
 std::vector<int> Sweep::Candidates(const Ask& ask) const {
   int level = 0;
   for (const Operand& operand : ask.operands) {
-    if (Home(operand.base) >= 0 && !IsSource(operand.base)) level = std::max(level, At(Home(operand.base)).level);
+    if (Home(operand.base) >= 0 && !IsSource(operand.base))
+      level = std::max(level, At(Home(operand.base)).level);
   }
   std::vector<int> groups;
   for (const Operand& operand : ask.operands) {
     int home = Home(operand.base);
-    if (home < 0 || IsSource(operand.base) || At(home).level != level || At(home).kind != GroupKind::kLoop) continue;
+    if (home < 0 || IsSource(operand.base) || At(home).level != level ||
+        At(home).kind != GroupKind::kLoop)
+      continue;
     if (std::find(groups.begin(), groups.end(), home) == groups.end()) groups.push_back(home);
   }
-  std::stable_sort(groups.begin(), groups.end(), [this](int a, int b) {
-    return std::make_pair(At(a).reduces, At(a).members.size()) > std::make_pair(At(b).reduces, At(b).members.size());
-  });
+  auto key = [this](int group) {
+    return std::make_tuple(!At(group).reduces, -static_cast<int>(At(group).members.size()), group);
+  };
+  std::sort(groups.begin(), groups.end(), [&](int a, int b) { return key(a) < key(b); });
   return groups;
 }
 
@@ -242,7 +269,8 @@ void Sweep::PlaceAlone(const Ask& ask) {
   group.domain = ask.shape;
   Rejection unused;
   for (const Operand& operand : ask.operands) {
-    bool resolved = Resolve(operand, operand.chain != nullptr ? operand.chain->map : plan.frame.map, ask, &plan, &unused);
+    bool resolved = Resolve(operand, operand.chain != nullptr ? operand.chain->map : plan.frame.map,
+                            ask, &plan, &unused);
     JF_CHECK(resolved);  // all else lies on a lower level and can be read
   }
   if (ask.reduces) {
@@ -301,9 +329,12 @@ void Sweep::Apply(const Ask& ask, const JoinPlan& plan) {
 
 absl::Status Sweep::PlaceMatMul(NodeId id) {
   const Node& node = graph_.node(id);
-  std::optional<Reason> library = options_.use_gemm_library ? gemm_support_(node.types[0].dtype) : std::nullopt;
+  std::optional<Reason> library =
+      options_.use_gemm_library ? gemm_support_(node.types[0].dtype) : std::nullopt;
   if (auto rejection = RejectMatMul(graph_, node, options_.use_gemm_library, library)) {
-    return InternalError(rejection->detail, " goes to no library (", ToAbsl(ReasonName(rejection->reason)), ") and must be lowered before partitioning");
+    return InternalError(rejection->detail, " goes to no library (",
+                         ToAbsl(ReasonName(rejection->reason)),
+                         ") and must be lowered before partitioning");
   }
   WorkGroup group;
   group.kind = GroupKind::kGemm;
@@ -327,7 +358,8 @@ absl::Status Sweep::PlaceMatMul(NodeId id) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<OperandLayout> Sweep::GemmOperand(NodeId id, int index, Value* base, WorkGroup* group) {
+absl::StatusOr<OperandLayout> Sweep::GemmOperand(NodeId id, int index, Value* base,
+                                                 WorkGroup* group) {
   const Node& node = graph_.node(id);
   Value v = node.in[static_cast<size_t>(index)];
   bool stored = Home(v) >= 0;
@@ -338,15 +370,19 @@ absl::StatusOr<OperandLayout> Sweep::GemmOperand(NodeId id, int index, Value* ba
   if (in_memory) {
     int position = position_[static_cast<size_t>(base->node)];
     Shape strides;
-    if (position >= 0 && !input_layouts_.empty()) strides = input_layouts_[static_cast<size_t>(position)].strides;
+    if (position >= 0 && !input_layouts_.empty())
+      strides = input_layouts_[static_cast<size_t>(position)].strides;
     if (IsDense(strides, ShapeOf(*base))) strides.clear();
     auto match = MatchOperand(graph_, node, index, chain, ShapeOf(*base), strides);
     if (auto* layout = std::get_if<OperandLayout>(&match)) return *layout;
     why = std::get<Rejection>(match);
   }
-  if (graph_.node(v).kind() == OpKind::kInput) return InternalError("an input with strides no library takes, not behind a view: LowerMatMul puts one there");
+  if (graph_.node(v).kind() == OpKind::kInput)
+    return InternalError(
+        "an input with strides no library takes, not behind a view: LowerMatMul puts one there");
   JF_RETURN_IF_ERROR(Materialize(v, Reason::kCopyOperand));
-  bool copied = At(Home(v)).members.size() == 1;  // else its maker stores it in this order too, at no cost
+  bool copied =
+      At(Home(v)).members.size() == 1;  // else its maker stores it in this order too, at no cost
   if (why && copied) group->notes.push_back({-1, why->reason, why->detail});
   *base = v;
   auto match = MatchOperand(graph_, node, index, nullptr, ShapeOf(v), {});

@@ -13,25 +13,34 @@
 namespace jitfuse::internal {
 namespace {
 
-bool IsGiven(const Node& node) { return node.kind() == OpKind::kInput || node.kind() == OpKind::kScalar; }
+bool IsGiven(const Node& node) {
+  return node.kind() == OpKind::kInput || node.kind() == OpKind::kScalar;
+}
 
 // Pulls the outputs of one group through index maps.
 class Puller {
  public:
   Puller(const Graph& graph, const Group& group)
-      : graph_(graph), group_(group), inside_(group.nodes.begin(), group.nodes.end()), inputs_(group.inputs.begin(), group.inputs.end()) {
+      : graph_(graph),
+        group_(group),
+        inside_(group.nodes.begin(), group.nodes.end()),
+        inputs_(group.inputs.begin(), group.inputs.end()) {
     for (size_t a = 0; a < group.domain.size(); ++a) {
-      bool reduced = std::find(group.reduce_axes.begin(), group.reduce_axes.end(), static_cast<int>(a)) != group.reduce_axes.end();
+      bool reduced = std::find(group.reduce_axes.begin(), group.reduce_axes.end(),
+                               static_cast<int>(a)) != group.reduce_axes.end();
       if (!reduced) parallel_.push_back(group.domain[a]);
     }
   }
 
   absl::Status Check() {
     for (int a : group_.reduce_axes) {
-      if (a < 0 || a >= static_cast<int>(group_.domain.size())) return InternalError("reduce axis ", a, " is no axis of the domain");
+      if (a < 0 || a >= static_cast<int>(group_.domain.size()))
+        return InternalError("reduce axis ", a, " is no axis of the domain");
     }
-    if (!std::is_sorted(group_.reduce_axes.begin(), group_.reduce_axes.end())) return InternalError("reduce axes are not ascending");
-    if (group_.output_maps.size() != group_.outputs.size()) return InternalError("there must be one output map for each output");
+    if (!std::is_sorted(group_.reduce_axes.begin(), group_.reduce_axes.end()))
+      return InternalError("reduce axes are not ascending");
+    if (group_.output_maps.size() != group_.outputs.size())
+      return InternalError("there must be one output map for each output");
     for (size_t i = 0; i < group_.outputs.size(); ++i) {
       JF_RETURN_IF_ERROR(CheckStorable(group_.outputs[i], group_.output_maps[i]));
       todo_.push_back({group_.outputs[i], group_.output_maps[i]});
@@ -45,17 +54,24 @@ class Puller {
   }
 
  private:
-  std::string Describe(Value v) const { return absl::StrCat("%", v.node, " ", ToAbsl(graph_.node(v).def().name), " ", graph_.TypeString(v)); }
+  std::string Describe(Value v) const {
+    return absl::StrCat("%", v.node, " ", ToAbsl(graph_.node(v).def().name), " ",
+                        graph_.TypeString(v));
+  }
 
   absl::Status CheckStorable(Value v, const IndexMap& map) const {
     const Shape& shape = graph_.type(v).dims;
-    if (map.coords.size() != shape.size()) return InternalError(Describe(v), ": output map of the wrong rank");
+    if (map.coords.size() != shape.size())
+      return InternalError(Describe(v), ": output map of the wrong rank");
     bool row = !group_.reduce_axes.empty() && !UsesAxes(map, group_.reduce_axes);
     if (!SameNumElements(graph_, shape, row ? parallel_ : group_.domain)) {
-      return InternalError(Describe(v), ": stored from ", ShapeToString(row ? parallel_ : group_.domain, graph_.symbols().names), " points");
+      return InternalError(Describe(v), ": stored from ",
+                           ShapeToString(row ? parallel_ : group_.domain, graph_.symbols().names),
+                           " points");
     }
     if (row || NumElements(shape).Is(0)) return absl::OkStatus();
-    // One to one: what the map reads, read back, is the domain again (the map may be a permutation of a reshape).
+    // One to one: what the map reads, read back, is the domain again (the map may be a permutation
+    // of a reshape).
     std::vector<bool> used(group_.domain.size());
     for (const IndexExpr& e : map.coords) {
       for (const IndexTerm& t : e.terms) {
@@ -63,7 +79,8 @@ class Puller {
       }
     }
     for (size_t a = 0; a < used.size(); ++a) {
-      if (!used[a] && !group_.domain[a].Is(1)) return InternalError(Describe(v), ": the output map does not depend on axis ", a);
+      if (!used[a] && !group_.domain[a].Is(1))
+        return InternalError(Describe(v), ": the output map does not depend on axis ", a);
     }
     return absl::OkStatus();
   }
@@ -74,7 +91,8 @@ class Puller {
       seen_.insert(v.node);
       return absl::OkStatus();
     }
-    if (!inside_.contains(v.node)) return InternalError(Describe(v), " is neither a node nor an input of the group");
+    if (!inside_.contains(v.node))
+      return InternalError(Describe(v), " is neither a node nor an input of the group");
     std::vector<IndexMap>& maps = maps_[v];
     if (std::find(maps.begin(), maps.end(), map) != maps.end()) return absl::OkStatus();
     maps.push_back(map);
@@ -83,26 +101,35 @@ class Puller {
       case OpKind::kPointwise:
         for (Value in : node.in) todo_.push_back({in, map});
         return absl::OkStatus();
-      case OpKind::kView: return View(v, node, map);
-      case OpKind::kReduce: return Reduce(v, node, map);
-      default: return InternalError(Describe(v), " in a loop group");
+      case OpKind::kView:
+        return View(v, node, map);
+      case OpKind::kReduce:
+        return Reduce(v, node, map);
+      default:
+        return InternalError(Describe(v), " in a loop group");
     }
   }
 
   absl::Status View(Value v, const Node& node, const IndexMap& map) {
     std::optional<IndexMap> in = node.def().index(graph_, node, map, IndexSpace{group_.domain});
-    if (in) in = Through(IdentityMap(static_cast<int>(in->coords.size())), *in, graph_.type(node.in[0]).dims, group_.domain);
+    if (in)
+      in = Through(IdentityMap(static_cast<int>(in->coords.size())), *in,
+                   graph_.type(node.in[0]).dims, group_.domain);
     if (!in) return InternalError(Describe(v), ": the chain of views has no affine index map");
     todo_.push_back({node.in[0], *std::move(in)});
     return absl::OkStatus();
   }
 
   absl::Status Reduce(Value v, const Node& node, const IndexMap& map) {
-    if (group_.reduce_axes.empty()) return InternalError(Describe(v), " in a group that reduces nothing");
-    if (UsesAxes(map, group_.reduce_axes)) return InternalError(Describe(v), ": result read along reduced axes");
+    if (group_.reduce_axes.empty())
+      return InternalError(Describe(v), " in a group that reduces nothing");
+    if (UsesAxes(map, group_.reduce_axes))
+      return InternalError(Describe(v), ": result read along reduced axes");
     auto [first, is_new] = reduce_map_.try_emplace(v.node, map);
-    if (!is_new && !(first->second == map)) return InternalError(Describe(v), ": result read at two maps");
-    if (!SameNumElements(graph_, graph_.type(v).dims, parallel_)) return InternalError(Describe(v), ": rows are not the parallel axes");
+    if (!is_new && !(first->second == map))
+      return InternalError(Describe(v), ": result read at two maps");
+    if (!SameNumElements(graph_, graph_.type(v).dims, parallel_))
+      return InternalError(Describe(v), ": rows are not the parallel axes");
     const Shape& shape = graph_.type(node.in[0]).dims;
     const auto& axes = node.Get<std::vector<int64_t>>("axes");
     std::vector<int> reduced = WithoutUnits(group_.reduce_axes, group_.domain);
@@ -116,19 +143,25 @@ class Puller {
       if (!keepdims) element.coords.emplace_back();
       element.coords[d] = IndexExpr{};
       if (shape[d].Is(1)) continue;
-      if (next == reduced.size()) return InternalError(Describe(v), ": reduces more axes than the group");
+      if (next == reduced.size())
+        return InternalError(Describe(v), ": reduces more axes than the group");
       const Dim& extent = group_.domain[static_cast<size_t>(reduced[next])];
-      if (!graph_.SameDim(shape[d], extent)) return InternalError(Describe(v), ": reduced extent ", shape[d].ToString(), " against ", extent.ToString());
+      if (!graph_.SameDim(shape[d], extent))
+        return InternalError(Describe(v), ": reduced extent ", shape[d].ToString(), " against ",
+                             extent.ToString());
       element.coords[d] = AxisExpr(reduced[next++]);
     }
-    if (next != reduced.size()) return InternalError(Describe(v), ": reduces fewer axes than the group");
+    if (next != reduced.size())
+      return InternalError(Describe(v), ": reduces fewer axes than the group");
     todo_.push_back({node.in[0], std::move(element)});
     return absl::OkStatus();
   }
 
   absl::Status CheckAllUsed() const {
     for (NodeId id : group_.nodes) {
-      if (!seen_.contains(id)) return InternalError("%", id, " ", ToAbsl(graph_.node(id).def().name), " is in the group but not needed");
+      if (!seen_.contains(id))
+        return InternalError("%", id, " ", ToAbsl(graph_.node(id).def().name),
+                             " is in the group but not needed");
     }
     for (Value v : group_.inputs) {
       if (!seen_.contains(v.node)) return InternalError(Describe(v), " is an input but not read");
@@ -147,25 +180,31 @@ class Puller {
 };
 
 absl::Status CheckGemm(const Graph& graph, const Group& group) {
-  if (!group.gemm || group.inputs.size() != 2 || group.outputs.size() != 1) return InternalError("a gemm group has a call, two inputs and one output");
+  if (!group.gemm || group.inputs.size() != 2 || group.outputs.size() != 1)
+    return InternalError("a gemm group has a call, two inputs and one output");
   int products = 0;
   for (NodeId id : group.nodes) {
     OpKind kind = graph.node(id).kind();
-    if (kind != OpKind::kMatMul && kind != OpKind::kView) return InternalError(ToAbsl(graph.node(id).def().name), " in a gemm group");
+    if (kind != OpKind::kMatMul && kind != OpKind::kView)
+      return InternalError(ToAbsl(graph.node(id).def().name), " in a gemm group");
     products += kind == OpKind::kMatMul ? 1 : 0;
   }
-  if (products != 1 || graph.node(group.outputs[0]).kind() != OpKind::kMatMul) return InternalError("a gemm group holds one product, its output");
+  if (products != 1 || graph.node(group.outputs[0]).kind() != OpKind::kMatMul)
+    return InternalError("a gemm group holds one product, its output");
   for (Value v : group.inputs) {
     OpKind kind = graph.node(v).kind();
-    if (kind == OpKind::kScalar || kind == OpKind::kConstant) return InternalError("a gemm operand is not in memory");
+    if (kind == OpKind::kScalar || kind == OpKind::kConstant)
+      return InternalError("a gemm operand is not in memory");
   }
   return absl::OkStatus();
 }
 
 absl::Status CheckNodes(const Graph& graph, const Group& group) {
   for (size_t i = 0; i < group.nodes.size(); ++i) {
-    if (group.nodes[i] < 0 || group.nodes[i] >= graph.size()) return InternalError("no node ", group.nodes[i]);
-    if (i > 0 && group.nodes[i] <= group.nodes[i - 1]) return InternalError("nodes are not ascending");
+    if (group.nodes[i] < 0 || group.nodes[i] >= graph.size())
+      return InternalError("no node ", group.nodes[i]);
+    if (i > 0 && group.nodes[i] <= group.nodes[i - 1])
+      return InternalError("nodes are not ascending");
   }
   if (group.outputs.empty()) return InternalError("a group without outputs");
   return absl::OkStatus();
@@ -180,13 +219,16 @@ absl::Status VerifyFusionPlan(const Graph& graph, const FusionPlan& plan) {
     std::string where = absl::StrCat("group ", g);
     if (absl::Status s = CheckNodes(graph, group); !s.ok()) return Annotate(s, where);
     for (Value v : group.inputs) {
-      if (!IsGiven(graph.node(v)) && !made.contains(v)) return InternalError(where, " reads %", v.node, " before it is made");
+      if (!IsGiven(graph.node(v)) && !made.contains(v))
+        return InternalError(where, " reads %", v.node, " before it is made");
     }
-    absl::Status legal = group.kind == GroupKind::kGemm ? CheckGemm(graph, group) : Puller(graph, group).Check();
+    absl::Status legal =
+        group.kind == GroupKind::kGemm ? CheckGemm(graph, group) : Puller(graph, group).Check();
     if (!legal.ok()) return Annotate(legal, where);
     for (Value v : group.outputs) {
       auto [first, is_new] = made.try_emplace(v, static_cast<int>(g));
-      if (!is_new) return InternalError("%", v.node, " is made by group ", first->second, " and by group ", g);
+      if (!is_new)
+        return InternalError("%", v.node, " is made by group ", first->second, " and by group ", g);
     }
   }
   for (Value v : graph.outputs()) {

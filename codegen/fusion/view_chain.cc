@@ -12,15 +12,18 @@ absl::StatusOr<ViewChain> OneStep(const Graph& graph, NodeId id) {
   const Shape& shape = node.types[0].dims;
   std::optional<IndexMap> map = PullView(graph, id, IdentityOf(shape), shape);
   if (!map) {
-    return InternalError(ToAbsl(node.def().name), "(", graph.TypeString(node.in[0]), ") -> ", graph.TypeString({id, 0}), " has no affine index map");
+    return InternalError(ToAbsl(node.def().name), "(", graph.TypeString(node.in[0]), ") -> ",
+                         graph.TypeString({id, 0}), " has no affine index map");
   }
   ViewChain chain{node.in[0], 1, *std::move(map), std::nullopt};
   chain.inverse = Invert(chain.map, shape, graph.type(node.in[0]).dims);
   return chain;
 }
 
-// `step` on top of `below`, the chain of its operand. Maps are pulled step by step, as plans do, so that what holds here holds there.
-std::optional<ViewChain> Join(const Graph& graph, const ViewChain& below, const ViewChain& step, const Shape& shape) {
+// `step` on top of `below`, the chain of its operand. Maps are pulled step by step, as plans do, so
+// that what holds here holds there.
+std::optional<ViewChain> Join(const Graph& graph, const ViewChain& below, const ViewChain& step,
+                              const Shape& shape) {
   if (below.length >= kMaxViewChain) return std::nullopt;
   ViewChain chain{below.base, below.length + 1, step.map, std::nullopt};
   for (Value v = step.base; v != below.base; v = graph.node(v).in[0]) {
@@ -28,16 +31,20 @@ std::optional<ViewChain> Join(const Graph& graph, const ViewChain& below, const 
     if (!map) return std::nullopt;
     chain.map = *std::move(map);
   }
-  if (below.inverse && step.inverse) chain.inverse = Through(*step.inverse, *below.inverse, shape, graph.type(below.base).dims);
+  if (below.inverse && step.inverse)
+    chain.inverse = Through(*step.inverse, *below.inverse, shape, graph.type(below.base).dims);
   return chain;
 }
 
 }  // namespace
 
-std::optional<IndexMap> PullView(const Graph& graph, NodeId view, const IndexMap& at, const Shape& domain) {
+std::optional<IndexMap> PullView(const Graph& graph, NodeId view, const IndexMap& at,
+                                 const Shape& domain) {
   const Node& node = graph.node(view);
   std::optional<IndexMap> map = node.def().index(graph, node, at, IndexSpace{domain});
-  if (map) map = Through(IdentityMap(static_cast<int>(map->coords.size())), *map, graph.type(node.in[0]).dims, domain);
+  if (map)
+    map = Through(IdentityMap(static_cast<int>(map->coords.size())), *map,
+                  graph.type(node.in[0]).dims, domain);
   return map;
 }
 

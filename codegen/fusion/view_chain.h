@@ -1,9 +1,9 @@
 // View chains: what lies beneath the views of a graph.
 //
-// In: an expanded graph. Out: for each view, the value that its chain of views ends at (its base) and the map from the view's coordinates to the base's, and
-// back where that is one to one. Where maps do not compose, or a chain gets long, the view below is `cut`: it is stored and is a base itself.
-// Linear in the graph, no recursion.
-// Must not know: groups.
+// In: an expanded graph. Out: for each view, the value that its chain of views ends at (its base)
+// and the map from the view's coordinates to the base's, and back where that is one to one. Where
+// maps do not compose, or a chain gets long, the view below is `cut`: it is stored and is a base
+// itself. Linear in the graph, no recursion. Must not know: groups.
 #ifndef JITFUSE_CODEGEN_FUSION_VIEW_CHAIN_H_
 #define JITFUSE_CODEGEN_FUSION_VIEW_CHAIN_H_
 
@@ -19,8 +19,10 @@ namespace jitfuse::internal {
 
 inline constexpr int kMaxViewChain = 8;
 
-// One step down: the coordinates in the view's operand by the axes of `domain`, for those in the view.
-std::optional<IndexMap> PullView(const Graph& graph, NodeId view, const IndexMap& at, const Shape& domain);
+// One step down: the coordinates in the view's operand by the axes of `domain`, for those in the
+// view.
+std::optional<IndexMap> PullView(const Graph& graph, NodeId view, const IndexMap& at,
+                                 const Shape& domain);
 
 struct ViewChain {
   Value base;
@@ -39,7 +41,9 @@ class Views {
     return chain != nullptr ? chain->base : v;
   }
   // How to get from v to Base(v); null if they are the same.
-  const ViewChain* Chain(Value v) const { return cut_[static_cast<size_t>(v.node)] ? nullptr : OwnChain(v.node); }
+  const ViewChain* Chain(Value v) const {
+    return cut_[static_cast<size_t>(v.node)] ? nullptr : OwnChain(v.node);
+  }
   // A view's own chain, cut or not.
   const ViewChain* OwnChain(NodeId id) const { return chains_[static_cast<size_t>(id)].get(); }
   bool IsCut(NodeId id) const { return cut_[static_cast<size_t>(id)]; }

@@ -9,7 +9,9 @@ namespace {
 
 class Maker {  // graphs too long to write down
  public:
-  Value Input(const Shape& shape, DType dtype = DType::kF32) { return *graph_.AddInput("", {dtype, shape}); }
+  Value Input(const Shape& shape, DType dtype = DType::kF32) {
+    return *graph_.AddInput("", {dtype, shape});
+  }
   Value Add(Op op, std::vector<Value> in, Attrs attrs = {}) {
     auto v = graph_.Add(op, in, std::move(attrs));
     EXPECT_TRUE(v.ok()) << v.status();
@@ -31,7 +33,8 @@ TEST(FusionBudget, SumOf4200Vectors) {
   for (int i = 1; i < 4200; ++i) sum = m.Add(Op::kAdd, {sum, m.Input({Dim(64)})});
   m.Output(sum);
   Planned p = PlanOf(m.graph_);
-  EXPECT_EQ(p.plan.groups.size(), 36u);  // 119 of 120 buffers are read; each group but the first reads the one before
+  EXPECT_EQ(p.plan.groups.size(),
+            36u);  // 119 of 120 buffers are read; each group but the first reads the one before
   EXPECT_EQ(p.Reasons().count("param_budget"), 35u);
   ExpectWithin(p, Setting{}.target);
 }
@@ -42,7 +45,8 @@ TEST(FusionBudget, TreeOf4096Vectors) {
   for (int i = 0; i < 4096; ++i) level.push_back(m.Input({Dim(64)}));
   while (level.size() > 1) {
     std::vector<Value> next;
-    for (size_t i = 0; i < level.size(); i += 2) next.push_back(m.Add(Op::kAdd, {level[i], level[i + 1]}));
+    for (size_t i = 0; i < level.size(); i += 2)
+      next.push_back(m.Add(Op::kAdd, {level[i], level[i + 1]}));
     level = next;
   }
   m.Output(level[0]);
@@ -128,7 +132,8 @@ TEST(FusionOptions, NoFusionGivesOneGroupAnOp) {
   %2 = transpose(%1) {perm=[1,0]} : f32[64,n]
   %3 = softmax(%2) {axis=0} : f32[64,n]
   return %3
-})", off);
+})",
+                     off);
   int ops = 0;
   for (NodeId id = 0; id < p.graph.size(); ++id) {
     OpKind kind = p.graph.node(id).kind();
@@ -155,17 +160,20 @@ TEST(FusionOptions, FusionLimitBisects) {
   }
 }
 
-// Near-linear: ten times the ops take not much more than ten times as long, and an absolute bound that a slow machine still meets.
+// Near-linear: ten times the ops take not much more than ten times as long, and an absolute bound
+// that a slow machine still meets.
 TEST(FusionScale, TenThousandAndAHundredThousandOps) {
   auto time_of = [](int ops) {
     Maker m;
     Value x = m.Input({m.graph_.SymbolNamed("n"), Dim(64)}), bias = m.Input({Dim(64)});
     Value y = x;
     for (int i = 0; i < ops / 5; ++i) {
-      Value wide = m.Add(Op::kBroadcast, {bias}, {{"shape", std::vector<Dim>{m.graph_.SymbolNamed("n"), Dim(64)}}});
+      Value wide = m.Add(Op::kBroadcast, {bias},
+                         {{"shape", std::vector<Dim>{m.graph_.SymbolNamed("n"), Dim(64)}}});
       Value sum = m.Add(Op::kAdd, {x, wide});
       Value row = m.Add(Op::kSum, {sum}, {{"axes", std::vector<int64_t>{1}}, {"keepdims", true}});
-      Value rows = m.Add(Op::kBroadcast, {row}, {{"shape", std::vector<Dim>{m.graph_.SymbolNamed("n"), Dim(64)}}});
+      Value rows = m.Add(Op::kBroadcast, {row},
+                         {{"shape", std::vector<Dim>{m.graph_.SymbolNamed("n"), Dim(64)}}});
       x = m.Add(Op::kMultiply, {sum, rows});
       if (i % 3 == 0) y = m.Add(Op::kMaximum, {y, m.Add(Op::kTanh, {x})});
     }
@@ -208,7 +216,8 @@ TEST(FusionScale, LongChainOfViews) {
 }
 
 TEST(FusionReasons, ViewsWithoutAMap) {
-  // [6,4] transposed, seen as [8,3], transposed, seen as [4,6], and so on: soon no affine map says it.
+  // [6,4] transposed, seen as [8,3], transposed, seen as [4,6], and so on: soon no affine map says
+  // it.
   Maker m;
   Value x = m.Input({Dim(60), Dim(77)});
   Value y = m.Add(Op::kExp, {x});
@@ -224,16 +233,22 @@ TEST(FusionReasons, ViewsWithoutAMap) {
 // The rows of reasons.inc, and the test that reaches each. Plans and the jit reach the rest.
 TEST(FusionReasons, EachIsReachedSomewhere) {
   const std::set<std::string> reached_here = {
-      "graph_input", "graph_output", "fusion_off", "max_fusions", "domain_differs", "reduce_axes_differ", "reduce_then_reduce", "recompute_too_dear",
-      "would_cycle", "param_budget", "register_budget", "code_budget", "view_not_affine", "matmul_operand", "matmul_result", "gemm_dtype",
-      "gemm_no_library", "gemm_off", "gemm_layout", "gemm_empty", "copy_operand", "output_copy"};
-  const std::set<std::string> elsewhere = {"scalar_access", "row_reread", "strided_reduce", "offsets_64", "numerics_fast_same"};
+      "graph_input",     "graph_output",       "fusion_off",         "max_fusions",
+      "domain_differs",  "reduce_axes_differ", "reduce_then_reduce", "recompute_too_dear",
+      "would_cycle",     "param_budget",       "register_budget",    "code_budget",
+      "view_not_affine", "matmul_operand",     "matmul_result",      "gemm_dtype",
+      "gemm_no_library", "gemm_off",           "gemm_layout",        "gemm_empty",
+      "copy_operand",    "output_copy"};
+  const std::set<std::string> elsewhere = {"scalar_access", "row_reread", "strided_reduce",
+                                           "offsets_64", "numerics_fast_same"};
   std::set<std::string> all;
   for (int r = 0; r < static_cast<int>(Reason::kCount); ++r) {
     all.emplace(ReasonName(static_cast<Reason>(r)));
     EXPECT_FALSE(ReasonDoc(static_cast<Reason>(r)).empty());
   }
-  for (const std::string& name : all) EXPECT_TRUE(reached_here.contains(name) || elsewhere.contains(name)) << name << " is reached by no test";
+  for (const std::string& name : all)
+    EXPECT_TRUE(reached_here.contains(name) || elsewhere.contains(name))
+        << name << " is reached by no test";
   EXPECT_EQ(all.size(), reached_here.size() + elsewhere.size());
 }
 
@@ -257,7 +272,10 @@ TEST(FusionVerify, FindsBrokenPlans) {
   EXPECT_TRUE(broken([](Group* g) { g->reduce_axes.clear(); }));
   EXPECT_TRUE(broken([](Group* g) { g->reduce_axes = {0}; }));
   EXPECT_TRUE(broken([](Group* g) { g->domain = {Dim(16), Dim(8)}; }));
-  EXPECT_TRUE(broken([](Group* g) { g->outputs.clear(); g->output_maps.clear(); }));
+  EXPECT_TRUE(broken([](Group* g) {
+    g->outputs.clear();
+    g->output_maps.clear();
+  }));
   EXPECT_TRUE(broken([](Group* g) { g->output_maps[0].coords[0] = AxisExpr(1); }));
   EXPECT_TRUE(broken([](Group* g) { g->inputs.push_back({g->nodes[0], 0}); }));
   FusionPlan twice = good.plan;

@@ -1,4 +1,5 @@
-// What the tests of codegen/fusion share: graph text in, a verified plan out, and short descriptions of it.
+// What the tests of codegen/fusion share: graph text in, a verified plan out, and short
+// descriptions of it.
 #ifndef JITFUSE_TESTS_NULL_FUSION_FUSION_KIT_H_
 #define JITFUSE_TESTS_NULL_FUSION_FUSION_KIT_H_
 
@@ -23,7 +24,8 @@ namespace jitfuse::internal {
 
 // A library that multiplies f32 and bf16.
 inline std::optional<Reason> FakeLibrary(DType dtype) {
-  return dtype == DType::kF32 || dtype == DType::kBF16 ? std::nullopt : std::optional<Reason>(Reason::kGemmDtype);
+  return dtype == DType::kF32 || dtype == DType::kBF16 ? std::nullopt
+                                                       : std::optional<Reason>(Reason::kGemmDtype);
 }
 
 struct Setting {
@@ -43,7 +45,8 @@ struct Planned {
     std::vector<std::string> names;
     for (NodeId id : plan.groups[g].nodes) {
       OpKind kind = graph.node(id).kind();
-      if (kind == OpKind::kPointwise || kind == OpKind::kReduce || kind == OpKind::kMatMul) names.emplace_back(graph.node(id).def().name);
+      if (kind == OpKind::kPointwise || kind == OpKind::kReduce || kind == OpKind::kMatMul)
+        names.emplace_back(graph.node(id).def().name);
     }
     return absl::StrJoin(names, " ");
   }
@@ -86,7 +89,8 @@ inline Planned PlanOf(const Graph& expanded, const Setting& setting = {}) {
   auto lowered = LowerMatMul(expanded, setting.options, setting.library, setting.layouts);
   EXPECT_TRUE(lowered.ok()) << lowered.status();
   if (!lowered.ok()) return out;
-  auto plan = Partition(lowered->graph, setting.target, setting.options, setting.library, setting.layouts);
+  auto plan =
+      Partition(lowered->graph, setting.target, setting.options, setting.library, setting.layouts);
   EXPECT_TRUE(plan.ok()) << plan.status();
   if (!plan.ok()) return out;
   AddLoweringNotes(*lowered, &*plan);
@@ -113,7 +117,9 @@ inline Graph Prepared(std::string_view text) {
   return optimized.ok() ? *std::move(optimized) : Graph();
 }
 
-inline Planned PlanOf(std::string_view text, const Setting& setting = {}) { return PlanOf(Prepared(text), setting); }
+inline Planned PlanOf(std::string_view text, const Setting& setting = {}) {
+  return PlanOf(Prepared(text), setting);
+}
 
 }  // namespace jitfuse::internal
 

@@ -13,71 +13,176 @@ struct Case {
 };
 
 const Case kCases[] = {
-    {"plain", R"(graph f(%a: f32[n,32], %b: f32[32,64]) -> (f32[n,64]) {
+    {"plain",
+     R"(graph f(%a: f32[n,32], %b: f32[32,64]) -> (f32[n,64]) {
   %0 = matmul(%a, %b) : f32[n,64]
   return %0
-})", "gemm", {.batch = 1, .m = 5, .n = 64, .k = 32, .lda = 32, .ldb = 64, .ldd = 64}},
-    {"transpose attributes", R"(graph f(%a: f32[32,n], %b: f32[64,32]) -> (f32[n,64]) {
+})",
+     "gemm",
+     {.batch = 1, .m = 5, .n = 64, .k = 32, .lda = 32, .ldb = 64, .ldd = 64}},
+    {"transpose attributes",
+     R"(graph f(%a: f32[32,n], %b: f32[64,32]) -> (f32[n,64]) {
   %0 = matmul(%a, %b) {transpose_a=true, transpose_b=true} : f32[n,64]
   return %0
-})", "gemm", {.batch = 1, .m = 5, .n = 64, .k = 32, .transpose_a = true, .transpose_b = true, .lda = 5, .ldb = 32, .ldd = 64}},
-    {"transpose view", R"(graph f(%a: f32[n,32], %b: f32[64,32]) -> (f32[n,64]) {
+})",
+     "gemm",
+     {.batch = 1,
+      .m = 5,
+      .n = 64,
+      .k = 32,
+      .transpose_a = true,
+      .transpose_b = true,
+      .lda = 5,
+      .ldb = 32,
+      .ldd = 64}},
+    {"transpose view",
+     R"(graph f(%a: f32[n,32], %b: f32[64,32]) -> (f32[n,64]) {
   %0 = transpose(%b) {perm=[1,0]} : f32[32,64]
   %1 = matmul(%a, %0) : f32[n,64]
   return %1
-})", "gemm", {.batch = 1, .m = 5, .n = 64, .k = 32, .transpose_b = true, .lda = 32, .ldb = 32, .ldd = 64}},
-    {"batch", R"(graph f(%a: f32[2,3,n,32], %b: f32[2,3,32,64]) -> (f32[2,3,n,64]) {
+})",
+     "gemm",
+     {.batch = 1, .m = 5, .n = 64, .k = 32, .transpose_b = true, .lda = 32, .ldb = 32, .ldd = 64}},
+    {"batch",
+     R"(graph f(%a: f32[2,3,n,32], %b: f32[2,3,32,64]) -> (f32[2,3,n,64]) {
   %0 = matmul(%a, %b) : f32[2,3,n,64]
   return %0
-})", "gemm", {.batch = 6, .m = 5, .n = 64, .k = 32, .lda = 32, .ldb = 64, .ldd = 64, .batch_stride_a = 160, .batch_stride_b = 2048, .batch_stride_d = 320}},
-    {"broadcast batch", R"(graph f(%a: f32[2,3,n,32], %b: f32[32,64]) -> (f32[2,3,n,64]) {
+})",
+     "gemm",
+     {.batch = 6,
+      .m = 5,
+      .n = 64,
+      .k = 32,
+      .lda = 32,
+      .ldb = 64,
+      .ldd = 64,
+      .batch_stride_a = 160,
+      .batch_stride_b = 2048,
+      .batch_stride_d = 320}},
+    {"broadcast batch",
+     R"(graph f(%a: f32[2,3,n,32], %b: f32[32,64]) -> (f32[2,3,n,64]) {
   %0 = matmul(%a, %b) : f32[2,3,n,64]
   return %0
-})", "gemm", {.batch = 6, .m = 5, .n = 64, .k = 32, .lda = 32, .ldb = 64, .ldd = 64, .batch_stride_a = 160, .batch_stride_b = 0, .batch_stride_d = 320}},
-    {"heads are read in place", R"(graph f(%q: f32[7,4,8], %k: f32[7,4,8]) -> (f32[4,7,7]) {
+})",
+     "gemm",
+     {.batch = 6,
+      .m = 5,
+      .n = 64,
+      .k = 32,
+      .lda = 32,
+      .ldb = 64,
+      .ldd = 64,
+      .batch_stride_a = 160,
+      .batch_stride_b = 0,
+      .batch_stride_d = 320}},
+    {"heads are read in place",
+     R"(graph f(%q: f32[7,4,8], %k: f32[7,4,8]) -> (f32[4,7,7]) {
   %0 = transpose(%q) {perm=[1,0,2]} : f32[4,7,8]
   %1 = transpose(%k) {perm=[1,2,0]} : f32[4,8,7]
   %2 = matmul(%0, %1) : f32[4,7,7]
   return %2
-})", "gemm", {.batch = 4, .m = 7, .n = 7, .k = 8, .transpose_b = true, .lda = 32, .ldb = 32, .ldd = 7, .batch_stride_a = 8, .batch_stride_b = 8, .batch_stride_d = 49}},
-    {"reshape that merges rows", R"(graph f(%a: f32[3,n,32], %b: f32[32,64]) -> (f32[3*n,64]) {
+})",
+     "gemm",
+     {.batch = 4,
+      .m = 7,
+      .n = 7,
+      .k = 8,
+      .transpose_b = true,
+      .lda = 32,
+      .ldb = 32,
+      .ldd = 7,
+      .batch_stride_a = 8,
+      .batch_stride_b = 8,
+      .batch_stride_d = 49}},
+    {"reshape that merges rows",
+     R"(graph f(%a: f32[3,n,32], %b: f32[32,64]) -> (f32[3*n,64]) {
   %0 = reshape(%a) {shape=[3*n,32]} : f32[3*n,32]
   %1 = matmul(%0, %b) : f32[3*n,64]
   return %1
-})", "gemm", {.batch = 1, .m = 15, .n = 64, .k = 32, .lda = 32, .ldb = 64, .ldd = 64}},
-    {"batch of heads that does not nest is copied", R"(graph f(%q: f32[2,7,4,8], %b: f32[8,3]) -> (f32[2,4,7,3]) {
+})",
+     "gemm",
+     {.batch = 1, .m = 15, .n = 64, .k = 32, .lda = 32, .ldb = 64, .ldd = 64}},
+    {"batch of heads that does not nest is copied",
+     R"(graph f(%q: f32[2,7,4,8], %b: f32[8,3]) -> (f32[2,4,7,3]) {
   %0 = transpose(%q) {perm=[0,2,1,3]} : f32[2,4,7,8]
   %1 = matmul(%0, %b) : f32[2,4,7,3]
   return %1
-})", "copy gemm", {.batch = 8, .m = 7, .n = 3, .k = 8, .lda = 8, .ldb = 3, .ldd = 3, .batch_stride_a = 56, .batch_stride_b = 0, .batch_stride_d = 21}},
-    {"no unit stride is copied", R"(graph f(%a: f32[6,8,10], %b: f32[6,3]) -> (f32[10,8,3]) {
+})",
+     "copy gemm",
+     {.batch = 8,
+      .m = 7,
+      .n = 3,
+      .k = 8,
+      .lda = 8,
+      .ldb = 3,
+      .ldd = 3,
+      .batch_stride_a = 56,
+      .batch_stride_b = 0,
+      .batch_stride_d = 21}},
+    {"no unit stride is copied",
+     R"(graph f(%a: f32[6,8,10], %b: f32[6,3]) -> (f32[10,8,3]) {
   %0 = transpose(%a) {perm=[2,1,0]} : f32[10,8,6]
   %1 = matmul(%0, %b) : f32[10,8,3]
   return %1
-})", "copy gemm", {.batch = 10, .m = 8, .n = 3, .k = 6, .lda = 6, .ldb = 3, .ldd = 3, .batch_stride_a = 48, .batch_stride_b = 0, .batch_stride_d = 24}},
-    {"inner batch repeats", R"(graph f(%a: f32[2,1,4,8], %b: f32[2,3,8,5]) -> (f32[2,3,4,5]) {
+})",
+     "copy gemm",
+     {.batch = 10,
+      .m = 8,
+      .n = 3,
+      .k = 6,
+      .lda = 6,
+      .ldb = 3,
+      .ldd = 3,
+      .batch_stride_a = 48,
+      .batch_stride_b = 0,
+      .batch_stride_d = 24}},
+    {"inner batch repeats",
+     R"(graph f(%a: f32[2,1,4,8], %b: f32[2,3,8,5]) -> (f32[2,3,4,5]) {
   %0 = matmul(%a, %b) : f32[2,3,4,5]
   return %0
-})", "copy gemm", {.batch = 6, .m = 4, .n = 5, .k = 8, .lda = 8, .ldb = 5, .ldd = 5, .batch_stride_a = 32, .batch_stride_b = 40, .batch_stride_d = 20}},
-    {"repeated rows are copied", R"(graph f(%a: f32[1,8], %b: f32[8,5]) -> (f32[4,5]) {
+})",
+     "copy gemm",
+     {.batch = 6,
+      .m = 4,
+      .n = 5,
+      .k = 8,
+      .lda = 8,
+      .ldb = 5,
+      .ldd = 5,
+      .batch_stride_a = 32,
+      .batch_stride_b = 40,
+      .batch_stride_d = 20}},
+    {"repeated rows are copied",
+     R"(graph f(%a: f32[1,8], %b: f32[8,5]) -> (f32[4,5]) {
   %0 = broadcast(%a) {shape=[4,8]} : f32[4,8]
   %1 = matmul(%0, %b) : f32[4,5]
   return %1
-})", "copy gemm", {.batch = 1, .m = 4, .n = 5, .k = 8, .lda = 8, .ldb = 5, .ldd = 5}},
-    {"a constant operand is made first", R"(graph f(%b: f32[8,5]) -> (f32[4,5]) {
+})",
+     "copy gemm",
+     {.batch = 1, .m = 4, .n = 5, .k = 8, .lda = 8, .ldb = 5, .ldd = 5}},
+    {"a constant operand is made first",
+     R"(graph f(%b: f32[8,5]) -> (f32[4,5]) {
   %c = constant {value=2.0} : f32[]
   %0 = broadcast(%c) {shape=[4,8]} : f32[4,8]
   %1 = matmul(%0, %b) : f32[4,5]
   return %1
-})", "copy gemm", {.batch = 1, .m = 4, .n = 5, .k = 8, .lda = 8, .ldb = 5, .ldd = 5}},
-    {"one operand twice", R"(graph f(%a: f32[8,8]) -> (f32[8,8]) {
+})",
+     "copy gemm",
+     {.batch = 1, .m = 4, .n = 5, .k = 8, .lda = 8, .ldb = 5, .ldd = 5}},
+    {"one operand twice",
+     R"(graph f(%a: f32[8,8]) -> (f32[8,8]) {
   %0 = matmul(%a, %a) {transpose_b=true} : f32[8,8]
   return %0
-})", "gemm", {.batch = 1, .m = 8, .n = 8, .k = 8, .transpose_b = true, .lda = 8, .ldb = 8, .ldd = 8}},
-    {"vectors", R"(graph f(%a: f32[1,8], %b: f32[8,1]) -> (f32[1,1]) {
+})",
+     "gemm",
+     {.batch = 1, .m = 8, .n = 8, .k = 8, .transpose_b = true, .lda = 8, .ldb = 8, .ldd = 8}},
+    {"vectors",
+     R"(graph f(%a: f32[1,8], %b: f32[8,1]) -> (f32[1,1]) {
   %0 = matmul(%a, %b) : f32[1,1]
   return %0
-})", "gemm", {.batch = 1, .m = 1, .n = 1, .k = 8, .lda = 8, .ldb = 1, .ldd = 1}},
+})",
+     "gemm",
+     {.batch = 1, .m = 1, .n = 1, .k = 8, .lda = 8, .ldb = 1, .ldd = 1}},
 };
 
 TEST(GemmMatch, Table) {
@@ -108,8 +213,11 @@ TEST(GemmMatch, KeysDiffer) {
 
 TEST(GemmMatch, RejectionsAreNoted) {
   Planned p = PlanOf(kCases[7].text);
-  EXPECT_EQ(p.Reasons(), (std::multiset<std::string>{"copy_operand", "gemm_layout", "graph_output"})) << p.Text();
-  EXPECT_EQ(p.Detail(Reason::kGemmLayout), "operand a f32[2,4,7,8]: the strides of its batch dims do not nest");
+  EXPECT_EQ(p.Reasons(),
+            (std::multiset<std::string>{"copy_operand", "gemm_layout", "graph_output"}))
+      << p.Text();
+  EXPECT_EQ(p.Detail(Reason::kGemmLayout),
+            "operand a f32[2,4,7,8]: the strides of its batch dims do not nest");
 }
 
 TEST(GemmMatch, AProducerStoresTheOrderTheProductNeeds) {
@@ -156,16 +264,19 @@ TEST(LowerMatMul, ReasonsAndGroups) {
                {"f64", true, FakeLibrary, "gemm_dtype"},
                {"f16", true, FakeLibrary, "gemm_dtype"},
                {"f32", false, FakeLibrary, "gemm_off"},
-               {"bf16", true, [](DType) { return std::optional<Reason>(Reason::kGemmNoLibrary); }, "gemm_no_library"}};
+               {"bf16", true, [](DType) { return std::optional<Reason>(Reason::kGemmNoLibrary); },
+                "gemm_no_library"}};
   for (const auto& c : cases) {
     SCOPED_TRACE(c.dtype);
     Setting setting;
     setting.options.use_gemm_library = c.use_library;
     setting.library = c.library;
     std::string t = c.dtype;
-    Planned p = PlanOf(absl::StrCat("graph f(%a: ", t, "[3,n,8], %b: ", t, "[8,5], %c: ", t, "[5]) -> (", t, "[3,n,5]) {\n  %0 = matmul(%a, %b) : ", t,
-                                    "[3,n,5]\n  %1 = add(%0, %c) : ", t, "[3,n,5]\n  %2 = relu(%1) : ", t, "[3,n,5]\n  return %2\n}"),
-                       setting);
+    Planned p = PlanOf(
+        absl::StrCat("graph f(%a: ", t, "[3,n,8], %b: ", t, "[8,5], %c: ", t, "[5]) -> (", t,
+                     "[3,n,5]) {\n  %0 = matmul(%a, %b) : ", t, "[3,n,5]\n  %1 = add(%0, %c) : ", t,
+                     "[3,n,5]\n  %2 = relu(%1) : ", t, "[3,n,5]\n  return %2\n}"),
+        setting);
     ASSERT_EQ(p.Kinds(), "loop") << p.Text();
     EXPECT_EQ(p.plan.groups[0].domain.size(), 4u);
     EXPECT_EQ(p.plan.groups[0].reduce_axes, std::vector<int>({3}));
@@ -176,8 +287,10 @@ TEST(LowerMatMul, ReasonsAndGroups) {
 
 TEST(LowerMatMul, EmptyProducts) {
   for (const char* dims : {"f32[0,8];f32[8,5];f32[0,5]", "f32[4,0];f32[0,5];f32[4,5]"}) {
-    std::vector<std::string> t = {std::string(dims).substr(0, 8), std::string(dims).substr(9, 8), std::string(dims).substr(18)};
-    Planned p = PlanOf(absl::StrCat("graph f(%a: ", t[0], ", %b: ", t[1], ") -> (", t[2], ") {\n  %0 = matmul(%a, %b) : ", t[2], "\n  return %0\n}"));
+    std::vector<std::string> t = {std::string(dims).substr(0, 8), std::string(dims).substr(9, 8),
+                                  std::string(dims).substr(18)};
+    Planned p = PlanOf(absl::StrCat("graph f(%a: ", t[0], ", %b: ", t[1], ") -> (", t[2],
+                                    ") {\n  %0 = matmul(%a, %b) : ", t[2], "\n  return %0\n}"));
     EXPECT_EQ(p.Kinds(), "loop") << p.Text();
     EXPECT_EQ(p.Reasons().count("gemm_empty"), 1u) << p.Text();
   }

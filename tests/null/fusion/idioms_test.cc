@@ -89,8 +89,10 @@ TEST(Fusion, DearValueReadAtTwoPlacesIsRecomputed) {
 
 TEST(Fusion, SoftmaxIsOneGroup) {
   for (const char* op : {"softmax", "log_softmax"}) {
-    Planned p = PlanOf(absl::StrCat("graph f(%x: f32[n,4096], %m: f32[n,4096]) -> (f32[n,4096]) {\n  %0 = add(%x, %m) : f32[n,4096]\n  %1 = ", op,
-                                    "(%0) {axis=1} : f32[n,4096]\n  %2 = multiply(%1, 2.0) : f32[n,4096]\n  return %2\n}"));
+    Planned p = PlanOf(absl::StrCat(
+        "graph f(%x: f32[n,4096], %m: f32[n,4096]) -> (f32[n,4096]) {\n  %0 = add(%x, %m) : "
+        "f32[n,4096]\n  %1 = ",
+        op, "(%0) {axis=1} : f32[n,4096]\n  %2 = multiply(%1, 2.0) : f32[n,4096]\n  return %2\n}"));
     ASSERT_EQ(p.plan.groups.size(), 1u) << p.Text();
     EXPECT_EQ(p.plan.groups[0].reduce_axes, std::vector<int>({1}));
     EXPECT_EQ(p.plan.groups[0].domain.size(), 2u);
@@ -113,7 +115,8 @@ TEST(Fusion, DependentReductionsOverOneAxisAreOneGroup) {
 }
 
 TEST(Fusion, NormsWithPrologueAndTailAreOneGroup) {
-  Planned p = PlanOf(R"(graph f(%x: bf16[n,768], %r: bf16[n,768], %w: bf16[768], %b: bf16[768]) -> (bf16[n,768], bf16[n,768]) {
+  Planned p = PlanOf(
+      R"(graph f(%x: bf16[n,768], %r: bf16[n,768], %w: bf16[768], %b: bf16[768]) -> (bf16[n,768], bf16[n,768]) {
   %0 = add(%x, %r) : bf16[n,768]
   %1 = layer_norm(%0, %w, %b) {norm_dims=1, eps=1e-05} : bf16[n,768]
   %2 = gelu(%1) : bf16[n,768]
@@ -225,16 +228,26 @@ TEST(Fusion, MatmulWithBiasAndActivation) {
   return %2
 })");
   EXPECT_EQ(p.Kinds(), "loop gemm loop") << p.Text();
-  EXPECT_EQ(p.Reasons(), (std::multiset<std::string>{"matmul_operand", "matmul_result", "graph_output"}));
+  EXPECT_EQ(p.Reasons(),
+            (std::multiset<std::string>{"matmul_operand", "matmul_result", "graph_output"}));
   const GemmCall& call = *p.plan.groups[1].gemm;
   EXPECT_FALSE(call.transpose_a);
   EXPECT_TRUE(call.transpose_b);
-  EXPECT_EQ(Concrete(call, {5}), (GemmProblem{.batch = 1, .m = 5, .n = 256, .k = 784, .dtype = DType::kF32, .transpose_a = false, .transpose_b = true,
-                                              .lda = 784, .ldb = 784, .ldd = 256}));
+  EXPECT_EQ(Concrete(call, {5}), (GemmProblem{.batch = 1,
+                                              .m = 5,
+                                              .n = 256,
+                                              .k = 784,
+                                              .dtype = DType::kF32,
+                                              .transpose_a = false,
+                                              .transpose_b = true,
+                                              .lda = 784,
+                                              .ldb = 784,
+                                              .ldd = 256}));
 }
 
 TEST(Fusion, ResidualStreamDoesNotCycle) {
-  Planned p = PlanOf(R"(graph f(%x: f32[n,64], %r: f32[n,64], %w: f32[64,64], %g: f32[64]) -> (f32[n,64]) {
+  Planned p =
+      PlanOf(R"(graph f(%x: f32[n,64], %r: f32[n,64], %w: f32[64,64], %g: f32[64]) -> (f32[n,64]) {
   %0 = multiply(%x, %r) : f32[n,64]
   %1 = tanh(%0) : f32[n,64]
   %2 = rms_norm(%1, %g) {norm_dims=1, eps=1e-06} : f32[n,64]
@@ -267,7 +280,8 @@ TEST(Fusion, OutputViewsAreStoredByTheirMaker) {
 }
 
 TEST(Fusion, OutputViewsOfInputsAreCopies) {
-  Planned p = PlanOf(R"(graph f(%x: f32[n,12,64], %s: scalar f32) -> (f32[12,n,64], f32[n,12,64], f32[], f32[3,4]) {
+  Planned p = PlanOf(
+      R"(graph f(%x: f32[n,12,64], %s: scalar f32) -> (f32[12,n,64], f32[n,12,64], f32[], f32[3,4]) {
   %1 = transpose(%x) {perm=[1,0,2]} : f32[12,n,64]
   %2 = broadcast(%s) {shape=[3,4]} : f32[3,4]
   return %1, %x, %s, %2
@@ -311,7 +325,8 @@ TEST(Fusion, IotaAndConstantsJoinAnyGroup) {
 }
 
 TEST(Fusion, ScalarsAndEmptyShapes) {
-  Planned p = PlanOf(R"(graph f(%x: f32[0,8], %a: f32[], %s: scalar f32) -> (f32[0,8], f32[8], f32[]) {
+  Planned p =
+      PlanOf(R"(graph f(%x: f32[0,8], %a: f32[], %s: scalar f32) -> (f32[0,8], f32[8], f32[]) {
   %0 = exp(%x) : f32[0,8]
   %1 = sum(%0) {axes=[0], keepdims=false} : f32[8]
   %2 = multiply(%a, %s) : f32[]

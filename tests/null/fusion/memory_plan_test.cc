@@ -7,10 +7,14 @@
 namespace jitfuse::internal {
 namespace {
 
-bool Meet(const LiveBuffer& a, const LiveBuffer& b) { return a.first <= b.last && b.first <= a.last; }
+bool Meet(const LiveBuffer& a, const LiveBuffer& b) {
+  return a.first <= b.last && b.first <= a.last;
+}
 
-// Buffers that are alive together are apart, aligned, and inside the arena, for these symbol values.
-void ExpectSound(const std::vector<LiveBuffer>& values, const MemoryPlan& plan, std::vector<int64_t> symbols) {
+// Buffers that are alive together are apart, aligned, and inside the arena, for these symbol
+// values.
+void ExpectSound(const std::vector<LiveBuffer>& values, const MemoryPlan& plan,
+                 std::vector<int64_t> symbols) {
   ASSERT_EQ(plan.offsets.size(), values.size());
   int64_t total = plan.total_bytes.Eval(symbols);
   for (size_t i = 0; i < values.size(); ++i) {
@@ -19,9 +23,12 @@ void ExpectSound(const std::vector<LiveBuffer>& values, const MemoryPlan& plan, 
     EXPECT_GE(begin, 0);
     EXPECT_LE(end, total);
     for (size_t j = 0; j < i; ++j) {
-      int64_t other = plan.offsets[j].Eval(symbols), other_end = other + values[j].bytes.Eval(symbols);
+      int64_t other = plan.offsets[j].Eval(symbols),
+              other_end = other + values[j].bytes.Eval(symbols);
       if (begin == end || other == other_end || !Meet(values[i], values[j])) continue;
-      EXPECT_TRUE(end <= other || other_end <= begin) << i << " [" << begin << "," << end << ") and " << j << " [" << other << "," << other_end << ")";
+      EXPECT_TRUE(end <= other || other_end <= begin)
+          << i << " [" << begin << "," << end << ") and " << j << " [" << other << "," << other_end
+          << ")";
     }
   }
 }
@@ -34,12 +41,16 @@ TEST(MemoryPlan, RandomBuffersNeverOverlap) {
     for (int i = 0; i < count; ++i) {
       int first = static_cast<int>(rng() % 30);
       SizeExpr bytes(static_cast<int64_t>(rng() % 5000));
-      if (rng() % 2) bytes = SizeExpr::Symbol(static_cast<SymbolId>(rng() % 2)) * SizeExpr(static_cast<int64_t>(4 << (rng() % 8)));
+      if (rng() % 2)
+        bytes = SizeExpr::Symbol(static_cast<SymbolId>(rng() % 2)) *
+                SizeExpr(static_cast<int64_t>(4 << (rng() % 8)));
       if (rng() % 5 == 0) bytes = bytes * SizeExpr::Symbol(1) + SizeExpr(12);
       values.push_back({bytes, first, first + static_cast<int>(rng() % 6)});
     }
     MemoryPlan plan = PlanMemory(values);
-    for (std::vector<int64_t> symbols : {std::vector<int64_t>{0, 0}, {1, 1}, {7, 300}, {1000, 3}, {512, 512}}) ExpectSound(values, plan, symbols);
+    for (std::vector<int64_t> symbols :
+         {std::vector<int64_t>{0, 0}, {1, 1}, {7, 300}, {1000, 3}, {512, 512}})
+      ExpectSound(values, plan, symbols);
   }
 }
 
@@ -54,7 +65,8 @@ TEST(MemoryPlan, AChainNeedsTwoBuffers) {
 
 TEST(MemoryPlan, BestFitTakesTheSmallestHole) {
   // Two holes, of 1024 and 512 bytes, between buffers that stay.
-  std::vector<LiveBuffer> values = {{1024, 0, 0}, {256, 0, 9}, {512, 0, 0}, {256, 0, 9}, {512, 1, 2}, {1024, 1, 2}};
+  std::vector<LiveBuffer> values = {{1024, 0, 0}, {256, 0, 9}, {512, 0, 0},
+                                    {256, 0, 9},  {512, 1, 2}, {1024, 1, 2}};
   MemoryPlan plan = PlanMemory(values);
   EXPECT_TRUE(plan.offsets[4] == plan.offsets[2]);
   EXPECT_TRUE(plan.offsets[5] == plan.offsets[0]);
@@ -62,7 +74,8 @@ TEST(MemoryPlan, BestFitTakesTheSmallestHole) {
 }
 
 TEST(MemoryPlan, NeighbouringHolesBecomeOne) {
-  std::vector<LiveBuffer> values = {{256, 0, 0}, {256, 0, 0}, {256, 0, 0}, {256, 0, 5}, {768, 1, 1}};
+  std::vector<LiveBuffer> values = {
+      {256, 0, 0}, {256, 0, 0}, {256, 0, 0}, {256, 0, 5}, {768, 1, 1}};
   EXPECT_TRUE(PlanMemory(values).total_bytes.Is(1024));
 }
 
@@ -75,7 +88,9 @@ TEST(MemoryPlan, SymbolicSizesThatDifferShareTheLargerSlot) {
   SizeExpr n = SizeExpr::Symbol(0);
   MemoryPlan plan = PlanMemory({{n * SizeExpr(256), 0, 0}, {n * SizeExpr(1024), 1, 1}});
   EXPECT_EQ(plan.total_bytes.Eval({3}), 3072);
-  EXPECT_NE(MemoryPlanToString({{n * SizeExpr(256), 0, 0}}, PlanMemory({{n * SizeExpr(256), 0, 0}}), {"n"}).find("n*256 bytes at 0, steps 0..0"),
+  EXPECT_NE(MemoryPlanToString({{n * SizeExpr(256), 0, 0}}, PlanMemory({{n * SizeExpr(256), 0, 0}}),
+                               {"n"})
+                .find("n*256 bytes at 0, steps 0..0"),
             std::string::npos);
 }
 

@@ -1,4 +1,5 @@
-// Random graphs: every plan is legal, every output map is one to one, and fused groups compute what single ops compute, bit for bit (integers).
+// Random graphs: every plan is legal, every output map is one to one, and fused groups compute what
+// single ops compute, bit for bit (integers).
 #include <cstring>
 #include <random>
 
@@ -16,7 +17,8 @@ class RandomGraph {
   RandomGraph(uint32_t seed, bool symbolic) : rng_(seed), symbolic_(symbolic) {}
 
   Graph Make(int ops) {
-    for (int i = 0; i < 3; ++i) pool_.push_back(*graph_.AddInput(absl::StrCat("x", i), {DType::kI64, RandomShape()}));
+    for (int i = 0; i < 3; ++i)
+      pool_.push_back(*graph_.AddInput(absl::StrCat("x", i), {DType::kI64, RandomShape()}));
     pool_.push_back(*graph_.AddScalar("s", DType::kI64));
     while (ops > 0) {
       if (AddRandom()) --ops;
@@ -26,7 +28,8 @@ class RandomGraph {
     }
     int outputs = 1 + Below(4);
     for (int i = 0; i < outputs; ++i) {
-      Value v = i == 0 ? pool_.back() : pool_[static_cast<size_t>(Below(static_cast<int>(pool_.size())))];
+      Value v =
+          i == 0 ? pool_.back() : pool_[static_cast<size_t>(Below(static_cast<int>(pool_.size())))];
       EXPECT_TRUE(graph_.AddOutput(v).ok());
     }
     return *Expand(graph_);
@@ -57,18 +60,29 @@ class RandomGraph {
 
   bool AddRandom() {
     switch (Below(12)) {
-      case 0: return Unary();
-      case 1: return Dear();
+      case 0:
+        return Unary();
+      case 1:
+        return Dear();
       case 2:
       case 3:
-      case 4: return Binary();
-      case 5: return Reshape();
-      case 6: return Transpose();
-      case 7: return Broadcast();
+      case 4:
+        return Binary();
+      case 5:
+        return Reshape();
+      case 6:
+        return Transpose();
+      case 7:
+        return Broadcast();
       case 8:
-      case 9: return Reduce();
-      case 10: return MatMul();
-      default: return Keep(graph_.Add(Op::kIota, {}, {{"shape", Dims(RandomShape())}, {"axis", int64_t{0}}, {"dtype", DType::kI64}}));
+      case 9:
+        return Reduce();
+      case 10:
+        return MatMul();
+      default:
+        return Keep(graph_.Add(
+            Op::kIota, {},
+            {{"shape", Dims(RandomShape())}, {"axis", int64_t{0}}, {"dtype", DType::kI64}}));
     }
   }
   static std::vector<Dim> Dims(const Shape& shape) { return {shape.begin(), shape.end()}; }
@@ -76,14 +90,16 @@ class RandomGraph {
     static const Op kOps[] = {Op::kNegative, Op::kAbs, Op::kSquare, Op::kRelu, Op::kBitwiseNot};
     return Keep(graph_.Add(kOps[Below(5)], {Pick()}));
   }
-  bool Dear() {  // a transcendental, exact enough: no sum or product of floats that fma could change
+  bool
+  Dear() {  // a transcendental, exact enough: no sum or product of floats that fma could change
     auto wide = graph_.Add(Op::kCast, {Pick()}, {{"dtype", DType::kF64}});
     if (!wide.ok()) return false;
     auto y = graph_.Add(Below(2) ? Op::kTanh : Op::kExp, {*wide});
     return Keep(graph_.Add(Op::kCast, {*y}, {{"dtype", DType::kI64}}));
   }
   bool Binary() {
-    static const Op kOps[] = {Op::kAdd, Op::kSubtract, Op::kMultiply, Op::kMaximum, Op::kBitwiseXor};
+    static const Op kOps[] = {Op::kAdd, Op::kSubtract, Op::kMultiply, Op::kMaximum,
+                              Op::kBitwiseXor};
     return Keep(graph_.Add(kOps[Below(5)], {Pick(), Pick()}));
   }
   bool Reshape() {
@@ -135,7 +151,8 @@ class RandomGraph {
   }
   bool MatMul() {
     Value a = Pick(), b = Pick();
-    return Keep(graph_.Add(Op::kMatMul, {a, b}, {{"transpose_a", Below(2) == 0}, {"transpose_b", Below(2) == 0}}));
+    return Keep(graph_.Add(Op::kMatMul, {a, b},
+                           {{"transpose_a", Below(2) == 0}, {"transpose_b", Below(2) == 0}}));
   }
 
   Graph graph_;
@@ -146,7 +163,9 @@ class RandomGraph {
 
 using Buffers = absl::flat_hash_map<Value, std::vector<uint64_t>>;  // room enough for any dtype
 
-int64_t Count(const Graph& graph, Value v) { return *CheckedNumElements(EvalDims(graph.type(v).dims, {kN})); }
+int64_t Count(const Graph& graph, Value v) {
+  return *CheckedNumElements(EvalDims(graph.type(v).dims, {kN}));
+}
 
 void RunGemm(const Group& group, Buffers* buffers) {
   GemmProblem p = Concrete(*group.gemm, {kN});
@@ -186,7 +205,9 @@ std::vector<std::vector<uint64_t>> Run(const Planned& p, const Target& target) {
   };
   for (NodeId id : p.graph.inputs()) {
     uint64_t x = static_cast<uint64_t>(id) * 7 + 1;
-    for (uint64_t& value : room({id, 0})) value = static_cast<uint64_t>(static_cast<int64_t>((x = x * 1103515245 + 12345) >> 16 & 15) - 7);
+    for (uint64_t& value : room({id, 0}))
+      value =
+          static_cast<uint64_t>(static_cast<int64_t>((x = x * 1103515245 + 12345) >> 16 & 15) - 7);
     if (p.graph.node(id).kind() == OpKind::kScalar) room({id, 0})[0] = 5;
   }
   std::vector<std::vector<uint64_t>> given;  // outputs that are inputs have buffers of their own
@@ -203,7 +224,8 @@ std::vector<std::vector<uint64_t>> Run(const Planned& p, const Target& target) {
   return given;
 }
 
-// Over all points of the domain (rows: of the kept axes) an output's coordinates are all different and inside its shape.
+// Over all points of the domain (rows: of the kept axes) an output's coordinates are all different
+// and inside its shape.
 void ExpectOneToOne(const Graph& graph, const Group& group) {
   std::vector<int64_t> extents = EvalDims(group.domain, {kN});
   for (size_t o = 0; o < group.outputs.size(); ++o) {
@@ -214,10 +236,12 @@ void ExpectOneToOne(const Graph& graph, const Group& group) {
       int64_t left = i;
       for (size_t a = extents.size(); a-- > 0; left /= extents[a]) axes[a] = left % extents[a];
       std::vector<int64_t> at = EvalIndexMap(group.output_maps[o], axes, {kN});
-      for (size_t d = 0; d < shape.size(); ++d) ASSERT_TRUE(at[d] >= 0 && at[d] < shape[d]) << IndexMapToString(group.output_maps[o]);
+      for (size_t d = 0; d < shape.size(); ++d)
+        ASSERT_TRUE(at[d] >= 0 && at[d] < shape[d]) << IndexMapToString(group.output_maps[o]);
       seen.insert(std::move(at));
     }
-    ASSERT_EQ(static_cast<int64_t>(seen.size()), *CheckedNumElements(shape)) << IndexMapToString(group.output_maps[o]);
+    ASSERT_EQ(static_cast<int64_t>(seen.size()), *CheckedNumElements(shape))
+        << IndexMapToString(group.output_maps[o]);
   }
 }
 
@@ -242,7 +266,8 @@ GemmSupportFn Always() {
 TEST(FusionProperty, RandomGraphs) {
   Setting setting;
   setting.library = Always();
-  for (uint32_t seed = 0; seed < 600 && !testing::Test::HasFailure(); ++seed) CheckSeed(seed, 4 + static_cast<int>(seed % 40), setting);
+  for (uint32_t seed = 0; seed < 600 && !testing::Test::HasFailure(); ++seed)
+    CheckSeed(seed, 4 + static_cast<int>(seed % 40), setting);
 }
 
 TEST(FusionProperty, RandomGraphsWithTightBudgets) {
@@ -250,14 +275,16 @@ TEST(FusionProperty, RandomGraphsWithTightBudgets) {
   setting.target.max_params = 5;
   setting.target.max_insts = 40;
   setting.target.max_live = 4;
-  for (uint32_t seed = 1000; seed < 1400 && !testing::Test::HasFailure(); ++seed) CheckSeed(seed, 4 + static_cast<int>(seed % 60), setting);
+  for (uint32_t seed = 1000; seed < 1400 && !testing::Test::HasFailure(); ++seed)
+    CheckSeed(seed, 4 + static_cast<int>(seed % 60), setting);
 }
 
 TEST(FusionProperty, AnyFusionLimitGivesALegalPlan) {
   for (int64_t limit = 0; limit < 12 && !testing::Test::HasFailure(); ++limit) {
     Setting setting;
     setting.options.max_fusions = limit;
-    for (uint32_t seed = 2000; seed < 2020 && !testing::Test::HasFailure(); ++seed) CheckSeed(seed, 20, setting);
+    for (uint32_t seed = 2000; seed < 2020 && !testing::Test::HasFailure(); ++seed)
+      CheckSeed(seed, 20, setting);
   }
 }
 
@@ -275,7 +302,8 @@ TEST(FusionProperty, FusionSavesTraffic) {
     Graph graph = RandomGraph(seed, false).Make(30);
     Setting off;
     off.options.fuse = false;
-    for (const auto& [setting, total] : {std::make_pair(Setting{}, &fused), std::make_pair(off, &single)}) {
+    for (const auto& [setting, total] :
+         {std::make_pair(Setting{}, &fused), std::make_pair(off, &single)}) {
       Planned p = PlanOf(graph, setting);
       for (const Group& group : p.plan.groups) *total += GroupBytes(p.graph, group).Eval({kN});
     }
