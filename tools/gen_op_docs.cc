@@ -1,0 +1,120 @@
+// Writes docs/ops.md from the op table: what each op means, takes and guarantees.
+//
+//   gen_op_docs > docs/ops.md        (./dev golden --update does it; a test fails while the file is
+//   stale)
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "ir/op_def.h"
+#include "ir/support/status.h"
+
+namespace jitfuse::internal {
+namespace {
+
+constexpr const char* kHead = R"(# The ops
+
+Generated from `ir/ops.inc` by `tools/gen_op_docs.cc` (`./dev golden --update`); do not edit. In C++ the op `layer_norm` is
+`jitfuse::LayerNorm` (api/ops.h); operands come first, then attributes. Operands marked `?` and attributes with a default may be
+left out. Pointwise ops broadcast as NumPy does and, in C++, promote their operands' dtypes.
+
+* **dtypes**: of the first operand (of `where`: of the values). f16 and bf16 are computed in f32.
+* **ulp**: the largest error in units in the last place of an f32 / f64 result, given exact operands, one kernel per op. A `-` marks
+  ops whose bound depends on their extents or parts: the reference evaluator computes it for each call (docs/numerics.md).
+* **gradient**: whether the table has one. Nothing differentiates graphs yet.
+* Examples are lines of graph text (docs/text.md) with `%x %y: f32[4,8]`, `%i %j: i32[4,8]`, `%p %q: bool[4,8]`, `%m: f32[16,8]`,
+  `%w %b: f32[8]`, `%c: f32[16]`, `%z: f32[4,1]`.
+)";
+
+struct Section {
+  OpKind kind;
+  const char* title;
+};
+constexpr Section kSections[] = {
+    {OpKind::kPointwise, "Pointwise"},
+    {OpKind::kView, "Views"},
+    {OpKind::kIota, "Index"},
+    {OpKind::kReduce, "Reductions"},
+    {OpKind::kMatMul, "Matrix products"},
+    {OpKind::kComposite, "Composites"},
+};
+
+// "f16 bf16 f32 f64", or the name of a common set.
+std::string DomainText(DTypeSet domain) {
+  struct Named {
+    DTypeSet set;
+    const char* name;
+  };
+  static constexpr Named kNamed[] = {
+      {kAnyDType, "any"},          {kNumeric, "numbers"}, {kFloats, "floats"},
+      {kInts, "integers"},         {kBools, "bool"},      {kInts | kBools, "integers, bool"},
+      {kSigned, "signed integers"}};
+  for (const Named& n : kNamed) {
+    if (n.set == domain) return n.name;
+  }
+  std::vector<std::string> names;
+  for (int i = 0; i < kNumDTypes; ++i) {
+    auto d = static_cast<DType>(i);
+    if (IsIn(d, domain)) names.emplace_back(DTypeName(d));
+  }
+  return absl::StrJoin(names, " ");
+}
+
+struct ValueText {
+  std::string operator()(bool b) const { return b ? "true" : "false"; }
+  std::string operator()(int64_t i) const { return absl::StrCat(i); }
+  std::string operator()(double d) const { return absl::StrCat(d); }
+  std::string operator()(DType d) const { return std::string(DTypeName(d)); }
+  std::string operator()(const std::vector<int64_t>& v) const {
+    return absl::StrCat("[", absl::StrJoin(v, ","), "]");
+  }
+  std::string operator()(const std::vector<Dim>& v) const { return ShapeToString(v); }
+};
+
+// "layer_norm(x, weight?, bias?) {axes=[], eps=1e-05}".
+std::string Signature(const OpDef& def) {
+  std::vector<std::string> attrs;
+  for (const AttrDef& a : def.attrs) {
+    attrs.push_back(a.fallback
+                        ? absl::StrCat(ToAbsl(a.name), "=", std::visit(ValueText{}, *a.fallback))
+                        : std::string(a.name));
+  }
+  std::vector<std::string> args(def.args.begin(), def.args.end());
+  return absl::StrCat(ToAbsl(def.name), "(", absl::StrJoin(args, ", "), ")",
+                      attrs.empty() ? "" : absl::StrCat(" {", absl::StrJoin(attrs, ", "), "}"));
+}
+
+std::string UlpText(const OpDef& def) {
+  if (def.kind == OpKind::kView) return "0 / 0";
+  if (def.kind != OpKind::kPointwise && def.kind != OpKind::kIota) return "-";
+  return absl::StrCat(def.max_ulp_f32, " / ", def.max_ulp_f64);
+}
+
+std::string Entry(const OpDef& def) {
+  std::string out = absl::StrCat("\n### `", Signature(def), "`\n\n", ToAbsl(def.doc),
+                                 "\n\n* dtypes: ", DomainText(def.domain), "; ulp: ", UlpText(def),
+                                 "; gradient: ", def.grad.empty() ? "no" : "yes", "\n");
+  for (const AttrDef& a : def.attrs) {
+    absl::StrAppend(&out, "* `", ToAbsl(a.name), "`: ", ToAbsl(a.doc), "\n");
+  }
+  if (!def.example.empty()) absl::StrAppend(&out, "* `", ToAbsl(def.example), "`\n");
+  return out;
+}
+
+}  // namespace
+}  // namespace jitfuse::internal
+
+int main() {
+  using namespace jitfuse::internal;
+  std::string out = kHead;
+  for (const Section& section : kSections) {
+    absl::StrAppend(&out, "\n## ", section.title, "\n");
+    for (const OpDef* def : AllOps()) {
+      if (def->kind == section.kind) out += Entry(*def);
+    }
+  }
+  std::fwrite(out.data(), 1, out.size(), stdout);
+  return 0;
+}
