@@ -389,6 +389,24 @@ absl::Status TakeSymbols(const std::string& name, const TensorType& type,
   return absl::OkStatus();
 }
 
+// The sizes come from outside: what they are multiplied to must fit before anything is evaluated.
+absl::Status CheckSizesFit(const Graph& graph, absl::Span<const Guard> guards,
+                           absl::Span<const int64_t> values) {
+  auto check = [&](const SizeExpr& size) {
+    if (size.CheckedEval(values)) return absl::OkStatus();
+    return InvalidArgument(graph.name(), ": ", size.ToString(graph.symbols().names),
+                           " does not fit 64 bits for the given sizes");
+  };
+  for (NodeId id : graph.inputs()) {
+    for (const Dim& d : graph.type({id, 0}).dims) JF_RETURN_IF_ERROR(check(d));
+  }
+  for (const Guard& g : guards) {
+    JF_RETURN_IF_ERROR(check(g.a));
+    JF_RETURN_IF_ERROR(check(g.b));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<int64_t>> Graph::BindSymbols(
@@ -404,6 +422,8 @@ absl::StatusOr<std::vector<int64_t>> Graph::BindSymbols(
                                    symbols_.names, &values, &origin));
   }
   for (int64_t& v : values) v = std::max<int64_t>(v, 0);  // a symbol that nothing uses
+  JF_RETURN_IF_ERROR(CheckSizesFit(*this, guards_, values));
+  JF_RETURN_IF_ERROR(CheckSizesFit(*this, nonempty_, values));
   for (size_t i = 0; i < inputs_.size(); ++i) {
     const TensorType& type = node(inputs_[i]).types[0];
     for (size_t k = 0; k < type.dims.size(); ++k) {

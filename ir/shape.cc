@@ -180,6 +180,28 @@ int64_t SizeExpr::Eval(absl::Span<const int64_t> symbols) const {
   return sum;
 }
 
+std::optional<int64_t> SizeExpr::CheckedEval(absl::Span<const int64_t> symbols) const {
+  if (IsConstant()) return constant_;
+  int64_t sum = 0;
+  for (const Term& t : poly_->terms) {
+    std::vector<int64_t> factors = {t.coef};
+    for (const Atom& atom : t.atoms) {
+      if (atom.kind == AtomKind::kSymbol) {
+        JF_CHECK(static_cast<size_t>(atom.symbol) < symbols.size());
+        factors.push_back(symbols[static_cast<size_t>(atom.symbol)]);
+        continue;
+      }
+      std::optional<int64_t> a = atom.a.CheckedEval(symbols), b = atom.b.CheckedEval(symbols);
+      int64_t above = 0;  // ceildiv adds its operands
+      if (!a || !b || __builtin_add_overflow(*a, *b, &above)) return std::nullopt;
+      factors.push_back(Apply(atom.kind, *a, *b));
+    }
+    std::optional<int64_t> product = CheckedNumElements(factors);
+    if (!product || __builtin_add_overflow(sum, *product, &sum)) return std::nullopt;
+  }
+  return sum;
+}
+
 SizeExpr SizeExpr::Substitute(const std::function<SizeExpr(SymbolId)>& to) const {
   if (IsConstant()) return *this;
   SizeExpr sum(0);
@@ -359,7 +381,8 @@ std::vector<int64_t> ContiguousStrides(absl::Span<const int64_t> dims) {
   int64_t s = 1;
   for (size_t i = dims.size(); i-- > 0;) {
     strides[i] = s;
-    s *= dims[i];
+    // Beside an extent of 0 the others may be of any size: the product wraps and is not used.
+    s = static_cast<int64_t>(static_cast<uint64_t>(s) * static_cast<uint64_t>(dims[i]));
   }
   return strides;
 }

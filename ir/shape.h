@@ -40,6 +40,8 @@ class SizeExpr {
 
   // `symbols[i]` is the value of symbol i.
   int64_t Eval(absl::Span<const int64_t> symbols) const;
+  // As Eval, for numbers from outside: nullopt where a product or sum does not fit 64 bits.
+  std::optional<int64_t> CheckedEval(absl::Span<const int64_t> symbols) const;
   // Every symbol s replaced by to(s).
   SizeExpr Substitute(const std::function<SizeExpr(SymbolId)>& to) const;
   void CollectSymbols(std::vector<SymbolId>* out) const;  // appended, in order of first appearance, no duplicates

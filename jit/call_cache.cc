@@ -38,16 +38,18 @@ struct Reach {
 
 // The bytes a view may touch, without looking at whether it is dense.
 Reach ReachOf(const TensorView& view) {
+  // Unsigned, because nothing is checked yet: what wraps here is refused when the call is classified.
   auto base = reinterpret_cast<uintptr_t>(view.ptr);
-  int64_t lo = 0, hi = 0, dense = 1;
+  uint64_t lo = 0, hi = 0, dense = 1;
+  const bool strided = view.strides.size() == view.dims.size();
   for (size_t d = view.dims.size(); d-- > 0;) {
     if (view.dims[d] == 0) return {base, base};
-    int64_t reach = (view.dims[d] - 1) * (view.strides.empty() ? dense : view.strides[d]);
-    (reach < 0 ? lo : hi) += reach;
-    dense *= view.dims[d];
+    uint64_t reach = static_cast<uint64_t>(view.dims[d] - 1) * (strided ? static_cast<uint64_t>(view.strides[d]) : dense);
+    (static_cast<int64_t>(reach) < 0 ? lo : hi) += reach;
+    dense *= static_cast<uint64_t>(view.dims[d]);
   }
-  int64_t size = ItemSize(view.dtype);
-  return {base + static_cast<uintptr_t>(lo * size), base + static_cast<uintptr_t>((hi + 1) * size)};
+  auto size = static_cast<uint64_t>(ItemSize(view.dtype));
+  return {base + lo * size, base + (hi + 1) * size};
 }
 
 // Overlaps of outputs with inputs and each other are facts of the pointers, not of shapes: how far apart overlapping ones are enters the key.

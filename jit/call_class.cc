@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <limits>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -59,8 +61,24 @@ absl::Status CheckInputs(const Graph& graph, absl::Span<const TensorView> inputs
     if (node.kind() == OpKind::kScalar && !inputs[i].dims.empty()) {
       return InvalidArgument(where, ": expected a host scalar of rank 0, got shape ", DimsToString(inputs[i].dims));
     }
-    if (!inputs[i].strides.empty() && inputs[i].strides.size() != inputs[i].dims.size()) {
-      return InvalidArgument(where, ": ", inputs[i].dims.size(), " dims but ", inputs[i].strides.size(), " strides");
+  }
+  return absl::OkStatus();
+}
+
+// Whether byte offsets within the view fit 64 bits with room to spare. The dims are known to be those of the type.
+absl::Status CheckStrides(const TensorView& view, const std::string& where) {
+  if (view.strides.empty()) return absl::OkStatus();
+  if (view.strides.size() != view.dims.size()) {
+    return InvalidArgument(where, ": ", view.dims.size(), " dims but ", view.strides.size(), " strides");
+  }
+  constexpr int64_t kMost = int64_t{1} << 56;
+  int64_t total = 0;
+  for (size_t d = 0; d < view.dims.size(); ++d) {
+    int64_t reach = 0;
+    if (view.strides[d] <= -kMost || view.strides[d] >= kMost || __builtin_mul_overflow(std::max<int64_t>(view.dims[d] - 1, 0), std::abs(view.strides[d]), &reach) ||
+        __builtin_add_overflow(total, reach, &total) || total >= kMost) {
+      return InvalidArgument(where, ": shape ", DimsToString(view.dims), " with strides ", DimsToString(view.strides),
+                             " spans more than 2^56 elements");
     }
   }
   return absl::OkStatus();
@@ -72,7 +90,7 @@ bool IsContiguous(const TensorView& view) {
   for (size_t d = view.dims.size(); d-- > 0;) {
     if (view.dims[d] == 0) return true;
     if (view.dims[d] != 1 && view.strides[d] != expected) return false;
-    expected *= view.dims[d];
+    if (__builtin_mul_overflow(expected, view.dims[d], &expected)) return false;  // only beside an extent of 0
   }
   return true;
 }
@@ -145,6 +163,8 @@ class Classifier {
   absl::StatusOr<CallClass> Run(absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs) {
     JF_RETURN_IF_ERROR(CheckInputs(graph_, inputs));
     JF_RETURN_IF_ERROR(BindSymbols(inputs));
+    JF_RETURN_IF_ERROR(CheckExtents());
+    for (size_t i = 0; i < inputs.size(); ++i) JF_RETURN_IF_ERROR(CheckStrides(inputs[i], InputWhere(graph_, static_cast<int>(i))));
     ReplaceSymbols();
     for (size_t i = 0; i < inputs.size(); ++i) {
       NodeId id = graph_.inputs()[i];
@@ -166,6 +186,18 @@ class Classifier {
     std::vector<std::vector<int64_t>> dims;
     for (const TensorView& input : inputs) dims.emplace_back(input.dims.begin(), input.dims.end());
     JF_ASSIGN_OR_RETURN(values_, graph_.BindSymbols(dims));
+    return absl::OkStatus();
+  }
+
+  // Intermediate values may be larger than any input: [n,1] with [1,m].
+  absl::Status CheckExtents() const {
+    constexpr int64_t kMost = int64_t{1} << 56;
+    for (const SizeExpr& e : facts_.extents) {
+      std::optional<int64_t> n = e.CheckedEval(values_);
+      if (n && *n < kMost) continue;
+      return InvalidArgument("graph ", graph_.name(), ": a value of ", e.ToString(graph_.symbols().names),
+                             " elements is too large for the given sizes; expected fewer than 2^56");
+    }
     return absl::OkStatus();
   }
 
@@ -234,6 +266,7 @@ class Classifier {
       if (view.dims != absl::MakeConstSpan(dims)) {
         return InvalidArgument(where, ": expected a buffer of shape ", DimsToString(dims), ", got ", DimsToString(view.dims));
       }
+      JF_RETURN_IF_ERROR(CheckStrides(view, where));
       JF_RETURN_IF_ERROR(CheckWritable(view, where));
       cls_.outputs.push_back(Classify(type, view));
       JF_ASSIGN_OR_RETURN(std::vector<int> aliases, FindAliases(inputs, outputs, o, view, where));
