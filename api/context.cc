@@ -5,14 +5,10 @@
 #include "ir/support/dump.h"
 #include "ir/support/status.h"
 
-#ifndef JITFUSE_VERSION
-#define JITFUSE_VERSION "0.1.0"
-#endif
-
 namespace jitfuse {
 inline namespace v1 {
 
-const char* Version() { return JITFUSE_VERSION; }
+const char* Version() { return JF_VERSION; }
 
 void SetLog(int level, std::function<void(int level, const std::string& message)> sink) {
   internal::SetLogLevel(level);

@@ -100,10 +100,8 @@ class Explainer {
       out["compile_ms"] = kernel.compile_ms;
       out["from_cache"] = kernel.cache_hit;
       if (kernel.source.lang == SourceLang::kCuda) out["launch"] = {{"grid", bound.grid}, {"threads", kernel.source.threads}};
-    } else if (step.kind == Step::Kind::kGemm) {
-      out["library"] = bound.gemm == nullptr ? "none: the result is empty" : bound.gemm->Describe();
     } else {
-      out["copy_bytes"] = bound.copy_bytes;
+      out["library"] = bound.gemm == nullptr ? "none: the result is empty" : bound.gemm->Describe();
     }
     return out;
   }
@@ -136,7 +134,6 @@ std::string Bytes(int64_t bytes) {
 
 std::string KernelLine(const json& k) {
   if (k.contains("library")) return absl::StrCat("    library call: ", k["library"].get<std::string>(), "\n");
-  if (k.contains("copy_bytes")) return absl::StrCat("    copy of ", Bytes(k["copy_bytes"].get<int64_t>()), "\n");
   std::string how = k["from_cache"].get<bool>() ? "from the cache" : absl::StrFormat("compiled in %.1f ms", k["compile_ms"].get<double>());
   return absl::StrCat("    kernel ", k["kernel"].get<std::string>(), ", ", how, "\n");
 }
@@ -151,7 +148,7 @@ std::string WithDetail(const json& j) {
 
 }  // namespace
 
-std::string ExplainJson(const BoundCall& call) { return Explainer(call).Build().dump(2); }
+std::string ExplainJson(const BoundCall& call) { return Explainer(call).Build().dump(2, ' ', false, json::error_handler_t::replace); }
 
 std::string ExplainText(const BoundCall& call) {
   json e = Explainer(call).Build();
@@ -171,6 +168,9 @@ std::string ExplainText(const BoundCall& call) {
   for (const json& b : e["boundaries"]) {
     absl::StrAppend(&out, "  boundary ", b["value"].get<std::string>(), " : ", b["type"].get<std::string>(), ", ",
                     GroupName(b["from"].get<int>()), " -> ", GroupName(b["to"].get<int>()), "\n    ", WithDetail(b), "\n");
+  }
+  for (const json& n : e["notes"]) {
+    if (n["group"] == -1) absl::StrAppend(&out, "  note ", WithDetail(n), "\n");
   }
   return out;
 }

@@ -1,17 +1,14 @@
 // SourceOf: what each stage makes of a graph, for any known architecture, with no device.
-#include <cstdlib>
-#include <fstream>
-
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "api/convert.h"
 #include "api/inspect.h"
 #include "api/runtime.h"
 #include "codegen/plan/plan_text.h"
-#include "ir/support/dump.h"
 #include "ir/support/status.h"
 #include "ir/text.h"
 #include "jit/compile.h"
+#include "jit/cuda/disassemble.h"
 #include "jit/cuda/nvrtc_compile.h"
 
 namespace jitfuse {
@@ -31,19 +28,6 @@ absl::StatusOr<std::unique_ptr<Backend>> BackendFor(DeviceKind kind, std::string
     arch = here.ok() ? (*here)->target().arch : "sm_90";
   }
   return BackendForArch(kind, arch);
-}
-
-absl::StatusOr<std::string> Disassemble(const std::string& cubin) {
-  std::string path = WriteDump("sass", "cubin", cubin);
-  if (path.empty()) return absl::UnavailableError("the cubin could not be written to a temporary file");
-  std::string out_path = absl::StrCat(path, ".sass");
-  int code = std::system(absl::StrCat("nvdisasm '", path, "' > '", out_path, "' 2> /dev/null").c_str());
-  std::ifstream file(out_path);
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  std::remove(path.c_str());
-  std::remove(out_path.c_str());
-  if (code != 0) return NotFound("stage sass needs nvdisasm on PATH (package nvidia-cuda-nvdisasm or the CUDA toolkit); it was not found or failed");
-  return text;
 }
 
 absl::StatusOr<std::string> StageOfKernel(const KernelPlan& plan, const std::string& stage, const Backend& backend) {

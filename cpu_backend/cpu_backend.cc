@@ -15,7 +15,6 @@
 #include "cpu_backend/gemm_onednn.h"
 #include "cpu_backend/orc_compile.h"
 #include "cpu_backend/parallel.h"
-#include "ir/support/dump.h"
 #include "ir/support/flags.h"
 #include "ir/support/status.h"
 
@@ -93,15 +92,15 @@ class CachingAllocator : public Allocator {
   void Free(void* ptr, size_t bytes, StreamHandle) override {
     if (ptr == nullptr) return;
     size_t size = RoundUp(bytes);
-    {
-      std::lock_guard<std::mutex> lock(mutex_);
-      if (size <= kKeepBytes && kept_ + size <= kKeepBytes && kKeepBytes > 0) {
-        kept_ += size;
-        free_.insert({size, ptr});
-        return;
-      }
+    if (size > kKeepBytes) return std::free(ptr);
+    std::lock_guard<std::mutex> lock(mutex_);
+    kept_ += size;
+    free_.insert({size, ptr});
+    while (kept_ > kKeepBytes) {  // the smallest: cheapest to ask for again
+      std::free(free_.begin()->second);
+      kept_ -= free_.begin()->first;
+      free_.erase(free_.begin());
     }
-    std::free(ptr);
   }
 
  private:
@@ -162,7 +161,6 @@ class CpuBackend : public Backend {
   }
   absl::StatusOr<CompiledKernel> Compile(const KernelSource& source) const override {
     JF_RETURN_IF_ERROR(CheckLanguage(source));
-    Dump("llvm", source.entry, source.text);
     auto start = std::chrono::steady_clock::now();
     CompiledKernel compiled;
     JF_ASSIGN_OR_RETURN(compiled.bytes, CompileLlvm(source.text, source.arch, source.options.empty() ? "" : source.options[0]));

@@ -165,7 +165,6 @@ Touches StepTouches(const Executable& exe, const Step& step, int i, int o) {
   auto at = static_cast<size_t>(step.index);
   if (step.kind == Step::Kind::kKernel) refs = exe.kernels[at].buffers;
   if (step.kind == Step::Kind::kGemm) refs = {exe.gemms[at].a, exe.gemms[at].b, exe.gemms[at].d};
-  if (step.kind == Step::Kind::kCopy) refs = {exe.copies[at].from, exe.copies[at].to};
   Touches out;
   for (BufferRef ref : refs) {
     out.reads |= Refers(ref, BufferRef::Kind::kInput, i);

@@ -33,7 +33,7 @@ class CallCache {
   absl::StatusOr<std::shared_ptr<const BoundCall>> Find(absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs);
 
   struct Stats {
-    int64_t l1_hits = 0, l2_hits = 0, compiles = 0;
+    int64_t l2_hits = 0, compiles = 0;
   };
   Stats stats() const;
   // Executables made so far, for explain(); in order of making.

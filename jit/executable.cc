@@ -40,20 +40,13 @@ absl::StatusOr<std::shared_ptr<const BoundCall>> Bind(std::shared_ptr<const Exec
   size_t workspace = 0;
   for (const Step& step : exe.steps) {
     auto i = static_cast<size_t>(step.index);
-    switch (step.kind) {
-      case Step::Kind::kKernel:
-        bound->steps.push_back(BindKernel(exe.kernels[i].source, symbols));
-        break;
-      case Step::Kind::kGemm: {
-        JF_ASSIGN_OR_RETURN(BoundStep gemm, BindGemm(*exe.backend, exe.gemms[i].call, symbols, align));
-        if (gemm.gemm != nullptr) workspace = std::max(workspace, gemm.gemm->workspace_bytes());
-        bound->steps.push_back(std::move(gemm));
-        break;
-      }
-      case Step::Kind::kCopy:
-        bound->steps.emplace_back().copy_bytes = exe.copies[i].bytes.Eval(symbols);
-        break;
+    if (step.kind == Step::Kind::kKernel) {
+      bound->steps.push_back(BindKernel(exe.kernels[i].source, symbols));
+      continue;
     }
+    JF_ASSIGN_OR_RETURN(BoundStep gemm, BindGemm(*exe.backend, exe.gemms[i].call, symbols, align));
+    if (gemm.gemm != nullptr) workspace = std::max(workspace, gemm.gemm->workspace_bytes());
+    bound->steps.push_back(std::move(gemm));
   }
   for (const SizeExpr& offset : exe.memory.offsets) bound->slot_offsets.push_back(offset.Eval(symbols));
   bound->gemm_workspace_offset = RoundUp(exe.memory.total_bytes.Eval(symbols), kArenaAlign);

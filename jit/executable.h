@@ -41,13 +41,9 @@ struct GemmStep {
   GemmCall call;
   BufferRef a, b, d;
 };
-struct CopyStep {
-  BufferRef from, to;
-  SizeExpr bytes;
-};
 
 struct Step {
-  enum class Kind : uint8_t { kKernel, kGemm, kCopy };
+  enum class Kind : uint8_t { kKernel, kGemm };
   Kind kind = Kind::kKernel;
   int index = 0;   // into the vector of its kind
   int group = -1;  // into fusion.groups
@@ -61,18 +57,16 @@ struct Executable {
   std::vector<Step> steps;
   std::vector<KernelStep> kernels;
   std::vector<GemmStep> gemms;
-  std::vector<CopyStep> copies;
   MemoryPlan memory;                   // slots of the arena
   std::vector<TensorType> outputs;
   double plan_ms = 0;                  // everything before the compiler
 };
 
-// What one step needs, evaluated. Kernel: sizes, grid, rows, cols, bytes_per_row. Gemm: the prepared algorithm. Copy: bytes.
+// What one step needs, evaluated. Kernel: sizes, grid, rows, cols, bytes_per_row. Gemm: the prepared algorithm.
 struct BoundStep {
   std::vector<int64_t> sizes;
   int64_t grid = 0, rows = 0, cols = 0, bytes_per_row = 0;
   std::shared_ptr<const PreparedGemm> gemm;
-  int64_t copy_bytes = 0;
 };
 
 struct BoundCall {

@@ -30,14 +30,7 @@ class Runner {
 
   absl::Status RunStep(const Step& step, const BoundStep& bound) {
     auto i = static_cast<size_t>(step.index);
-    switch (step.kind) {
-      case Step::Kind::kKernel: return RunKernel(exe_.kernels[i], bound);
-      case Step::Kind::kGemm: return RunGemm(exe_.gemms[i], bound);
-      case Step::Kind::kCopy: break;
-    }
-    if (bound.copy_bytes == 0) return absl::OkStatus();
-    const CopyStep& copy = exe_.copies[i];
-    return exe_.backend->CopyOnDevice(Pointer(copy.to), Pointer(copy.from), static_cast<size_t>(bound.copy_bytes), buffers_.stream);
+    return step.kind == Step::Kind::kKernel ? RunKernel(exe_.kernels[i], bound) : RunGemm(exe_.gemms[i], bound);
   }
 
   absl::Status RunKernel(const KernelStep& step, const BoundStep& bound) {

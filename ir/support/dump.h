@@ -2,7 +2,7 @@
 //
 // In: the name of a point (kDumpPoints lists them all), a stem that tells things apart, the text. Out: when
 // JITFUSE_DUMP names the point ("graph,cuda" or "all"), the text goes to stderr, or, when JITFUSE_DUMP_DIR is set,
-// to DIR/<serial>_<stem>.<point>. WriteDump always writes a file (used for sources that failed to compile).
+// to DIR/jitfuse_<pid>_<serial>_<stem>.<point>. WriteDump always writes a file (used for sources that failed to compile).
 // Log writes to the sink (stderr by default) when JITFUSE_LOG or SetLogLevel is at least `level` (1..3).
 // Thread-safe.
 #ifndef JITFUSE_IR_SUPPORT_DUMP_H_
@@ -15,7 +15,7 @@
 namespace jitfuse::internal {
 
 inline constexpr std::string_view kDumpPoints =
-    "graph,raise,expand,rewrite,groups,memory,plan,cuda,llvm,ptx,sass,cache";
+    "graph,expand,rewrite,groups,memory,plan,cuda,llvm,ptx,sass,cache";
 
 bool DumpEnabled(std::string_view point);
 void Dump(std::string_view point, std::string_view stem, std::string_view text);

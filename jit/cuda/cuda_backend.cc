@@ -13,6 +13,7 @@
 #include "codegen/cuda/emit_cuda.h"
 #include "ir/support/dump.h"
 #include "ir/support/status.h"
+#include "jit/cuda/disassemble.h"
 #include "jit/cuda/gemm_cublaslt.h"
 #include "jit/cuda/nvrtc_compile.h"
 
@@ -142,6 +143,13 @@ class CudaKernel : public Kernel {
   size_t num_sizes;
 };
 
+// The dump points ptx and sass. What keeps them from being made is dumped in their place.
+void DumpMachineCode(const NvrtcApi& nvrtc, const KernelSource& source, const std::string& cubin) {
+  auto text_of = [](absl::StatusOr<std::string> text) { return text.ok() ? *std::move(text) : text.status().ToString(); };
+  if (DumpEnabled("ptx")) Dump("ptx", source.entry, text_of(CompileCudaToPtx(nvrtc, source)));
+  if (DumpEnabled("sass")) Dump("sass", source.entry, text_of(Disassemble(cubin)));
+}
+
 absl::Status NoDevice() {
   return absl::FailedPreconditionError("this back end was made for an architecture, not for a device: it emits and compiles only");
 }
@@ -170,7 +178,9 @@ class CudaBackend : public Backend {
 
   absl::StatusOr<CompiledKernel> Compile(const KernelSource& source) const override {
     JF_ASSIGN_OR_RETURN(const NvrtcApi* nvrtc, LoadNvrtcApi(driver_major_));
-    return CompileCuda(*nvrtc, source);
+    JF_ASSIGN_OR_RETURN(CompiledKernel compiled, CompileCuda(*nvrtc, source));
+    DumpMachineCode(*nvrtc, source, compiled.bytes);
+    return compiled;
   }
 
   absl::StatusOr<std::shared_ptr<const Kernel>> Load(const KernelSource& source, const CompiledKernel& compiled) const override;

@@ -198,8 +198,8 @@ Status Bench(const Args& args) {
 Status Doctor() {
   std::printf("jitfuse %s\n", jitfuse::Version());
   for (const jitfuse::Finding& f : jitfuse::Doctor()) {
-    std::printf("%-10s %-8s %s\n", f.what.c_str(), f.found ? "found" : "missing", f.found ? (f.version + "  " + f.where).c_str() : f.where.c_str());
-    if (!f.found && !f.remedy.empty()) std::printf("           to get it: %s\n", f.remedy.c_str());
+    std::printf("%-12s %-8s %s\n", f.what.c_str(), f.found ? "found" : "missing", f.found ? (f.version + "  " + f.where).c_str() : f.where.c_str());
+    if (!f.found && !f.remedy.empty()) std::printf("             to get it: %s\n", f.remedy.c_str());
   }
   return Status();
 }
