@@ -137,13 +137,14 @@ inline constexpr std::string_view kTanhF32 =
 inline constexpr std::string_view kTanhF64 =
     "x = -2 * abs(a); e = expm1(x); copysign(e / (e + 2), a)";
 
-// erf(x) = 1 - 2^q for x >= 0, where q(x) = log2(erfc(x)) is x times a polynomial: accurate near 0 as well.
+// erf(x) = 1 - 2^q for x >= 0, where q(x) = log2(erfc(x)) is x times a polynomial: accurate near 0 as well. The leading
+// terms go into the last fma of each sum.
 inline constexpr std::string_view kErfF32 =
-    "v = abs(a); x = select(v > 3.94, 3.94, v); q = x * poly(x, -0x1.a0be84p+0, -0x1.d63ec2p-1, -0x1.2fac2p-3, "
-    "0x1.c4be44p-6, 0x1.e1d0fp-13, -0x1.3b12b6p-9, 0x1.de6ebcp-11, -0x1.63c32ep-13, 0x1.bff14ap-17); "
-    "t = q + 0x1.8p+23; r = q - (t - 0x1.8p+23); p = r * poly(r, 0x1.62e43p-1, 0x1.ebfbdep-3, 0x1.c6afap-5, "
-    "0x1.3b2c66p-7, 0x1.5ef38ap-10, 0x1.42694p-13); s = bitcast_float(shl_raw(bitcast_int(t), 23) + 0x3f800000); "
-    "copysign(fma(p, s, s - 1), a)";
+    "v = abs(a); x = select(v > 3.94, 3.94, v); q = fma(x, -0x1.a0be84p+0, x * x * poly(x, -0x1.d63ec2p-1, "
+    "-0x1.2fac2p-3, 0x1.c4be44p-6, 0x1.e1d0fp-13, -0x1.3b12b6p-9, 0x1.de6ebcp-11, -0x1.63c32ep-13, "
+    "0x1.bff14ap-17)); t = q + 0x1.8p+23; r = q - (t - 0x1.8p+23); p = fma(r, 0x1.62e43p-1, r * r * poly(r, "
+    "0x1.ebfbdep-3, 0x1.c6afap-5, 0x1.3b2c66p-7, 0x1.5ef38ap-10, 0x1.42694p-13)); "
+    "s = bitcast_float(shl_raw(bitcast_int(t), 23) + 0x3f800000); copysign(fma(p, s, s - 1), a)";
 
 // A polynomial below 1, 1 - erfc above.
 inline constexpr std::string_view kErfF64 =
@@ -153,23 +154,32 @@ inline constexpr std::string_view kErfF64 =
     "-0x1.f4c9ed8c54e34p-17, 0x1.b97c62f491ff4p-20, -0x1.5bf357fa70d75p-23, 0x1.d69944c00426cp-27, "
     "-0x1.aa3cff40c0a9p-31), a), copysign(1 - erfc(x), a))";
 
-// erfc(x) = e^(-x^2) G(t) / (x + k) with t = (x - k) / (x + k). A step of refinement makes t right to the last bit: near x = 0 its error
-// would be the largest. The part of x^2 that rounding loses enters as a factor 1 - l.
+// erfc(x) = e^(-x^2) G(c) / (x + k) with c = (x - k) / (x + k), right to the last bit by a step of refinement: near x = 0 its error would
+// be the largest. e^(-x^2) as in exp, with the part of x^2 that rounding loses taken off the reduced argument; the powers of two last.
 inline constexpr std::string_view kErfcF32 =
-    "v = abs(a); x = select(v > 10.1, 10.1, v); i = 1 / (x + 3); j = (x - 3) * i; "
-    "t = fma(i, fma(-x, j, fma(j + 1, -3, x)), j); q = x * x; l = fma(x, x, -q); w = exp(-q); "
-    "y = poly(t, 0x1.12f21ep+0, -0x1.c44c48p-1, 0x1.2e325cp-1, -0x1.3deadcp-2, 0x1.e99a42p-4, -0x1.b7b5c2p-6, "
-    "-0x1.43792ap-10, 0x1.92e83p-9, -0x1.f4f11ep-12, -0x1.4ff276p-12) * i * fma(w, -l, w); select(a < 0, 2 - y, y)";
+    "v = abs(a); x = select(v > 10.1, 10.1, v); i = 1 / (x + 3); j = (x - 3) * i; c = fma(i, fma(-x, j, "
+    "fma(j + 1, -3, x)), j); q = x * x; t = fma(q, -0x1.715476p+0, 0x1.8p+23); n = t - 0x1.8p+23; r = fma(n, "
+    "0x1.05c61p-29, fma(n, -0x1.62e43p-1, -q)) - fma(x, x, -q); p = fma(fma(poly(r, 0x1.fffffcp-2, 0x1.55549p-3, "
+    "0x1.5558a8p-5, 0x1.123aecp-7, 0x1.6a5802p-10), r, 1), r, 1); k = bitcast_int(t); h = shr_raw(k, 1); "
+    "s = bitcast_float(shl_raw(h, 23) + 0x3f800000); u = bitcast_float(shl_raw(k - h, 23) + 0x3f800000); "
+    "y = poly(c, 0x1.12f21ep+0, -0x1.c44c48p-1, 0x1.2e325cp-1, -0x1.3deadcp-2, 0x1.e99a42p-4, -0x1.b7b5c2p-6, "
+    "-0x1.43792ap-10, 0x1.92e83p-9, -0x1.f4f11ep-12, -0x1.4ff276p-12) * i * p * s * u; select(a < 0, 2 - y, y)";
 
 inline constexpr std::string_view kErfcF64 =
-    "v = abs(a); x = select(v > 27.3, 27.3, v); i = 1 / (x + 4); j = (x - 4) * i; t = fma(i, fma(-x, j, "
-    "fma(j + 1, -4, x)), j); q = x * x; l = fma(x, x, -q); w = exp(-q); y = poly(t, 0x1.18932bf08e154p+0, "
-    "-0x1.f3fe31ecb49bfp-1, 0x1.8be202d26c795p-1, -0x1.14eacb1ad037ep-1, 0x1.52cac2370cd43p-2, "
-    "-0x1.645fd8a4ba3ccp-3, 0x1.38dbd2c9d5e09p-4, -0x1.b00c052c72f4dp-6, 0x1.908f468f8842dp-8, "
-    "-0x1.269b53be282a2p-12, -0x1.dd280fdbc7146p-12, 0x1.72cdd322a7417p-13, -0x1.e8481dba2cb68p-19, "
-    "-0x1.3c76487b29a58p-16, 0x1.3b738a12e16ddp-18, 0x1.7fb0577ae101p-20, -0x1.ca9c698da54c1p-21, "
-    "-0x1.69d60cb7fe93cp-24, 0x1.15ee05ecaf8fcp-23, 0x1.2af7e1c341d84p-27, -0x1.1590323b915e1p-26, "
-    "-0x1.7e2218f9e155dp-29, 0x1.7c5f88dcc05f2p-32) * i * fma(w, -l, w); select(a < 0, 2 - y, y)";
+    "v = abs(a); x = select(v > 27.3, 27.3, v); i = 1 / (x + 4); j = (x - 4) * i; c = fma(i, fma(-x, j, "
+    "fma(j + 1, -4, x)), j); q = x * x; t = fma(q, -0x1.71547652b82fep+0, 0x1.8p+52); n = t - 0x1.8p+52; "
+    "r = fma(n, -0x1.abc9e3b39803fp-56, fma(n, -0x1.62e42fefa39efp-1, -q)) - fma(x, x, -q); p = 1 + fma(poly(r, "
+    "0x1.000000000000ap-1, 0x1.55555555554fep-3, 0x1.555555555065p-5, 0x1.1111111126addp-7, "
+    "0x1.6c16c1849c2f4p-10, 0x1.a01a01304284ep-13, 0x1.a01998e0f8fa3p-16, 0x1.71df17922590bp-19, "
+    "0x1.28ae82e582cd9p-22, 0x1.ad9654f86c593p-26), r * r, r); k = cast_u64(bitcast_int(t)); h = shr_raw(k, 1); "
+    "s = bitcast_float(cast_i64(shl_raw(h, 52) + 0x3ff0000000000000)); u = bitcast_float(cast_i64(shl_raw(k - h, "
+    "52) + 0x3ff0000000000000)); y = poly(c, 0x1.18932bf08e154p+0, -0x1.f3fe31ecb49bfp-1, 0x1.8be202d26c795p-1, "
+    "-0x1.14eacb1ad037ep-1, 0x1.52cac2370cd43p-2, -0x1.645fd8a4ba3ccp-3, 0x1.38dbd2c9d5e09p-4, "
+    "-0x1.b00c052c72f4dp-6, 0x1.908f468f8842dp-8, -0x1.269b53be282a2p-12, -0x1.dd280fdbc7146p-12, "
+    "0x1.72cdd322a7417p-13, -0x1.e8481dba2cb68p-19, -0x1.3c76487b29a58p-16, 0x1.3b738a12e16ddp-18, "
+    "0x1.7fb0577ae101p-20, -0x1.ca9c698da54c1p-21, -0x1.69d60cb7fe93cp-24, 0x1.15ee05ecaf8fcp-23, "
+    "0x1.2af7e1c341d84p-27, -0x1.1590323b915e1p-26, -0x1.7e2218f9e155dp-29, "
+    "0x1.7c5f88dcc05f2p-32) * i * p * s * u; select(a < 0, 2 - y, y)";
 
 // sin and cos. r = |a| - n pi/2, |r| <= pi/4; k = n mod 4 picks sin r or cos r (u, v) and the sign.
 // In f32 for every a: |a| times each of 7 pieces of 2/pi (29 bits each: exact in f64) is reduced to its distance from the next integer; the
