@@ -19,6 +19,7 @@ StatusOr<Function> MakeFunction(Graph graph, const CompileOptions& options) {
     return ToPublic(Unimplemented("graph ", graph.name(), ": numerics=strict and batch_invariant are not built yet; use numerics=default"));
   }
   JF_API_RETURN_IF_ERROR(VerifyGraph(graph));
+  if (options.device == DeviceKind::kAuto) JF_API_RETURN_IF_ERROR(CheckBackendVariable());
   DeviceKind kind = options.device == DeviceKind::kAuto ? ResolveAuto() : options.device;
   JF_API_ASSIGN_OR_RETURN(const Backend* backend, GetBackend(kind));
   return FunctionAccess::Make(
@@ -45,6 +46,13 @@ struct Call {
 };
 
 const char* DeviceName(DeviceKind kind) { return kind == DeviceKind::kCuda ? "a GPU" : "the CPU"; }
+
+// An Array may come from a foreign number: tables are indexed by its dtype.
+absl::Status CheckDType(const detail::FunctionState& f, const Array& array, const char* what, std::size_t i) {
+  if (static_cast<int>(array.dtype()) < internal::kNumDTypes) return absl::OkStatus();
+  return internal::InvalidArgument(f.cache.graph().name(), ": ", what, " ", i, " has dtype number ", static_cast<int>(array.dtype()),
+                                   ", expected one below ", internal::kNumDTypes);
+}
 
 absl::Status CheckDevice(const detail::FunctionState& f, const Array& array, const char* what, std::size_t i) {
   DeviceKind expected = f.kind == DeviceKind::kCuda ? DeviceKind::kCuda : DeviceKind::kCpu;
@@ -81,9 +89,13 @@ absl::Status AddInput(const detail::FunctionState& f, const Array& array, std::s
 
 absl::Status MakeCall(const detail::FunctionState& f, const std::vector<Array>& inputs, const std::vector<Array>* outputs,
                       bool shapes_only, Call* call) {
-  for (std::size_t i = 0; i < inputs.size(); ++i) JF_RETURN_IF_ERROR(AddInput(f, inputs[i], i, shapes_only, call));
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    JF_RETURN_IF_ERROR(CheckDType(f, inputs[i], "input", i));
+    JF_RETURN_IF_ERROR(AddInput(f, inputs[i], i, shapes_only, call));
+  }
   if (outputs == nullptr) return absl::OkStatus();
   for (std::size_t i = 0; i < outputs->size(); ++i) {
+    JF_RETURN_IF_ERROR(CheckDType(f, (*outputs)[i], "output", i));
     JF_RETURN_IF_ERROR(CheckDevice(f, (*outputs)[i], "output", i));
     call->outputs.push_back(internal::ViewOf((*outputs)[i]));
     call->output_data.push_back((*outputs)[i].data());

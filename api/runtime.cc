@@ -36,8 +36,17 @@ absl::StatusOr<std::unique_ptr<Backend>> Create(DeviceKind kind) {
 
 }  // namespace
 
+absl::Status CheckBackendVariable() {
+  std::string wanted = EnvString("BACKEND");
+  if (wanted.empty() || wanted == "auto" || wanted == "cpu" || wanted == "cuda" || wanted == "interpret") return absl::OkStatus();
+  return InvalidArgument("JITFUSE_BACKEND: unknown backend '", wanted, "'; known: auto, cpu, cuda, interpret");
+}
+
 absl::StatusOr<const Backend*> GetBackend(DeviceKind kind) {
-  if (kind == DeviceKind::kAuto) kind = ResolveAuto();
+  if (kind == DeviceKind::kAuto) {
+    JF_RETURN_IF_ERROR(CheckBackendVariable());
+    kind = ResolveAuto();
+  }
   Slot& slot = SlotOf(kind);
   std::lock_guard<std::mutex> lock(slot.mu);
   if (slot.backend == nullptr) {

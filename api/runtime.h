@@ -18,6 +18,7 @@ namespace jitfuse::internal {
 
 absl::StatusOr<const Backend*> GetBackend(DeviceKind kind);  // kAuto is resolved
 DeviceKind ResolveAuto();
+absl::Status CheckBackendVariable();  // an error if JITFUSE_BACKEND names no backend
 KernelCache* SharedKernels();
 // A back end that can plan, emit and compile for `arch` ("sm_90", "x86-64-v3", "" for this machine's of that kind), though perhaps not run it.
 absl::StatusOr<std::unique_ptr<Backend>> BackendForArch(DeviceKind kind, const std::string& arch);

@@ -45,6 +45,13 @@ constexpr WeakName kWeakNames[] = {
     {"highest", Highest},
 };
 
+// An attribute is a float: beyond an integer type it saturates, as a cast does (clamp of u8 to -1..300
+// keeps all of 0..255). Literals of a body wrap instead: there -1 is all ones.
+long double Saturated(long double number, DType dtype) {
+  if (!IsInt(dtype)) return number;
+  return number < Lowest(dtype) ? Lowest(dtype) : number > Highest(dtype) ? Highest(dtype) : number;
+}
+
 const WeakName* FindWeakName(std::string_view name) {
   for (const WeakName& weak : kWeakNames) {
     if (weak.name == name) return &weak;
@@ -184,6 +191,7 @@ class Builder {
     const Node& node = body_.nodes[static_cast<size_t>(id)];
     const Info& info = Of(id);
     if (node.kind == Kind::kLocal) return Fold(node.operands[0], dtype);
+    if (node.kind == Kind::kName && info.weak_name == nullptr) return Saturated(info.number, dtype);
     if (node.kind != Kind::kOp) return info.weak_name != nullptr ? info.weak_name->value(dtype) : info.number;
     long double in[3] = {};
     for (size_t i = 0; i < node.operands.size(); ++i) in[i] = Fold(node.operands[i], dtype);

@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <limits>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -281,6 +283,26 @@ class Classifier {
         return InvalidArgument(where, ": the buffer has stride 0 along dim ", d, " of extent ", view.dims[d],
                                ", so several results would share one element");
       }
+    }
+    return CheckInjective(view, where);
+  }
+
+  // From the smallest stride up, each must pass over all that the smaller ones reach: enough for no element to be written twice, and true of every slice, transpose
+  // and padded pitch. (Rare layouts that interleave without touching, as strides (3,2) of shape (2,3), are refused too.)
+  static absl::Status CheckInjective(const TensorView& view, const std::string& where) {
+    std::vector<std::pair<int64_t, int64_t>> steps;  // (|stride|, extent)
+    for (size_t d = 0; d < view.strides.size(); ++d) {
+      if (view.dims[d] == 0) return absl::OkStatus();
+      if (view.dims[d] > 1) steps.emplace_back(std::abs(view.strides[d]), view.dims[d]);
+    }
+    std::sort(steps.begin(), steps.end());
+    int64_t reach = 0;
+    for (auto [stride, extent] : steps) {
+      if (stride <= reach) {
+        return InvalidArgument(where, ": shape ", DimsToString(view.dims), " with strides ", DimsToString(view.strides),
+                               " lets several results share one element; expected each stride to pass over all that the smaller ones reach");
+      }
+      reach += stride * (extent - 1);
     }
     return absl::OkStatus();
   }

@@ -1,6 +1,7 @@
 #include "inputs.h"
 
 #include <cctype>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <random>
@@ -74,6 +75,8 @@ StatusOr<std::vector<Array>> FromNpz(const std::vector<jitfuse::InputInfo>& info
 StatusOr<std::string> ReadFile(const std::string& path) {
   std::ifstream stream(path, std::ios::binary);
   if (!stream) return Status(StatusCode::kNotFound, "cannot read " + path);
+  std::error_code ignored;  // a directory opens, and its first read throws
+  if (std::filesystem::is_directory(path, ignored)) return Status(StatusCode::kNotFound, "cannot read " + path + ": it is a directory");
   std::string text((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
   if (stream.bad()) return Status(StatusCode::kNotFound, "cannot read " + path);
   return text;

@@ -3,9 +3,9 @@
 #include <zlib.h>
 
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <vector>
+
+#include "inputs.h"
 
 namespace jitfuse_cli {
 namespace {
@@ -171,9 +171,9 @@ StatusOr<Member> ReadMember(const std::string& path, const std::string& file, st
 }  // namespace
 
 StatusOr<std::map<std::string, Array>> LoadNpz(const std::string& path) {
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) return Status(StatusCode::kNotFound, "cannot read " + path);
-  std::string file((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
+  auto read = ReadFile(path);
+  if (!read.ok()) return read.status();
+  const std::string& file = *read;
   auto directory = FindDirectory(path, file);
   if (!directory.ok()) return directory.status();
   std::map<std::string, Array> out;

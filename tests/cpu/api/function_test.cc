@@ -1,5 +1,6 @@
 // The public API end to end on the CPU: chains built in C++, results, buffers, errors.
 #include <cmath>
+#include <cstdlib>
 #include <numeric>
 #include <thread>
 
@@ -133,7 +134,18 @@ TEST(FunctionTest, ErrorsSayWhatWasExpected) {
   EXPECT_EQ(f.Run({v, v, w}).status().code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(f.Run({v, v}).status().code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(f.Run({v, v, Array::View(static_cast<void*>(nullptr), DType::kF32, {3})}).status().message(), HasSubstr("no data"));
+  EXPECT_THAT(f.Run({v, v, Array::View(v.data(), static_cast<DType>(55), {3})}).status().message(), HasSubstr("dtype number 55"));
   EXPECT_EQ(Function().Run({}).status().code(), StatusCode::kFailedPrecondition);
+}
+
+TEST(FunctionTest, AnUnknownBackendInTheEnvironmentIsAnError) {
+  const char* before = std::getenv("JITFUSE_BACKEND");
+  const std::string kept = before == nullptr ? "" : before;
+  setenv("JITFUSE_BACKEND", "gpu", 1);
+  StatusOr<Function> f = CompileText("graph g(%x: f32[n]) -> (f32[n]) { %0 = relu(%x) : f32[n] return %0 }");
+  setenv("JITFUSE_BACKEND", kept.c_str(), 1);  // empty counts as not set
+  EXPECT_EQ(f.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(f.status().message(), HasSubstr("unknown backend 'gpu'"));
 }
 
 TEST(FunctionTest, StrictNumericsIsNotBuiltYet) {

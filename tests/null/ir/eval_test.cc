@@ -126,6 +126,14 @@ graph f(%x: i32[2,3]) -> (i32[3,2], i32[6], i32[2,2,3], i64[2,3]) {
   EXPECT_THAT(Values(b.declared[3]), ElementsAre(0, 1, 2, 0, 1, 2));
 }
 
+TEST(Evaluator, ClampLimitsBeyondAnIntegerTypeSaturate) {
+  EXPECT_THAT(Unary("clamp(%x) {min=-1, max=300}", DType::kU8, {0, 7, 255}), ElementsAre(0, 7, 255));
+  EXPECT_THAT(Unary("clamp(%x) {min=-1, max=300}", DType::kI8, {-128, -1, 7, 127}), ElementsAre(-1, -1, 7, 127));
+  EXPECT_THAT(Unary("clamp(%x) {min=-1, max=4294967301}", DType::kU32, {0, 7, 4294967295}), ElementsAre(0, 7, 4294967295));
+  EXPECT_THAT(Unary("clamp(%x) {min=-1, max=300}", DType::kU64, {0, 7, 301}), ElementsAre(0, 7, 300));
+  EXPECT_THAT(Unary("clamp(%x)", DType::kI64, {-5, 7}), ElementsAre(-5, 7));
+}
+
 TEST(Evaluator, ReductionsOfNarrowIntegersAndBools) {
   Both b = Eval(R"(
 graph f(%x: i8[4], %p: bool[3]) -> (i64[], i64[], i8[], i8[], bool[], bool[], i64[]) {

@@ -116,6 +116,12 @@ TEST(CallClassTest, BadOutputsNameThemselves) {
   TensorView x = F32(d), y = F32(d, {}, g_buffer + 4096);
   EXPECT_THAT(c.Classify({x, y}, {F32(other, {}, g_buffer + 8192)}).status().message(), HasSubstr("expected a buffer of shape [4,64], got [4,32]"));
   EXPECT_THAT(c.Classify({x, y}, {F32(d, tied, g_buffer + 8192)}).status().message(), HasSubstr("stride 0"));
+  for (Dims overlapping : {Dims{32, 1}, Dims{63, 1}, Dims{-32, 1}, Dims{1, 1}, Dims{1, 3}}) {
+    EXPECT_THAT(c.Classify({x, y}, {F32(d, overlapping, g_buffer + 32768)}).status().message(), HasSubstr("share one element"));
+  }
+  for (Dims apart : {Dims{64, 1}, Dims{65, -1}, Dims{-64, 1}, Dims{1, 4}, Dims{127, 2}}) {
+    EXPECT_TRUE(c.Classify({x, y}, {F32(d, apart, g_buffer + 32768)}).ok());
+  }
   EXPECT_THAT(c.Classify({x, y}, {F32(d, {}, g_buffer + 16)}).status().message(), HasSubstr("partly overlaps"));
 }
 
