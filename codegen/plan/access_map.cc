@@ -8,7 +8,8 @@ namespace jitfuse::internal {
 namespace {
 
 bool AffineUses(const Affine& a, int axis) {
-  return std::any_of(a.coefs.begin(), a.coefs.end(), [axis](const auto& c) { return c.first == axis; });
+  return std::any_of(a.coefs.begin(), a.coefs.end(),
+                     [axis](const auto& c) { return c.first == axis; });
 }
 
 // coefs * axes + constant over the axes' full ranges.
@@ -20,7 +21,8 @@ std::optional<Range> AffineRange(const KernelPlan& plan, const Affine& a) {
     if (!coef.IsConstant() || !extent.IsConstant()) return std::nullopt;
     int64_t end = 0;
     if (__builtin_mul_overflow(coef.constant(), extent.constant() - 1, &end)) return std::nullopt;
-    if (__builtin_add_overflow(end < 0 ? r.lo : r.hi, end, end < 0 ? &r.lo : &r.hi)) return std::nullopt;
+    if (__builtin_add_overflow(end < 0 ? r.lo : r.hi, end, end < 0 ? &r.lo : &r.hi))
+      return std::nullopt;
   }
   return r;
 }
@@ -45,11 +47,14 @@ bool IsBelow(const Affine& a, const SizeExpr& limit, const IndexSpace& space) {
     most = most + coef * (space.extents[static_cast<size_t>(axis)] - SizeExpr(1));
   }
   SizeExpr room = limit - most;
-  return (!a.constant.IsConstant() || a.constant.constant() >= 0) && room.IsConstant() && room.constant() >= 1;
+  return (!a.constant.IsConstant() || a.constant.constant() >= 0) && room.IsConstant() &&
+         room.constant() >= 1;
 }
 
-// A quotient and the remainder that goes with it: outer = B*m * (L1 / D1 [% n]), inner = B * (L2 / d % m), where both speak of one linear value L:
-// L / (d*m) was simplified to L1 / D1 by a factor g (L = L1*g + r, 0 <= r < g), and L2 is L up to multiples of d*m. Together they are B * (L / d [% n*m]).
+// A quotient and the remainder that goes with it: outer = B*m * (L1 / D1 [% n]), inner = B * (L2 /
+// d % m), where both speak of one linear value L: L / (d*m) was simplified to L1 / D1 by a factor g
+// (L = L1*g + r, 0 <= r < g), and L2 is L up to multiples of d*m. Together they are B * (L / d [%
+// n*m]).
 bool Rejoin(IndexTerm* outer, const IndexTerm& inner, const IndexSpace& space) {
   SizeExpr period = inner.div * inner.mod;
   if (inner.mod.Is(0) || !(outer->coef == inner.coef * inner.mod)) return false;
@@ -69,7 +74,9 @@ bool Rejoin(IndexTerm* outer, const IndexTerm& inner, const IndexSpace& space) {
   return true;
 }
 
-bool SameShapeOfTerm(const IndexTerm& a, const IndexTerm& b) { return a.div == b.div && a.mod == b.mod && a.linear == b.linear; }
+bool SameShapeOfTerm(const IndexTerm& a, const IndexTerm& b) {
+  return a.div == b.div && a.mod == b.mod && a.linear == b.linear;
+}
 
 // One merge of two terms, if any is possible.
 bool MergeOnce(const IndexSpace& space, std::vector<IndexTerm>* terms) {
@@ -94,7 +101,9 @@ bool MergeOnce(const IndexSpace& space, std::vector<IndexTerm>* terms) {
   return false;
 }
 
-int64_t ItemAlign(const Param& p, int vec) { return std::min<int64_t>(16, static_cast<int64_t>(vec) * ItemSize(p.dtype)); }
+int64_t ItemAlign(const Param& p, int vec) {
+  return std::min<int64_t>(16, static_cast<int64_t>(vec) * ItemSize(p.dtype));
+}
 
 std::string Scaled(const SizeExpr& factor, const std::string& what) {
   if (factor.Is(1)) return what;
@@ -112,7 +121,8 @@ SizeExpr CoefOf(const Affine& a, int axis) {
 }
 
 void AddTo(Affine* a, int axis, const SizeExpr& factor) {
-  auto it = std::find_if(a->coefs.begin(), a->coefs.end(), [axis](const auto& c) { return c.first >= axis; });
+  auto it = std::find_if(a->coefs.begin(), a->coefs.end(),
+                         [axis](const auto& c) { return c.first >= axis; });
   if (it == a->coefs.end() || it->first != axis) {
     if (!factor.Is(0)) a->coefs.insert(it, {axis, factor});
     return;
@@ -126,9 +136,11 @@ void AddScaled(Affine* a, const Affine& b, const SizeExpr& factor) {
   a->constant = a->constant + b.constant * factor;
 }
 
-int64_t EvalAffine(const Affine& a, absl::Span<const int64_t> axes, absl::Span<const int64_t> symbols) {
+int64_t EvalAffine(const Affine& a, absl::Span<const int64_t> axes,
+                   absl::Span<const int64_t> symbols) {
   int64_t v = a.constant.Eval(symbols);
-  for (const auto& [axis, coef] : a.coefs) v += coef.Eval(symbols) * axes[static_cast<size_t>(axis)];
+  for (const auto& [axis, coef] : a.coefs)
+    v += coef.Eval(symbols) * axes[static_cast<size_t>(axis)];
   return v;
 }
 
@@ -141,7 +153,8 @@ void SimplifyTerms(const IndexSpace& space, Affine* linear, std::vector<IndexTer
   std::erase_if(*terms, [](const IndexTerm& t) { return t.IsPlain() || t.coef.Is(0); });
 }
 
-AccessMap MakeAccess(int param, const IndexMap& coords, absl::Span<const SizeExpr> strides, const IndexSpace& space) {
+AccessMap MakeAccess(int param, const IndexMap& coords, absl::Span<const SizeExpr> strides,
+                     const IndexSpace& space) {
   AccessMap out;
   out.param = param;
   for (size_t d = 0; d < coords.coords.size(); ++d) {
@@ -158,7 +171,8 @@ AccessMap MakeAccess(int param, const IndexMap& coords, absl::Span<const SizeExp
   return out;
 }
 
-int64_t EvalAccess(const AccessMap& a, absl::Span<const int64_t> axes, absl::Span<const int64_t> symbols) {
+int64_t EvalAccess(const AccessMap& a, absl::Span<const int64_t> axes,
+                   absl::Span<const int64_t> symbols) {
   int64_t v = EvalAffine(a.linear, axes, symbols);
   for (const IndexTerm& t : a.terms) {
     int64_t x = EvalAffine(t.linear, axes, symbols) / t.div.Eval(symbols);
@@ -183,17 +197,22 @@ std::optional<Range> OffsetRange(const KernelPlan& plan, const AccessMap& a) {
 }
 
 bool TermsUseAxis(const AccessMap& a, int axis) {
-  return std::any_of(a.terms.begin(), a.terms.end(), [axis](const IndexTerm& t) { return AffineUses(t.linear, axis); });
+  return std::any_of(a.terms.begin(), a.terms.end(),
+                     [axis](const IndexTerm& t) { return AffineUses(t.linear, axis); });
 }
 
-bool UsesAxis(const AccessMap& a, int axis) { return AffineUses(a.linear, axis) || TermsUseAxis(a, axis); }
+bool UsesAxis(const AccessMap& a, int axis) {
+  return AffineUses(a.linear, axis) || TermsUseAxis(a, axis);
+}
 
 std::optional<SizeExpr> StrideAlong(const AccessMap& a, int axis) {
   if (TermsUseAxis(a, axis)) return std::nullopt;
   return CoefOf(a.linear, axis);
 }
 
-int VectorAxis(const KernelPlan& plan) { return plan.num_parallel() + static_cast<int>(plan.inner.size()) - 1; }
+int VectorAxis(const KernelPlan& plan) {
+  return plan.num_parallel() + static_cast<int>(plan.inner.size()) - 1;
+}
 
 bool IsVectorAccess(const KernelPlan& plan, const AccessMap& a, int vec) {
   const Param& param = plan.params[static_cast<size_t>(a.param)];
@@ -201,17 +220,21 @@ bool IsVectorAccess(const KernelPlan& plan, const AccessMap& a, int vec) {
   if (TermsUseAxis(a, axis) || !CoefOf(a.linear, axis).Is(1)) return false;
   if (vec == 1) return true;
   if (param.align < ItemAlign(param, vec)) return false;
-  // Everything else must keep the first element's alignment: 16 bytes, or the vector's own size where that is less.
+  // Everything else must keep the first element's alignment: 16 bytes, or the vector's own size
+  // where that is less.
   int64_t unit = ItemAlign(param, vec) / ItemSize(param.dtype);
   auto keeps = [unit](const SizeExpr& e) { return e.KnownDivisor() % unit == 0; };
   if (!keeps(a.linear.constant)) return false;
   for (const auto& [ax, coef] : a.linear.coefs) {
     if (ax != axis && !keeps(coef)) return false;
   }
-  return std::all_of(a.terms.begin(), a.terms.end(), [&](const IndexTerm& t) { return keeps(t.coef); });
+  return std::all_of(a.terms.begin(), a.terms.end(),
+                     [&](const IndexTerm& t) { return keeps(t.coef); });
 }
 
-bool IsUniformAccess(const KernelPlan& plan, const AccessMap& a) { return !UsesAxis(a, VectorAxis(plan)); }
+bool IsUniformAccess(const KernelPlan& plan, const AccessMap& a) {
+  return !UsesAxis(a, VectorAxis(plan));
+}
 
 std::vector<SymbolId> PlanSymbols(const KernelPlan& plan) {
   std::vector<SymbolId> out;
@@ -238,16 +261,23 @@ std::vector<SymbolId> PlanSymbols(const KernelPlan& plan) {
 
 std::string AffineToString(const Affine& a) {
   std::string out;
-  for (const auto& [axis, coef] : a.coefs) absl::StrAppend(&out, out.empty() ? "" : " + ", Scaled(coef, absl::StrCat("a", axis)));
-  if (out.empty() || !a.constant.Is(0)) absl::StrAppend(&out, out.empty() ? "" : " + ", a.constant.ToString());
+  for (const auto& [axis, coef] : a.coefs)
+    absl::StrAppend(&out, out.empty() ? "" : " + ", Scaled(coef, absl::StrCat("a", axis)));
+  if (out.empty() || !a.constant.Is(0))
+    absl::StrAppend(&out, out.empty() ? "" : " + ", a.constant.ToString());
   return out;
 }
 
 std::string AccessToString(const AccessMap& a) {
-  std::string out = a.linear.coefs.empty() && a.linear.constant.Is(0) && !a.terms.empty() ? "" : AffineToString(a.linear);
+  std::string out = a.linear.coefs.empty() && a.linear.constant.Is(0) && !a.terms.empty()
+                        ? ""
+                        : AffineToString(a.linear);
   for (const IndexTerm& t : a.terms) {
     std::string e = AffineToString(t.linear);
-    if (!t.div.Is(1)) e = absl::StrCat(t.linear.coefs.size() > 1 || !t.linear.constant.Is(0) ? absl::StrCat("(", e, ")") : e, " / ", t.div.ToString());
+    if (!t.div.Is(1))
+      e = absl::StrCat(
+          t.linear.coefs.size() > 1 || !t.linear.constant.Is(0) ? absl::StrCat("(", e, ")") : e,
+          " / ", t.div.ToString());
     if (!t.mod.Is(0)) e = absl::StrCat("(", e, ") % ", t.mod.ToString());
     absl::StrAppend(&out, out.empty() ? "" : " + ", Scaled(t.coef, absl::StrCat("(", e, ")")));
   }

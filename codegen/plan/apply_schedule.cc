@@ -1,8 +1,11 @@
-// ApplySchedule: what each stage computes and what is kept from one to the next. Declared in schedule.h.
+// ApplySchedule: what each stage computes and what is kept from one to the next. Declared in
+// schedule.h.
 //
-// A value that a later stage needs may be kept (held per row at compute width) or computed again from its loads. For each border between stages the frontier is
-// the set of values nearest to the later stage's roots that an earlier stage has computed. Keeping the frontier is one choice, keeping the loads below it the
-// other; values that come cheaply from what is already kept, or from data that all rows share, are never kept. On a CPU a row that fits is in the cache anyway, so
+// A value that a later stage needs may be kept (held per row at compute width) or computed again
+// from its loads. For each border between stages the frontier is the set of values nearest to the
+// later stage's roots that an earlier stage has computed. Keeping the frontier is one choice,
+// keeping the loads below it the other; values that come cheaply from what is already kept, or from
+// data that all rows share, are never kept. On a CPU a row that fits is in the cache anyway, so
 // that reading it again with vectors is cheaper than keeping a copy.
 #include <algorithm>
 #include <limits>
@@ -15,8 +18,9 @@
 namespace jitfuse::internal {
 namespace {
 
-constexpr int kCheap = 6;   // issue slots for which nothing new is kept if the operands are at hand
-constexpr int kDear = 12;   // issue slots above which the frontier is kept though loads would be fewer
+constexpr int kCheap = 6;  // issue slots for which nothing new is kept if the operands are at hand
+constexpr int kDear =
+    12;  // issue slots above which the frontier is kept though loads would be fewer
 constexpr int kReload = 3;  // issue slots of reading a cached vector again
 
 class KeepPlanner {
@@ -75,13 +79,17 @@ class KeepPlanner {
   bool IsShared(size_t i) const {
     const Inst& inst = plan_.insts[i];
     if (inst.kind == Inst::Kind::kLoad) {
+      if (inst.elem && NumElements(plan_.parallel).Is(1)) return false;  // there is one row only
       for (int axis = 0; axis < plan_.num_parallel(); ++axis) {
-        if (!plan_.extent(axis).Is(1) && UsesAxis(plan_.accesses[static_cast<size_t>(inst.access)], axis)) return false;
+        if (!plan_.extent(axis).Is(1) &&
+            UsesAxis(plan_.accesses[static_cast<size_t>(inst.access)], axis))
+          return false;
       }
       return true;
     }
     if (inst.kind == Inst::Kind::kResult) return false;
-    if (inst.kind == Inst::Kind::kIndex) return inst.axis >= plan_.num_parallel() || plan_.extent(inst.axis).Is(1);
+    if (inst.kind == Inst::Kind::kIndex)
+      return inst.axis >= plan_.num_parallel() || plan_.extent(inst.axis).Is(1);
     for (int in : inst.in) {
       if (in >= 0 && !shared_[static_cast<size_t>(in)]) return false;
     }
@@ -98,7 +106,8 @@ class KeepPlanner {
     return roots;
   }
 
-  // Elem instructions below `roots`; where `stop` holds, the instruction is given to `at_stop` and not entered.
+  // Elem instructions below `roots`; where `stop` holds, the instruction is given to `at_stop` and
+  // not entered.
   template <typename Stop, typename AtStop, typename Visit>
   void Walk(std::vector<int> stack, Stop stop, AtStop at_stop, Visit visit) const {
     std::vector<bool> seen(plan_.insts.size(), false);
@@ -123,7 +132,8 @@ class KeepPlanner {
   void KeepFor(int stage) {
     std::vector<int> frontier, loads;
     Walk(
-        Roots(stage), [&](int id) { return IsKept(id) || (Computed(id) && !shared_[static_cast<size_t>(id)]); },
+        Roots(stage),
+        [&](int id) { return IsKept(id) || (Computed(id) && !shared_[static_cast<size_t>(id)]); },
         [&](int id) {
           if (!IsKept(id)) frontier.push_back(id);
         },
@@ -145,7 +155,8 @@ class KeepPlanner {
     bool nothing_new = loads.empty() && cost <= kCheap;
     if (nothing_new || frontier.empty()) return;
     bool keep_loads = !loads.empty() && loads.size() < frontier.size() && cost <= kDear;
-    for (int id : keep_loads ? loads : frontier) keep_[static_cast<size_t>(id)] = !cached_[static_cast<size_t>(id)];
+    for (int id : keep_loads ? loads : frontier)
+      keep_[static_cast<size_t>(id)] = !cached_[static_cast<size_t>(id)];
   }
 
   void List(int stage) {
@@ -176,7 +187,8 @@ class KeepPlanner {
 
   const KernelPlan& plan_;
   const Target& target_;
-  std::vector<int> first_, last_;   // the stage that computes a value, the last one that reads it kept
+  std::vector<int> first_,
+      last_;  // the stage that computes a value, the last one that reads it kept
   std::vector<bool> keep_, shared_, cached_;
   std::vector<std::vector<int>> lists_;
 };
@@ -195,7 +207,8 @@ void ListRow(KernelPlan* plan, const Target& target) {
   KeepPlanner& chosen = fits ? keeping : rereading;
   plan->keep = chosen.Kept();
   if (!fits && chosen.Rereads()) plan->notes.push_back({-1, Reason::kRowReread, ""});
-  for (size_t s = 0; s < plan->stages.size(); ++s) plan->stages[s].elem_insts = std::move(chosen.lists()[s]);
+  for (size_t s = 0; s < plan->stages.size(); ++s)
+    plan->stages[s].elem_insts = std::move(chosen.lists()[s]);
 }
 
 }  // namespace
@@ -210,7 +223,9 @@ bool RowFits(const KernelPlan& plan, const Target& target, int values, int bytes
   int64_t points = InnerPoints(plan);
   if (points == 0) return n.IsConstant();  // an empty row fits, an unknown one does not
   int64_t row = 0;
-  if (__builtin_mul_overflow(points, static_cast<int64_t>(values) * bytes, &row) || row > target.max_row_bytes_kept) return false;
+  if (__builtin_mul_overflow(points, static_cast<int64_t>(values) * bytes, &row) ||
+      row > target.max_row_bytes_kept)
+    return false;
   // On a GPU at most 32 registers of each of 1024 threads.
   return target.kind != TargetKind::kCuda || row <= int64_t{32} * 4 * 1024;
 }
@@ -218,7 +233,8 @@ bool RowFits(const KernelPlan& plan, const Target& target, int values, int bytes
 absl::Status ApplySchedule(KernelPlan* plan, const Target& target) {
   if (plan->stages.empty()) return InternalError("plan ", plan->name, " has no stages");
   std::erase_if(plan->notes, [](const Note& n) {
-    return n.reason == Reason::kRowReread || n.reason == Reason::kScalarAccess || n.reason == Reason::kStridedReduce;
+    return n.reason == Reason::kRowReread || n.reason == Reason::kScalarAccess ||
+           n.reason == Reason::kStridedReduce;
   });
   plan->keep.clear();
   if (plan->IsRow()) {
@@ -227,9 +243,15 @@ absl::Status ApplySchedule(KernelPlan* plan, const Target& target) {
     ListFlat(plan);
   }
   switch (target.kind) {
-    case TargetKind::kCuda: plan->schedule = PickCudaSchedule(*plan, target, &plan->notes); break;
-    case TargetKind::kCpu: plan->schedule = PickCpuSchedule(*plan, target, &plan->notes); break;
-    case TargetKind::kInterpret: plan->schedule = std::monostate(); break;
+    case TargetKind::kCuda:
+      plan->schedule = PickCudaSchedule(*plan, target, &plan->notes);
+      break;
+    case TargetKind::kCpu:
+      plan->schedule = PickCpuSchedule(*plan, target, &plan->notes);
+      break;
+    case TargetKind::kInterpret:
+      plan->schedule = std::monostate();
+      break;
   }
   return absl::OkStatus();
 }

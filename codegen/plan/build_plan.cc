@@ -15,13 +15,15 @@ namespace {
 // A row that is read again is still cheap on a CPU while it sits in its second-level cache.
 constexpr int64_t kCpuCachedRow = 512 * 1024;
 
-// The group's domain as axes of a plan: kept dims first, reduced ones after them; dims of extent 1 have no axis.
+// The group's domain as axes of a plan: kept dims first, reduced ones after them; dims of extent 1
+// have no axis.
 struct Axes {
   std::vector<int> of_dim;  // -1: none
 };
 
 bool IsReduced(const Group& group, size_t dim) {
-  return std::find(group.reduce_axes.begin(), group.reduce_axes.end(), static_cast<int>(dim)) != group.reduce_axes.end();
+  return std::find(group.reduce_axes.begin(), group.reduce_axes.end(), static_cast<int>(dim)) !=
+         group.reduce_axes.end();
 }
 
 Axes MakeAxes(const Group& group, KernelPlan* plan) {
@@ -44,12 +46,15 @@ int64_t InnerBound(const KernelPlan& plan, const PlanOptions& options) {
   std::vector<SymbolId> symbols;
   n.CollectSymbols(&symbols);
   for (SymbolId s : symbols) {
-    if (static_cast<size_t>(s) >= options.symbol_bounds.size() || options.symbol_bounds[static_cast<size_t>(s)] <= 0) return 0;
+    if (static_cast<size_t>(s) >= options.symbol_bounds.size() ||
+        options.symbol_bounds[static_cast<size_t>(s)] <= 0)
+      return 0;
   }
   return n.Eval(options.symbol_bounds);
 }
 
-// Where outputs of a group without maps (built by hand) are stored from: the whole domain, or its kept dims with or without the reduced ones as 1.
+// Where outputs of a group without maps (built by hand) are stored from: the whole domain, or its
+// kept dims with or without the reduced ones as 1.
 absl::StatusOr<IndexMap> DefaultMap(const Graph& graph, const Group& group, Value v) {
   const Shape& dims = graph.type(v).dims;
   if (graph.SameShape(dims, group.domain)) return IdentityMap(static_cast<int>(dims.size()));
@@ -65,7 +70,8 @@ absl::StatusOr<IndexMap> DefaultMap(const Graph& graph, const Group& group, Valu
   }
   if (graph.SameShape(dims, keepdims)) return keep_map;
   if (graph.SameShape(dims, kept)) return map;
-  return InternalError("output ", graph.TypeString(v), " of a group over ", ShapeToString(group.domain, graph.symbols().names), " has no output map");
+  return InternalError("output ", graph.TypeString(v), " of a group over ",
+                       ShapeToString(group.domain, graph.symbols().names), " has no output map");
 }
 
 // Domain dims replaced by the plan's axes.
@@ -80,7 +86,9 @@ void UseAxes(const Axes& axes, IndexMap* map) {
       }
       t.linear = std::move(linear);
     }
-    std::erase_if(e.terms, [](const IndexTerm& t) { return t.linear.coefs.empty() && t.linear.constant.Is(0); });
+    std::erase_if(e.terms, [](const IndexTerm& t) {
+      return t.linear.coefs.empty() && t.linear.constant.Is(0);
+    });
   }
 }
 
@@ -90,7 +98,8 @@ bool PreferTwoPasses(const KernelPlan& plan, const Target& target) {
   return target.kind != TargetKind::kCuda && points > 0 && points <= kCpuCachedRow / 4;
 }
 
-absl::Status EmitOutputs(const Graph& graph, const Group& group, const Axes& axes, PlanEmitter* emitter) {
+absl::Status EmitOutputs(const Graph& graph, const Group& group, const Axes& axes,
+                         PlanEmitter* emitter) {
   for (size_t i = 0; i < group.outputs.size(); ++i) {
     Value v = group.outputs[i];
     IndexMap map;
@@ -105,7 +114,8 @@ absl::Status EmitOutputs(const Graph& graph, const Group& group, const Axes& axe
   return absl::OkStatus();
 }
 
-// Group inputs first, in the group's order, then outputs, in theirs; those that nothing reads are dropped.
+// Group inputs first, in the group's order, then outputs, in theirs; those that nothing reads are
+// dropped.
 void OrderParams(const Group& group, KernelPlan* plan) {
   std::vector<AccessMap*> accesses;
   for (AccessMap& a : plan->accesses) accesses.push_back(&a);
@@ -125,7 +135,8 @@ void OrderParams(const Group& group, KernelPlan* plan) {
   auto key = [&](int i) {
     const Param& p = plan->params[static_cast<size_t>(i)];
     auto it = rank.find(p.value);
-    return std::pair<int, int>(p.role != ParamRole::kInput, it == rank.end() ? static_cast<int>(rank.size()) : it->second);
+    return std::pair<int, int>(p.role != ParamRole::kInput,
+                               it == rank.end() ? static_cast<int>(rank.size()) : it->second);
   };
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return key(a) < key(b); });
   std::vector<Param> params;
@@ -140,16 +151,19 @@ void OrderParams(const Group& group, KernelPlan* plan) {
 
 void MarkAliases(const PlanOptions& options, KernelPlan* plan) {
   for (Param& p : plan->params) {
-    bool listed = std::find(options.may_alias.begin(), options.may_alias.end(), p.value) != options.may_alias.end();
+    bool listed = std::find(options.may_alias.begin(), options.may_alias.end(), p.value) !=
+                  options.may_alias.end();
     p.may_alias = p.role == ParamRole::kInput && listed;
   }
 }
 
 }  // namespace
 
-absl::StatusOr<std::vector<KernelPlan>> BuildPlan(const Graph& graph, const Group& group, const EdgeLayouts& layouts, const Target& target,
+absl::StatusOr<std::vector<KernelPlan>> BuildPlan(const Graph& graph, const Group& group,
+                                                  const EdgeLayouts& layouts, const Target& target,
                                                   const PlanOptions& options) {
-  if (group.kind != GroupKind::kLoop && group.kind != GroupKind::kCopy && group.kind != GroupKind::kView) {
+  if (group.kind != GroupKind::kLoop && group.kind != GroupKind::kCopy &&
+      group.kind != GroupKind::kView) {
     return InternalError("BuildPlan takes loop, copy and view groups");
   }
   if (group.outputs.empty()) return InternalError("a group without outputs");

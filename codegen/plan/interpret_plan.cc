@@ -44,7 +44,8 @@ struct FlatAccess {
 FlatAffine Evaluate(const Affine& a, absl::Span<const int64_t> symbols) {
   FlatAffine out;
   out.constant = a.constant.Eval(symbols);
-  for (const auto& [axis, coef] : a.coefs) out.coefs.push_back({static_cast<size_t>(axis), coef.Eval(symbols)});
+  for (const auto& [axis, coef] : a.coefs)
+    out.coefs.push_back({static_cast<size_t>(axis), coef.Eval(symbols)});
   return out;
 }
 
@@ -54,7 +55,8 @@ FlatAccess Evaluate(const AccessMap& a, absl::Span<const int64_t> symbols) {
   out.linear = Evaluate(a.linear, symbols);
   for (const IndexTerm& t : a.terms) {
     // An extent of 0 can make a divisor 0; then no point is ever visited.
-    out.terms.push_back({Evaluate(t.linear, symbols), std::max<int64_t>(1, t.div.Eval(symbols)), t.mod.Eval(symbols), t.coef.Eval(symbols)});
+    out.terms.push_back({Evaluate(t.linear, symbols), std::max<int64_t>(1, t.div.Eval(symbols)),
+                         t.mod.Eval(symbols), t.coef.Eval(symbols)});
   }
   return out;
 }
@@ -130,7 +132,8 @@ int64_t Product(absl::Span<const int64_t> extents) {
 
 class Machine {
  public:
-  Machine(const KernelPlan& plan, absl::Span<void* const> buffers, absl::Span<const uint64_t> scalars, absl::Span<const int64_t> symbols)
+  Machine(const KernelPlan& plan, absl::Span<void* const> buffers,
+          absl::Span<const uint64_t> scalars, absl::Span<const int64_t> symbols)
       : plan_(plan), buffers_(buffers), scalars_(scalars) {
     for (const SizeExpr& e : plan.sizes) sizes_.push_back(e.Eval(symbols));
     for (const AccessMap& a : plan.accesses) accesses_.push_back(Evaluate(a, symbols));
@@ -151,7 +154,8 @@ class Machine {
       std::vector<bool> listed(n, false);
       for (int id : s.elem_insts) listed[static_cast<size_t>(id)] = true;
       for (int id : plan.keep) {
-        if (!listed[static_cast<size_t>(id)] && kept_by_now_.contains(id)) state.reload.push_back(id);
+        if (!listed[static_cast<size_t>(id)] && kept_by_now_.contains(id))
+          state.reload.push_back(id);
         if (listed[static_cast<size_t>(id)]) kept_by_now_.insert(id);
       }
       stages_.push_back(std::move(state));
@@ -201,7 +205,8 @@ class Machine {
     elem_stamp_ = ++clock_;
     auto at = static_cast<size_t>(point);
     for (int id : state.reload) {
-      values_[static_cast<size_t>(id)] = kept_[static_cast<size_t>(kept_slot_[static_cast<size_t>(id)])][at];
+      values_[static_cast<size_t>(id)] =
+          kept_[static_cast<size_t>(kept_slot_[static_cast<size_t>(id)])][at];
       stamp_[static_cast<size_t>(id)] = elem_stamp_;
     }
     for (int id : stage.elem_insts) {
@@ -225,13 +230,16 @@ class Machine {
 
   absl::Status CheckReady(int id) const {
     bool elem = plan_.insts[static_cast<size_t>(id)].elem;
-    if (stamp_[static_cast<size_t>(id)] == (elem ? elem_stamp_ : row_stamp_)) return absl::OkStatus();
-    return InternalError("plan ", plan_.name, ": %", id, " is read where it is neither computed nor kept");
+    if (stamp_[static_cast<size_t>(id)] == (elem ? elem_stamp_ : row_stamp_))
+      return absl::OkStatus();
+    return InternalError("plan ", plan_.name, ": %", id,
+                         " is read where it is neither computed nor kept");
   }
 
   absl::StatusOr<char*> Address(const FlatAccess& a) const {
     int64_t offset = a.At(axes_);
-    if (plan_.offset_bits == 32 && (offset > std::numeric_limits<int32_t>::max() || offset < std::numeric_limits<int32_t>::min())) {
+    if (plan_.offset_bits == 32 && (offset > std::numeric_limits<int32_t>::max() ||
+                                    offset < std::numeric_limits<int32_t>::min())) {
       return InternalError("plan ", plan_.name, ": offset ", offset, " does not fit 32 bits");
     }
     return static_cast<char*>(buffers_[a.param]) + offset * ItemSize(plan_.params[a.param].dtype);
@@ -256,16 +264,26 @@ class Machine {
         out = LoadScalar(plan_.params[access.param].dtype, address);
         break;
       }
-      case Inst::Kind::kConst: out = ScalarValue::FromBits(inst.bits); break;
-      case Inst::Kind::kScalar: out = ScalarValue::FromBits(scalars_[static_cast<size_t>(inst.scalar)]); break;
-      case Inst::Kind::kIndex: out = ScalarFromInt(DType::kI64, axes_[static_cast<size_t>(inst.axis)]); break;
-      case Inst::Kind::kSize: out = ScalarFromInt(DType::kI64, sizes_[static_cast<size_t>(inst.size)]); break;
+      case Inst::Kind::kConst:
+        out = ScalarValue::FromBits(inst.bits);
+        break;
+      case Inst::Kind::kScalar:
+        out = ScalarValue::FromBits(scalars_[static_cast<size_t>(inst.scalar)]);
+        break;
+      case Inst::Kind::kIndex:
+        out = ScalarFromInt(DType::kI64, axes_[static_cast<size_t>(inst.axis)]);
+        break;
+      case Inst::Kind::kSize:
+        out = ScalarFromInt(DType::kI64, sizes_[static_cast<size_t>(inst.size)]);
+        break;
       case Inst::Kind::kResult: {
         const auto& results = stages_[static_cast<size_t>(inst.stage)].results;
         out = results[static_cast<size_t>(inst.reduce)][static_cast<size_t>(inst.which)];
         break;
       }
-      case Inst::Kind::kOp: JF_RETURN_IF_ERROR(Operate(inst, &out)); break;
+      case Inst::Kind::kOp:
+        JF_RETURN_IF_ERROR(Operate(inst, &out));
+        break;
     }
     stamp_[static_cast<size_t>(id)] = stamp;
     return absl::OkStatus();
@@ -304,14 +322,16 @@ class Machine {
 
 }  // namespace
 
-absl::Status InterpretPlan(const KernelPlan& plan, absl::Span<void* const> buffers, absl::Span<const uint64_t> scalars,
-                           absl::Span<const int64_t> symbols) {
+absl::Status InterpretPlan(const KernelPlan& plan, absl::Span<void* const> buffers,
+                           absl::Span<const uint64_t> scalars, absl::Span<const int64_t> symbols) {
   if (buffers.size() != plan.params.size() || scalars.size() != plan.scalars.size()) {
-    return InvalidArgument("plan ", plan.name, " takes ", plan.params.size(), " buffers and ", plan.scalars.size(), " scalars, not ", buffers.size(),
-                           " and ", scalars.size());
+    return InvalidArgument("plan ", plan.name, " takes ", plan.params.size(), " buffers and ",
+                           plan.scalars.size(), " scalars, not ", buffers.size(), " and ",
+                           scalars.size());
   }
   for (SymbolId s : PlanSymbols(plan)) {
-    if (static_cast<size_t>(s) >= symbols.size()) return InvalidArgument("plan ", plan.name, ": no value for symbol ", s);
+    if (static_cast<size_t>(s) >= symbols.size())
+      return InvalidArgument("plan ", plan.name, ": no value for symbol ", s);
   }
   return Machine(plan, buffers, scalars, symbols).Run();
 }

@@ -1,4 +1,5 @@
-// SimplifyAxes: parallel axes put into the output's order, neighbours merged, flat plans flattened. Declared in plan_finish.h.
+// SimplifyAxes: parallel axes put into the output's order, neighbours merged, flat plans flattened.
+// Declared in plan_finish.h.
 #include <algorithm>
 #include <numeric>
 
@@ -9,7 +10,7 @@ namespace {
 
 // A run of old axes that become one: walked by the last of them.
 struct Merged {
-  int axis;        // the minor old axis
+  int axis;  // the minor old axis
   SizeExpr extent;
 };
 
@@ -23,7 +24,8 @@ struct Users {
 Users CollectUsers(PlanDraft* draft) {
   Users u;
   std::vector<int> uses = CountUses(draft->plan);
-  std::vector<bool> access_live(draft->accesses.values().size(), false), index_live(draft->index_exprs.values().size(), false);
+  std::vector<bool> access_live(draft->accesses.values().size(), false),
+      index_live(draft->index_exprs.values().size(), false);
   for (size_t i = 0; i < uses.size(); ++i) {
     const Inst& inst = draft->plan.insts[i];
     if (uses[i] == 0) continue;
@@ -48,7 +50,8 @@ Users CollectUsers(PlanDraft* draft) {
 template <typename Fn>
 bool AllAffines(const Users& u, Fn fn) {
   auto terms_ok = [&fn](const std::vector<IndexTerm>& terms) {
-    return std::all_of(terms.begin(), terms.end(), [&fn](const IndexTerm& t) { return fn(t.linear); });
+    return std::all_of(terms.begin(), terms.end(),
+                       [&fn](const IndexTerm& t) { return fn(t.linear); });
   };
   // The plain terms of an index are one affine together.
   auto index_ok = [&](const IndexExpr& e) {
@@ -62,11 +65,14 @@ bool AllAffines(const Users& u, Fn fn) {
     }
     return fn(plain);
   };
-  return std::all_of(u.accesses.begin(), u.accesses.end(), [&](const AccessMap* a) { return fn(a->linear) && terms_ok(a->terms); }) &&
-         std::all_of(u.indices.begin(), u.indices.end(), [&](const IndexExpr* e) { return index_ok(*e); });
+  return std::all_of(u.accesses.begin(), u.accesses.end(),
+                     [&](const AccessMap* a) { return fn(a->linear) && terms_ok(a->terms); }) &&
+         std::all_of(u.indices.begin(), u.indices.end(),
+                     [&](const IndexExpr* e) { return index_ok(*e); });
 }
 
-// The order in which the reference output lies in memory: greatest stride first. Axes it does not walk evenly go to the front.
+// The order in which the reference output lies in memory: greatest stride first. Axes it does not
+// walk evenly go to the front.
 std::vector<int> ParallelOrder(const PlanDraft& draft, const Users& users) {
   std::vector<int> order(draft.plan.parallel.size());
   std::iota(order.begin(), order.end(), 0);
@@ -78,15 +84,19 @@ std::vector<int> ParallelOrder(const PlanDraft& draft, const Users& users) {
     if (!stride || stride->Is(0) || !stride->IsConstant()) return kLarge;
     return std::abs(stride->constant());
   };
-  std::stable_sort(order.begin(), order.end(), [&weight](int a, int b) { return weight(a) > weight(b); });
+  std::stable_sort(order.begin(), order.end(),
+                   [&weight](int a, int b) { return weight(a) > weight(b); });
   return order;
 }
 
-std::vector<Merged> MergeRuns(const PlanDraft& draft, const Users& users, absl::Span<const int> order) {
+std::vector<Merged> MergeRuns(const PlanDraft& draft, const Users& users,
+                              absl::Span<const int> order) {
   std::vector<Merged> out;
   for (int axis : order) {
     const SizeExpr& extent = draft.plan.extent(axis);
-    bool joins = !out.empty() && AllAffines(users, [&](const Affine& a) { return CoefOf(a, out.back().axis) == CoefOf(a, axis) * extent; });
+    bool joins = !out.empty() && AllAffines(users, [&](const Affine& a) {
+      return CoefOf(a, out.back().axis) == CoefOf(a, axis) * extent;
+    });
     if (joins) {
       out.back() = {axis, out.back().extent * extent};
     } else {
@@ -110,7 +120,8 @@ void RemapTerms(std::vector<IndexTerm>* terms, const std::vector<int>& to) {
 }
 
 // Old axes that are no run's minor axis vanish; the others get their run's number.
-void ApplyMerge(PlanDraft* draft, const Users& users, const std::vector<Merged>& parallel, const std::vector<Merged>& inner) {
+void ApplyMerge(PlanDraft* draft, const Users& users, const std::vector<Merged>& parallel,
+                const std::vector<Merged>& inner) {
   std::vector<int> to(draft->plan.parallel.size() + draft->plan.inner.size(), -1);
   int next = 0;
   for (const auto* runs : {&parallel, &inner}) {
@@ -121,7 +132,8 @@ void ApplyMerge(PlanDraft* draft, const Users& users, const std::vector<Merged>&
     RemapTerms(&a->terms, to);
   }
   for (IndexExpr* e : users.indices) {
-    // A plain term may hold only a part of a run (the major axis in one term, the minor in another): gather them first.
+    // A plain term may hold only a part of a run (the major axis in one term, the minor in
+    // another): gather them first.
     Affine plain;
     for (const IndexTerm& t : e->terms) {
       if (t.IsPlain()) AddScaled(&plain, t.linear, t.coef);
@@ -155,15 +167,19 @@ int WidestItem(const KernelPlan& plan) {
   return bytes;
 }
 
-// Worth it where rows break vectors; possible where outputs are dense and inputs have no div or mod yet.
+// Worth it where rows break vectors; possible where outputs are dense and inputs have no div or mod
+// yet.
 bool CanFlatten(const PlanDraft& draft, const Users& users) {
   const KernelPlan& plan = draft.plan;
   if (!draft.IsFlat() || plan.parallel.size() < 2 || !users.indices.empty()) return false;
   // A division by a run-time size for each element costs more than scalar rows.
   if (!IsStatic(absl::MakeConstSpan(plan.parallel).subspan(1))) return false;
-  if (plan.parallel.back().KnownDivisor() % (16 / std::min(16, WidestItem(plan))) == 0) return false;
-  return std::all_of(users.stores.begin(), users.stores.end(), [&](const AccessMap* a) { return IsDense(plan, *a); }) &&
-         std::all_of(users.accesses.begin(), users.accesses.end(), [](const AccessMap* a) { return a->terms.empty(); });
+  if (plan.parallel.back().KnownDivisor() % (16 / std::min(16, WidestItem(plan))) == 0)
+    return false;
+  return std::all_of(users.stores.begin(), users.stores.end(),
+                     [&](const AccessMap* a) { return IsDense(plan, *a); }) &&
+         std::all_of(users.accesses.begin(), users.accesses.end(),
+                     [](const AccessMap* a) { return a->terms.empty(); });
 }
 
 void Flatten(PlanDraft* draft, const Users& users) {

@@ -18,7 +18,8 @@ int PlanDraft::AddConst(DType dtype, uint64_t bits, bool elem) {
 }
 
 int PlanDraft::AddSize(const SizeExpr& size) {
-  if (size.IsConstant()) return AddConst(DType::kI64, ScalarFromInt(DType::kI64, size.constant()).bits(), IsFlat());
+  if (size.IsConstant())
+    return AddConst(DType::kI64, ScalarFromInt(DType::kI64, size.constant()).bits(), IsFlat());
   Inst i;
   i.kind = Inst::Kind::kSize;
   i.dtype = DType::kI64;
@@ -33,7 +34,8 @@ int PlanDraft::AddIndex(const IndexExpr& e) {
   i.kind = Inst::Kind::kIndex;
   i.dtype = DType::kI64;
   i.size = index_exprs.Add(e);
-  i.elem = IsFlat() || std::any_of(e.terms.begin(), e.terms.end(), [this](const IndexTerm& t) { return DependsOnInner(t.linear); });
+  i.elem = IsFlat() || std::any_of(e.terms.begin(), e.terms.end(),
+                                   [this](const IndexTerm& t) { return DependsOnInner(t.linear); });
   return AddInst(i, 0);
 }
 
@@ -43,7 +45,8 @@ int PlanDraft::AddLoad(const AccessMap& access) {
   i.dtype = ComputeType(plan.params[static_cast<size_t>(access.param)].dtype);
   i.access = accesses.Add(access);
   i.elem = IsFlat() || DependsOnInner(access.linear) ||
-           std::any_of(access.terms.begin(), access.terms.end(), [this](const IndexTerm& t) { return DependsOnInner(t.linear); });
+           std::any_of(access.terms.begin(), access.terms.end(),
+                       [this](const IndexTerm& t) { return DependsOnInner(t.linear); });
   return AddInst(i, 0);
 }
 

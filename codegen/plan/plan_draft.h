@@ -1,9 +1,10 @@
 // PlanDraft: a kernel plan while BuildPlan makes it.
 //
-// It differs from a finished plan in that: axes are those of the group's domain (uncollapsed); kIndex instructions read a whole index expression
-// (index_exprs[size], axis -1), so that axes may still be collapsed and reordered; row_insts and elem_insts are empty; avail says per instruction from which
-// stage on its operands exist (a value made of the results of stage s has avail s + 1). Dead instructions may be present.
-// AddInst makes every distinct instruction once.
+// It differs from a finished plan in that: axes are those of the group's domain (uncollapsed);
+// kIndex instructions read a whole index expression (index_exprs[size], axis -1), so that axes may
+// still be collapsed and reordered; row_insts and elem_insts are empty; avail says per instruction
+// from which stage on its operands exist (a value made of the results of stage s has avail s + 1).
+// Dead instructions may be present. AddInst makes every distinct instruction once.
 #ifndef JITFUSE_CODEGEN_PLAN_PLAN_DRAFT_H_
 #define JITFUSE_CODEGEN_PLAN_PLAN_DRAFT_H_
 
@@ -31,16 +32,21 @@ inline size_t HashOf(const Affine& a) {
 }
 inline size_t HashOf(const std::vector<IndexTerm>& terms) {
   size_t h = terms.size();
-  for (const IndexTerm& t : terms) h = absl::HashOf(h, HashOf(t.linear), HashOf(t.div), HashOf(t.mod), HashOf(t.coef));
+  for (const IndexTerm& t : terms)
+    h = absl::HashOf(h, HashOf(t.linear), HashOf(t.div), HashOf(t.mod), HashOf(t.coef));
   return h;
 }
-inline size_t HashOf(const IndexExpr& e) { return absl::HashOf(HashOf(e.terms), HashOf(e.constant)); }
+inline size_t HashOf(const IndexExpr& e) {
+  return absl::HashOf(HashOf(e.terms), HashOf(e.constant));
+}
 inline size_t HashOf(const IndexMap& m) {
   size_t h = m.coords.size();
   for (const IndexExpr& e : m.coords) h = absl::HashOf(h, HashOf(e));
   return h;
 }
-inline size_t HashOf(const AccessMap& a) { return absl::HashOf(a.param, HashOf(a.linear), HashOf(a.terms)); }
+inline size_t HashOf(const AccessMap& a) {
+  return absl::HashOf(a.param, HashOf(a.linear), HashOf(a.terms));
+}
 
 // Each distinct value gets a number, in order of first appearance.
 template <typename T>
@@ -69,7 +75,8 @@ struct InstKey {
   Inst inst;
   auto Tie() const {
     const Inst& i = inst;
-    return std::make_tuple(i.kind, i.op, i.dtype, i.elem, i.in[0], i.in[1], i.in[2], i.access, i.axis, i.scalar, i.size, i.stage, i.reduce, i.which, i.bits);
+    return std::make_tuple(i.kind, i.op, i.dtype, i.elem, i.in[0], i.in[1], i.in[2], i.access,
+                           i.axis, i.scalar, i.size, i.stage, i.reduce, i.which, i.bits);
   }
   friend bool operator==(const InstKey& a, const InstKey& b) { return a.Tie() == b.Tie(); }
   template <typename H>
@@ -80,10 +87,10 @@ struct InstKey {
 
 struct PlanDraft {
   KernelPlan plan;
-  Interner<AccessMap> accesses;       // become plan.accesses
-  Interner<SizeExpr> sizes;           // become plan.sizes
+  Interner<AccessMap> accesses;  // become plan.accesses
+  Interner<SizeExpr> sizes;      // become plan.sizes
   Interner<IndexExpr> index_exprs;
-  std::vector<int> avail;             // by instruction
+  std::vector<int> avail;  // by instruction
 
   int AddInst(const Inst& inst, int available) {
     auto [it, is_new] = cse_.try_emplace(InstKey{inst}, static_cast<int>(plan.insts.size()));
@@ -95,12 +102,12 @@ struct PlanDraft {
   }
   const Inst& inst(int id) const { return plan.insts[static_cast<size_t>(id)]; }
   int AddConst(DType dtype, uint64_t bits, bool elem);
-  int AddSize(const SizeExpr& size);                      // an i64: a constant or a kSize
-  int AddIndex(const IndexExpr& e);                       // an i64
+  int AddSize(const SizeExpr& size);  // an i64: a constant or a kSize
+  int AddIndex(const IndexExpr& e);   // an i64
   int AddLoad(const AccessMap& access);
   int AddOp(ScalarOp op, DType dtype, absl::Span<const int> in);
-  int AddConvert(int value, DType to);                    // none if the register is already of that type
-  int AddElem(int value);                                 // the value as an elem instruction
+  int AddConvert(int value, DType to);  // none if the register is already of that type
+  int AddElem(int value);               // the value as an elem instruction
   bool DependsOnInner(const Affine& a) const;
   bool IsFlat() const { return plan.inner.empty(); }
 

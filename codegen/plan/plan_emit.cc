@@ -25,20 +25,27 @@ bool UsesInner(const IndexMap& map, int num_parallel) {
 }
 
 bool Mentions(const ScalarProgram& program, uint64_t arg) {
-  return std::any_of(program.insts.begin(), program.insts.end(), [arg](const ScalarInst& i) { return i.op == ScalarOp::kArg && i.imm == arg; });
+  return std::any_of(program.insts.begin(), program.insts.end(),
+                     [arg](const ScalarInst& i) { return i.op == ScalarOp::kArg && i.imm == arg; });
 }
 
 }  // namespace
 
-PlanEmitter::PlanEmitter(const Graph& graph, const Group& group, const EdgeLayouts& layouts, bool two_pass, PlanDraft* draft)
-    : graph_(graph), layouts_(layouts), two_pass_(two_pass), draft_(*draft), inside_(group.nodes.begin(), group.nodes.end()) {
+PlanEmitter::PlanEmitter(const Graph& graph, const Group& group, const EdgeLayouts& layouts,
+                         bool two_pass, PlanDraft* draft)
+    : graph_(graph),
+      layouts_(layouts),
+      two_pass_(two_pass),
+      draft_(*draft),
+      inside_(group.nodes.begin(), group.nodes.end()) {
   const KernelPlan& plan = draft->plan;
   space_.extents = plan.parallel;
   space_.extents.insert(space_.extents.end(), plan.inner.begin(), plan.inner.end());
 }
 
 std::string PlanEmitter::Describe(Value v) const {
-  return absl::StrCat("value ", v.node, ".", v.result, " = ", ToAbsl(graph_.node(v).def().name), " : ", graph_.TypeString(v));
+  return absl::StrCat("value ", v.node, ".", v.result, " = ", ToAbsl(graph_.node(v).def().name),
+                      " : ", graph_.TypeString(v));
 }
 
 int PlanEmitter::Intern(Value v, IndexMap map) {
@@ -89,7 +96,8 @@ absl::StatusOr<std::optional<int>> PlanEmitter::Step(const Key& key, Ask* ask) {
   bool flat = draft_.IsFlat();
   switch (node.kind()) {
     case OpKind::kConstant:
-      return draft_.AddConst(ComputeType(node.types[0].dtype), graph_.ConstantValue(v.node).bits(), flat);
+      return draft_.AddConst(ComputeType(node.types[0].dtype), graph_.ConstantValue(v.node).bits(),
+                             flat);
     case OpKind::kScalar: {
       auto [it, is_new] = scalars_.try_emplace(v, static_cast<int>(draft_.plan.scalars.size()));
       if (is_new) {
@@ -107,10 +115,16 @@ absl::StatusOr<std::optional<int>> PlanEmitter::Step(const Key& key, Ask* ask) {
   }
   if (!inside_.contains(v.node)) return Load(v, map);
   switch (node.kind()) {
-    case OpKind::kPointwise: return Pointwise(node, map, ask);
-    case OpKind::kView: return View(key, ask);
-    case OpKind::kReduce: return Reduce(key, ask);
-    default: return InternalError(Describe(v), ": a loop group holds pointwise, view, iota, constant and reduce nodes only");
+    case OpKind::kPointwise:
+      return Pointwise(node, map, ask);
+    case OpKind::kView:
+      return View(key, ask);
+    case OpKind::kReduce:
+      return Reduce(key, ask);
+    default:
+      return InternalError(
+          Describe(v),
+          ": a loop group holds pointwise, view, iota, constant and reduce nodes only");
   }
 }
 
@@ -131,7 +145,9 @@ int PlanEmitter::Load(Value v, int map) {
   auto it = layouts_.reads.find(v);
   const Layout* layout = it == layouts_.reads.end() ? nullptr : &it->second;
   int param = Param(v, ParamRole::kInput, layout);
-  return draft_.AddLoad(MakeAccess(param, maps_.at(map), layout != nullptr ? layout->strides : ContiguousStrides(graph_.type(v).dims), space_));
+  return draft_.AddLoad(MakeAccess(
+      param, maps_.at(map),
+      layout != nullptr ? layout->strides : ContiguousStrides(graph_.type(v).dims), space_));
 }
 
 absl::Status PlanEmitter::Store(Value v, int map) {
@@ -142,9 +158,12 @@ absl::Status PlanEmitter::Store(Value v, int map) {
   store.value = value;
   store.elem = draft_.IsFlat() || UsesInner(maps_.at(map), draft_.plan.num_parallel());
   int param = Param(v, ParamRole::kOutput, layout);
-  store.access = MakeAccess(param, maps_.at(map), layout != nullptr ? layout->strides : ContiguousStrides(graph_.type(v).dims), space_);
+  store.access = MakeAccess(
+      param, maps_.at(map),
+      layout != nullptr ? layout->strides : ContiguousStrides(graph_.type(v).dims), space_);
   if (draft_.inst(value).elem && !store.elem) {
-    return InternalError(Describe(v), ": the output has one element per row, its value one per element of the row");
+    return InternalError(
+        Describe(v), ": the output has one element per row, its value one per element of the row");
   }
   int avail = draft_.avail[static_cast<size_t>(value)];
   size_t stage = static_cast<size_t>(store.elem ? avail : std::max(0, avail - 1));
@@ -167,14 +186,16 @@ int PlanEmitter::OperandMap(const Node& node, Value operand, int map) {
   for (size_t d = 0; d < in.size() && same; ++d) same = !in[d].Is(1) || out[d].Is(1);
   if (same) return map;
   IndexMap m;
-  m.coords.assign(maps_.at(map).coords.begin() + static_cast<std::ptrdiff_t>(lead), maps_.at(map).coords.end());
+  m.coords.assign(maps_.at(map).coords.begin() + static_cast<std::ptrdiff_t>(lead),
+                  maps_.at(map).coords.end());
   return Intern(operand, std::move(m));
 }
 
 absl::StatusOr<const ScalarProgram*> PlanEmitter::Body(const Node& node) {
   const OpDef& def = node.def();
   std::vector<DType> types;
-  std::string key = absl::StrCat(static_cast<int>(node.op), ":", static_cast<int>(node.types[0].dtype));
+  std::string key =
+      absl::StrCat(static_cast<int>(node.op), ":", static_cast<int>(node.types[0].dtype));
   for (Value v : node.in) {
     types.push_back(ComputeType(graph_.type(v).dtype));
     absl::StrAppend(&key, ",", static_cast<int>(types.back()));
@@ -189,11 +210,14 @@ absl::StatusOr<const ScalarProgram*> PlanEmitter::Body(const Node& node) {
     return std::nullopt;
   };
   for (const Attr& a : node.attrs) {
-    if (auto value = lookup(a.name)) absl::StrAppend(&key, ";", ToAbsl(a.name), "=", ScalarFromDouble(DType::kF64, *value).bits());
+    if (auto value = lookup(a.name))
+      absl::StrAppend(&key, ";", ToAbsl(a.name), "=", ScalarFromDouble(DType::kF64, *value).bits());
   }
   auto it = bodies_.find(key);
   if (it == bodies_.end()) {
-    JF_ASSIGN_OR_RETURN(ScalarProgram p, BuildScalarProgram(def.body, def.args.subspan(0, types.size()), types, lookup, {node.types[0].dtype}));
+    JF_ASSIGN_OR_RETURN(ScalarProgram p,
+                        BuildScalarProgram(def.body, def.args.subspan(0, types.size()), types,
+                                           lookup, {node.types[0].dtype}));
     it = bodies_.emplace(std::move(key), std::move(p)).first;
   }
   return &it->second;
@@ -211,7 +235,8 @@ std::vector<int> PlanEmitter::Inline(const ScalarProgram& program, absl::Span<co
       regs.push_back(draft_.AddConvert(regs[static_cast<size_t>(s.in[0])], s.dtype));
     } else {
       absl::InlinedVector<int, 3> in;
-      for (int k = 0; k < GetScalarOp(s.op).arity; ++k) in.push_back(regs[static_cast<size_t>(s.in[k])]);
+      for (int k = 0; k < GetScalarOp(s.op).arity; ++k)
+        in.push_back(regs[static_cast<size_t>(s.in[k])]);
       regs.push_back(draft_.AddOp(s.op, s.dtype, in));
     }
   }
@@ -248,19 +273,25 @@ absl::StatusOr<IndexMap> PlanEmitter::ReducedElement(const Node& node, const Ind
   const auto& axes = node.Get<std::vector<int64_t>>("axes");
   const Shape& inner = draft_.plan.inner;
   bool keepdims = node.types[0].dims.size() == dims.size() && !axes.empty();
-  auto is_reduced = [&axes](size_t d) { return std::find(axes.begin(), axes.end(), static_cast<int64_t>(d)) != axes.end(); };
+  auto is_reduced = [&axes](size_t d) {
+    return std::find(axes.begin(), axes.end(), static_cast<int64_t>(d)) != axes.end();
+  };
   Shape reduced;
   for (size_t d = 0; d < dims.size(); ++d) {
     if (is_reduced(d) && !dims[d].Is(1)) reduced.push_back(dims[d]);
   }
   IndexMap inner_coords;
-  for (size_t i = 0; i < inner.size(); ++i) inner_coords.coords.push_back(AxisExpr(draft_.plan.num_parallel() + static_cast<int>(i)));
+  for (size_t i = 0; i < inner.size(); ++i)
+    inner_coords.coords.push_back(AxisExpr(draft_.plan.num_parallel() + static_cast<int>(i)));
   if (reduced.empty()) {
     inner_coords.coords.clear();
   } else if (!graph_.SameShape(reduced, inner)) {
     std::optional<IndexMap> other;
-    if (NumElements(reduced) == NumElements(inner)) other = ReshapeCoords(inner_coords, inner, reduced, space_);
-    if (!other) return InternalError("reduction over ", ShapeToString(reduced), " in a group that reduces over ", ShapeToString(inner));
+    if (NumElements(reduced) == NumElements(inner))
+      other = ReshapeCoords(inner_coords, inner, reduced, space_);
+    if (!other)
+      return InternalError("reduction over ", ShapeToString(reduced),
+                           " in a group that reduces over ", ShapeToString(inner));
     inner_coords = std::move(*other);
   }
   IndexMap out;
@@ -298,7 +329,8 @@ absl::StatusOr<int> PlanEmitter::ReduceResult(const Node& node, int result, int 
   std::vector<int> results;
   for (int pass = 0; pass <= (one_pass ? 0 : result); ++pass) {
     std::vector<int>& mine = passes_[{Value{id, pass}, map}];
-    if (mine.empty()) mine = Accumulate(node, programs->second[static_cast<size_t>(pass)], x, results);
+    if (mine.empty())
+      mine = Accumulate(node, programs->second[static_cast<size_t>(pass)], x, results);
     results.insert(results.end(), mine.begin(), mine.end());
   }
   return results[static_cast<size_t>(result)];
@@ -306,13 +338,15 @@ absl::StatusOr<int> PlanEmitter::ReduceResult(const Node& node, int result, int 
 
 SizeExpr PlanEmitter::ReducedPoints(const Node& node) const {
   SizeExpr n(1);
-  for (int64_t a : node.Get<std::vector<int64_t>>("axes")) n = n * graph_.type(node.in[0]).dims[static_cast<size_t>(a)];
+  for (int64_t a : node.Get<std::vector<int64_t>>("axes"))
+    n = n * graph_.type(node.in[0]).dims[static_cast<size_t>(a)];
   return n;
 }
 
 int PlanEmitter::Count(const Node& node, DType type) {
   SizeExpr n = ReducedPoints(node);
-  if (n.IsConstant()) return draft_.AddConst(type, ScalarFromInt(type, n.constant()).bits(), draft_.IsFlat());
+  if (n.IsConstant())
+    return draft_.AddConst(type, ScalarFromInt(type, n.constant()).bits(), draft_.IsFlat());
   return draft_.AddConvert(draft_.AddSize(n), type);
 }
 
@@ -322,7 +356,8 @@ int PlanEmitter::Position(bool trivial) {
   const KernelPlan& plan = draft_.plan;
   Shape strides = ContiguousStrides(plan.inner);
   for (size_t i = 0; i < plan.inner.size() && !trivial; ++i) {
-    position = Sum(position, Scale(AxisExpr(plan.num_parallel() + static_cast<int>(i)), strides[i]));
+    position =
+        Sum(position, Scale(AxisExpr(plan.num_parallel() + static_cast<int>(i)), strides[i]));
   }
   return draft_.AddIndex(position);
 }
@@ -339,7 +374,8 @@ std::vector<int> PlanEmitter::Loop(const ReduceProgram& program, std::vector<int
   reduce.dtypes = program.acc;
   for (ScalarValue v : program.init) reduce.init.push_back(v.bits());
   reduce.combine = program.combine;
-  if (draft_.plan.stages.size() <= static_cast<size_t>(stage)) draft_.plan.stages.resize(static_cast<size_t>(stage) + 1);
+  if (draft_.plan.stages.size() <= static_cast<size_t>(stage))
+    draft_.plan.stages.resize(static_cast<size_t>(stage) + 1);
   std::vector<PlanReduce>& reduces = draft_.plan.stages[static_cast<size_t>(stage)].reduces;
   std::vector<int> accumulators;
   for (size_t j = 0; j < program.acc.size(); ++j) {
@@ -353,13 +389,16 @@ std::vector<int> PlanEmitter::Loop(const ReduceProgram& program, std::vector<int
   return accumulators;
 }
 
-std::vector<int> PlanEmitter::Accumulate(const Node& node, const ReduceProgram& program, int x, absl::Span<const int> earlier) {
+std::vector<int> PlanEmitter::Accumulate(const Node& node, const ReduceProgram& program, int x,
+                                         absl::Span<const int> earlier) {
   bool trivial = ReducedPoints(node).Is(1);
-  std::vector<int> args = {draft_.AddConvert(x, program.x), Mentions(program.lift, 1) ? Position(trivial) : -1};
+  std::vector<int> args = {draft_.AddConvert(x, program.x),
+                           Mentions(program.lift, 1) ? Position(trivial) : -1};
   args.insert(args.end(), earlier.begin(), earlier.end());
   std::vector<int> accumulators = Inline(program.lift, args);
   if (!trivial) accumulators = Loop(program, std::move(accumulators));
-  accumulators.push_back(Mentions(program.finalize, program.acc.size()) ? Count(node, program.n) : -1);
+  accumulators.push_back(Mentions(program.finalize, program.acc.size()) ? Count(node, program.n)
+                                                                        : -1);
   return Inline(program.finalize, accumulators);
 }
 

@@ -1,10 +1,13 @@
-// PlanEmitter: the pull model of BuildPlan. Asks for values at index maps and grows the draft's instructions, stages and parameters.
+// PlanEmitter: the pull model of BuildPlan. Asks for values at index maps and grows the draft's
+// instructions, stages and parameters.
 //
-// In: Emit(value, map): the element of `value` at the coordinates `map` over the draft's axes. Out: the instruction that holds it. Each (value, map) is emitted
-// once; the work list is explicit, so a chain may be 1e5 nodes long. Values made outside the group become loads; scalars, constants and iotas never do.
-// Pointwise results stay in their compute type (an f16/bf16 value is an unrounded f32 register); only casts and stores round.
-// A reduction is asked for at a map over the parallel axes; its elements are read at that map with the inner axes in the reduced dims' places.
-// Must not know: what axes will be merged, schedules.
+// In: Emit(value, map): the element of `value` at the coordinates `map` over the draft's axes. Out:
+// the instruction that holds it. Each (value, map) is emitted once; the work list is explicit, so a
+// chain may be 1e5 nodes long. Values made outside the group become loads; scalars, constants and
+// iotas never do. Pointwise results stay in their compute type (an f16/bf16 value is an unrounded
+// f32 register); only casts and stores round. A reduction is asked for at a map over the parallel
+// axes; its elements are read at that map with the inner axes in the reduced dims' places. Must not
+// know: what axes will be merged, schedules.
 #ifndef JITFUSE_CODEGEN_PLAN_PLAN_EMIT_H_
 #define JITFUSE_CODEGEN_PLAN_PLAN_EMIT_H_
 
@@ -26,7 +29,8 @@ namespace jitfuse::internal {
 class PlanEmitter {
  public:
   // The draft must have its axes. `two_pass`: reductions that have a two-pass form use it.
-  PlanEmitter(const Graph& graph, const Group& group, const EdgeLayouts& layouts, bool two_pass, PlanDraft* draft);
+  PlanEmitter(const Graph& graph, const Group& group, const EdgeLayouts& layouts, bool two_pass,
+              PlanDraft* draft);
 
   const IndexSpace& space() const { return space_; }
   int num_axes() const { return static_cast<int>(space_.extents.size()); }
@@ -53,7 +57,8 @@ class PlanEmitter {
   absl::StatusOr<std::optional<int>> View(const Key& key, Ask* ask);
   absl::StatusOr<std::optional<int>> Reduce(const Key& key, Ask* ask);
   absl::StatusOr<IndexMap> ReducedElement(const Node& node, const IndexMap& at) const;
-  std::vector<int> Accumulate(const Node& node, const ReduceProgram& program, int x, absl::Span<const int> earlier);
+  std::vector<int> Accumulate(const Node& node, const ReduceProgram& program, int x,
+                              absl::Span<const int> earlier);
   std::vector<int> Loop(const ReduceProgram& program, std::vector<int> lifted);
   int Position(bool trivial);
   absl::StatusOr<int> ReduceResult(const Node& node, int result, int map, int x);
@@ -73,9 +78,9 @@ class PlanEmitter {
   Interner<IndexMap> maps_;
   absl::flat_hash_map<Key, int> memo_;
   absl::flat_hash_map<Value, int> pulled_;
-  absl::flat_hash_map<Key, int> view_maps_;                              // (view, map) -> operand's map
+  absl::flat_hash_map<Key, int> view_maps_;  // (view, map) -> operand's map
   absl::flat_hash_map<NodeId, std::vector<ReduceProgram>> reduces_;
-  absl::flat_hash_map<Key, std::vector<int>> passes_;                    // ((node, pass), map) -> results
+  absl::flat_hash_map<Key, std::vector<int>> passes_;  // ((node, pass), map) -> results
   absl::flat_hash_map<std::pair<Value, ParamRole>, int> params_;
   absl::flat_hash_map<Value, int> scalars_;
   absl::flat_hash_map<std::string, ScalarProgram> bodies_;

@@ -13,7 +13,9 @@ Inst& At(KernelPlan* plan, int id) { return plan->insts[static_cast<size_t>(id)]
 // ---- Index arithmetic.
 int LowerAffine(PlanDraft* draft, const Affine& a) {
   int sum = -1;
-  auto add = [&](int term) { sum = sum < 0 ? term : draft->AddOp(ScalarOp::kAdd, DType::kI64, {sum, term}); };
+  auto add = [&](int term) {
+    sum = sum < 0 ? term : draft->AddOp(ScalarOp::kAdd, DType::kI64, {sum, term});
+  };
   for (const auto& [axis, coef] : a.coefs) {
     Inst i;
     i.kind = Inst::Kind::kIndex;
@@ -21,13 +23,15 @@ int LowerAffine(PlanDraft* draft, const Affine& a) {
     i.axis = axis;
     i.elem = draft->IsFlat() || axis >= draft->plan.num_parallel();
     int value = draft->AddInst(i, 0);
-    add(coef.Is(1) ? value : draft->AddOp(ScalarOp::kMul, DType::kI64, {value, draft->AddSize(coef)}));
+    add(coef.Is(1) ? value
+                   : draft->AddOp(ScalarOp::kMul, DType::kI64, {value, draft->AddSize(coef)}));
   }
   if (sum < 0 || !a.constant.Is(0)) add(draft->AddSize(a.constant));
   return sum;
 }
 
-// floor(value / by); values and divisors are not negative, but a symbolic divisor may be 0 where nothing is looped over.
+// floor(value / by); values and divisors are not negative, but a symbolic divisor may be 0 where
+// nothing is looped over.
 int LowerDiv(PlanDraft* draft, int value, const SizeExpr& by) {
   ScalarOp op = by.IsConstant() ? ScalarOp::kDivRaw : ScalarOp::kTruncDivide;
   return draft->AddOp(op, DType::kI64, {value, draft->AddSize(by)});
@@ -45,10 +49,12 @@ int LowerIndex(PlanDraft* draft, const IndexExpr& e) {
     int value = LowerAffine(draft, t.linear);
     if (!t.div.Is(1)) value = LowerDiv(draft, value, t.div);
     if (!t.mod.Is(0)) {
-      int whole = draft->AddOp(ScalarOp::kMul, DType::kI64, {LowerDiv(draft, value, t.mod), draft->AddSize(t.mod)});
+      int whole = draft->AddOp(ScalarOp::kMul, DType::kI64,
+                               {LowerDiv(draft, value, t.mod), draft->AddSize(t.mod)});
       value = draft->AddOp(ScalarOp::kSub, DType::kI64, {value, whole});
     }
-    if (!t.coef.Is(1)) value = draft->AddOp(ScalarOp::kMul, DType::kI64, {value, draft->AddSize(t.coef)});
+    if (!t.coef.Is(1))
+      value = draft->AddOp(ScalarOp::kMul, DType::kI64, {value, draft->AddSize(t.coef)});
     sum = sum < 0 ? value : draft->AddOp(ScalarOp::kAdd, DType::kI64, {sum, value});
   }
   return sum < 0 ? draft->AddSize(0) : sum;
@@ -75,13 +81,18 @@ std::vector<int> CountUses(const KernelPlan& plan) {
 
 void FormFma(KernelPlan* plan) {
   std::vector<int> uses = CountUses(*plan);
-  auto is_product = [plan](int id) { return At(plan, id).kind == Inst::Kind::kOp && At(plan, id).op == ScalarOp::kMul; };
+  auto is_product = [plan](int id) {
+    return At(plan, id).kind == Inst::Kind::kOp && At(plan, id).op == ScalarOp::kMul;
+  };
   for (size_t i = 0; i < plan->insts.size(); ++i) {
     Inst& add = plan->insts[i];
-    if (uses[i] == 0 || add.kind != Inst::Kind::kOp || add.op != ScalarOp::kAdd || !IsFloat(add.dtype)) continue;
+    if (uses[i] == 0 || add.kind != Inst::Kind::kOp || add.op != ScalarOp::kAdd ||
+        !IsFloat(add.dtype))
+      continue;
     int product = add.in[0], addend = add.in[1];
     if (!is_product(product)) std::swap(product, addend);
-    if (!is_product(product) || is_product(addend) || uses[static_cast<size_t>(product)] != 1) continue;
+    if (!is_product(product) || is_product(addend) || uses[static_cast<size_t>(product)] != 1)
+      continue;
     add.op = ScalarOp::kFma;
     add.in[0] = At(plan, product).in[0];
     add.in[1] = At(plan, product).in[1];
@@ -109,7 +120,8 @@ PlanDraft Rebuild(const PlanDraft& draft) {
       to[i] = LowerIndex(&out, draft.index_exprs.at(inst.size));
       continue;
     }
-    if (inst.kind == Inst::Kind::kLoad) inst.access = out.accesses.Add(draft.accesses.at(inst.access));
+    if (inst.kind == Inst::Kind::kLoad)
+      inst.access = out.accesses.Add(draft.accesses.at(inst.access));
     if (inst.kind == Inst::Kind::kSize) inst.size = out.sizes.Add(draft.sizes.at(inst.size));
     for (int& in : inst.in) {
       if (in >= 0) in = to[static_cast<size_t>(in)];
@@ -138,7 +150,9 @@ void PlaceRowInsts(PlanDraft* draft) {
   KernelPlan& plan = draft->plan;
   constexpr int kNever = std::numeric_limits<int>::max();
   std::vector<int> first(plan.insts.size(), kNever);  // the first stage that needs it
-  auto need = [&first](int id, int stage) { first[static_cast<size_t>(id)] = std::min(first[static_cast<size_t>(id)], stage); };
+  auto need = [&first](int id, int stage) {
+    first[static_cast<size_t>(id)] = std::min(first[static_cast<size_t>(id)], stage);
+  };
   for (size_t s = 0; s < plan.stages.size(); ++s) {
     for (const PlanReduce& r : plan.stages[s].reduces) {
       for (int in : r.in) need(in, static_cast<int>(s));
@@ -147,7 +161,8 @@ void PlaceRowInsts(PlanDraft* draft) {
   }
   for (size_t i = plan.insts.size(); i-- > 0;) {
     if (first[i] == kNever) continue;
-    // A row value made of a stage's results is computed right after that stage, so its operands are needed there already.
+    // A row value made of a stage's results is computed right after that stage, so its operands are
+    // needed there already.
     if (!plan.insts[i].elem && draft->avail[i] > 0) first[i] = draft->avail[i] - 1;
     for (int in : plan.insts[i].in) {
       if (in >= 0) need(in, first[i]);

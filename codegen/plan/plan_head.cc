@@ -18,9 +18,11 @@ constexpr size_t kMaxNamedInputs = 256;
 std::string AttrText(const AttrValue& value, absl::Span<const std::string> symbols) {
   if (const auto* b = std::get_if<bool>(&value)) return *b ? "true" : "false";
   if (const auto* i = std::get_if<int64_t>(&value)) return absl::StrCat(*i);
-  if (const auto* f = std::get_if<double>(&value)) return LiteralToString(DType::kF64, ScalarFromDouble(DType::kF64, *f));
+  if (const auto* f = std::get_if<double>(&value))
+    return LiteralToString(DType::kF64, ScalarFromDouble(DType::kF64, *f));
   if (const auto* d = std::get_if<DType>(&value)) return std::string(DTypeName(*d));
-  if (const auto* list = std::get_if<std::vector<int64_t>>(&value)) return absl::StrCat("[", absl::StrJoin(*list, ","), "]");
+  if (const auto* list = std::get_if<std::vector<int64_t>>(&value))
+    return absl::StrCat("[", absl::StrJoin(*list, ","), "]");
   return ShapeToString(std::get<std::vector<Dim>>(value), symbols);
 }
 
@@ -28,14 +30,17 @@ class Namer {
  public:
   explicit Namer(const Graph& graph) : graph_(graph) {
     if (graph.inputs().size() > kMaxNamedInputs) return;
-    for (size_t i = 0; i < graph.inputs().size(); ++i) names_[graph.inputs()[i]] = graph.input_name(static_cast<int>(i));
+    for (size_t i = 0; i < graph.inputs().size(); ++i)
+      names_[graph.inputs()[i]] = graph.input_name(static_cast<int>(i));
   }
   std::string operator()(Value v) const {
     const Node& node = graph_.node(v);
-    if (node.kind() == OpKind::kConstant) return LiteralToString(node.types[0].dtype, graph_.ConstantValue(v.node));
+    if (node.kind() == OpKind::kConstant)
+      return LiteralToString(node.types[0].dtype, graph_.ConstantValue(v.node));
     auto it = names_.find(v.node);
     if (it != names_.end()) return absl::StrCat("%", it->second);
-    return node.types.size() == 1 ? absl::StrCat("%", v.node) : absl::StrCat("%", v.node, ".", v.result);
+    return node.types.size() == 1 ? absl::StrCat("%", v.node)
+                                  : absl::StrCat("%", v.node, ".", v.result);
   }
 
  private:
@@ -51,8 +56,10 @@ std::string NodeText(const Graph& graph, NodeId id, const Namer& name) {
     types.push_back(graph.TypeString({id, r}));
   }
   for (Value v : node.in) args.push_back(name(v));
-  for (const Attr& a : node.attrs) args.push_back(absl::StrCat(ToAbsl(a.name), "=", AttrText(a.value, graph.symbols().names)));
-  return absl::StrCat(absl::StrJoin(results, ", "), " = ", ToAbsl(node.def().name), "(", absl::StrJoin(args, ", "), ") : ", absl::StrJoin(types, ", "));
+  for (const Attr& a : node.attrs)
+    args.push_back(absl::StrCat(ToAbsl(a.name), "=", AttrText(a.value, graph.symbols().names)));
+  return absl::StrCat(absl::StrJoin(results, ", "), " = ", ToAbsl(node.def().name), "(",
+                      absl::StrJoin(args, ", "), ") : ", absl::StrJoin(types, ", "));
 }
 
 }  // namespace
@@ -65,7 +72,8 @@ std::string PlanName(const Graph& graph, const Group& group, int index) {
   });
   for (NodeId id : group.nodes) {
     const Node& node = graph.node(id);
-    bool named = node.kind() == OpKind::kPointwise || node.kind() == OpKind::kReduce || (only_views && node.kind() != OpKind::kConstant);
+    bool named = node.kind() == OpKind::kPointwise || node.kind() == OpKind::kReduce ||
+                 (only_views && node.kind() != OpKind::kConstant);
     if (!named) continue;
     std::string part = absl::StrCat("_", ToAbsl(node.def().name));
     if (left_out > 0 || name.size() + part.size() > kMaxName - 12) {
@@ -83,7 +91,8 @@ std::string GroupText(const Graph& graph, const Group& group) {
   Namer name(graph);
   std::string out;
   for (Value v : group.inputs) {
-    if (graph.node(v).kind() != OpKind::kConstant) absl::StrAppend(&out, name(v), " : ", graph.TypeString(v), "\n");
+    if (graph.node(v).kind() != OpKind::kConstant)
+      absl::StrAppend(&out, name(v), " : ", graph.TypeString(v), "\n");
   }
   size_t written = 0;
   for (NodeId id : group.nodes) {

@@ -12,10 +12,14 @@ namespace jitfuse::internal {
 namespace {
 
 std::string Type(DType d) { return std::string(DTypeName(d)); }
-std::string Literal(DType d, uint64_t bits) { return LiteralToString(d, ScalarValue::FromBits(bits)); }
+std::string Literal(DType d, uint64_t bits) {
+  return LiteralToString(d, ScalarValue::FromBits(bits));
+}
 std::string Percent(int id) { return absl::StrCat("%", id); }
 
-std::string Role(ParamRole role) { return role == ParamRole::kInput ? "in" : role == ParamRole::kOutput ? "out" : "scratch"; }
+std::string Role(ParamRole role) {
+  return role == ParamRole::kInput ? "in" : role == ParamRole::kOutput ? "out" : "scratch";
+}
 
 // "a0 + b0" as "add(a0, b0)"; intermediate values are t<n>.
 std::string CombineText(const ScalarProgram& p) {
@@ -33,9 +37,11 @@ std::string CombineText(const ScalarProgram& p) {
       continue;
     }
     std::vector<std::string> in;
-    for (int k = 0; k < GetScalarOp(s.op).arity; ++k) in.push_back(names[static_cast<size_t>(s.in[k])]);
+    for (int k = 0; k < GetScalarOp(s.op).arity; ++k)
+      in.push_back(names[static_cast<size_t>(s.in[k])]);
     names[i] = absl::StrCat("t", next++);
-    lines.push_back(absl::StrCat(names[i], " = ", ToAbsl(GetScalarOp(s.op).name), "(", absl::StrJoin(in, ", "), ")"));
+    lines.push_back(absl::StrCat(names[i], " = ", ToAbsl(GetScalarOp(s.op).name), "(",
+                                 absl::StrJoin(in, ", "), ")"));
   }
   std::vector<std::string> results;
   for (int16_t r : p.results) results.push_back(names[static_cast<size_t>(r)]);
@@ -49,10 +55,13 @@ std::string ReduceText(size_t index, const PlanReduce& r) {
     in.push_back(absl::StrCat(Percent(r.in[j]), " ", Type(r.dtypes[j])));
     init.push_back(Literal(r.dtypes[j], r.init[j]));
   }
-  return absl::StrCat("reduce ", index, " of ", absl::StrJoin(in, ", "), " from {", absl::StrJoin(init, ", "), "}: ", CombineText(r.combine));
+  return absl::StrCat("reduce ", index, " of ", absl::StrJoin(in, ", "), " from {",
+                      absl::StrJoin(init, ", "), "}: ", CombineText(r.combine));
 }
 
-std::string StoreText(const Store& st) { return absl::StrCat("store ", AccessToString(st.access), " = ", Percent(st.value)); }
+std::string StoreText(const Store& st) {
+  return absl::StrCat("store ", AccessToString(st.access), " = ", Percent(st.value));
+}
 
 void WriteStage(const KernelPlan& plan, size_t s, Writer* w) {
   const Stage& stage = plan.stages[s];
@@ -79,14 +88,19 @@ std::string ScheduleText(const KernelPlan& plan) {
   }
   if (!std::holds_alternative<CudaSchedule>(plan.schedule)) return "none";
   const CudaSchedule& s = plan.cuda();
-  std::string row = s.emitter == CudaEmitter::kRow ? absl::StrCat(" threads_per_row ", s.threads_per_row, " rows_per_block ", s.rows_per_block) : "";
-  return absl::StrCat("cuda ", s.emitter == CudaEmitter::kRow ? "row" : "flat", " threads ", s.threads, " vec ", s.vec, " items ", s.items, row,
+  std::string row = s.emitter == CudaEmitter::kRow
+                        ? absl::StrCat(" threads_per_row ", s.threads_per_row, " rows_per_block ",
+                                       s.rows_per_block)
+                        : "";
+  return absl::StrCat("cuda ", s.emitter == CudaEmitter::kRow ? "row" : "flat", " threads ",
+                      s.threads, " vec ", s.vec, " items ", s.items, row,
                       s.no_allocate ? " no_allocate" : "");
 }
 
 std::string Extents(const char* what, int first, const Shape& extents) {
   std::vector<std::string> parts;
-  for (size_t i = 0; i < extents.size(); ++i) parts.push_back(absl::StrCat("a", first + static_cast<int>(i), "=", extents[i].ToString()));
+  for (size_t i = 0; i < extents.size(); ++i)
+    parts.push_back(absl::StrCat("a", first + static_cast<int>(i), "=", extents[i].ToString()));
   return absl::StrCat(what, " ", absl::StrJoin(parts, ", "));
 }
 
@@ -96,13 +110,21 @@ std::string InstToString(const KernelPlan& plan, int id) {
   const Inst& i = plan.insts[static_cast<size_t>(id)];
   std::string out = absl::StrCat(Percent(id), " ", Type(i.dtype), " = ");
   switch (i.kind) {
-    case Inst::Kind::kLoad: return absl::StrCat(out, "load ", AccessToString(plan.accesses[static_cast<size_t>(i.access)]));
-    case Inst::Kind::kConst: return absl::StrCat(out, Literal(i.dtype, i.bits));
-    case Inst::Kind::kScalar: return absl::StrCat(out, "scalar ", i.scalar);
-    case Inst::Kind::kIndex: return absl::StrCat(out, "index a", i.axis);
-    case Inst::Kind::kSize: return absl::StrCat(out, "size ", plan.sizes[static_cast<size_t>(i.size)].ToString());
-    case Inst::Kind::kResult: return absl::StrCat(out, "result ", i.which, " of reduce ", i.reduce);
-    case Inst::Kind::kOp: break;
+    case Inst::Kind::kLoad:
+      return absl::StrCat(out, "load ",
+                          AccessToString(plan.accesses[static_cast<size_t>(i.access)]));
+    case Inst::Kind::kConst:
+      return absl::StrCat(out, Literal(i.dtype, i.bits));
+    case Inst::Kind::kScalar:
+      return absl::StrCat(out, "scalar ", i.scalar);
+    case Inst::Kind::kIndex:
+      return absl::StrCat(out, "index a", i.axis);
+    case Inst::Kind::kSize:
+      return absl::StrCat(out, "size ", plan.sizes[static_cast<size_t>(i.size)].ToString());
+    case Inst::Kind::kResult:
+      return absl::StrCat(out, "result ", i.which, " of reduce ", i.reduce);
+    case Inst::Kind::kOp:
+      break;
   }
   std::vector<std::string> in;
   for (int k = 0; k < GetScalarOp(i.op).arity; ++k) in.push_back(Percent(i.in[k]));
@@ -111,21 +133,32 @@ std::string InstToString(const KernelPlan& plan, int id) {
 
 std::string PlanToString(const KernelPlan& plan) {
   Writer w;
-  w.Line("plan ", plan.name, plan.IsRow() ? ": row" : ": flat", ", ", plan.offset_bits, "-bit offsets").Indent();
-  for (absl::string_view line : absl::StrSplit(plan.head, '\n', absl::SkipEmpty())) w.Line("# ", line);
+  w.Line("plan ", plan.name, plan.IsRow() ? ": row" : ": flat", ", ", plan.offset_bits,
+         "-bit offsets")
+      .Indent();
+  for (absl::string_view line : absl::StrSplit(plan.head, '\n', absl::SkipEmpty()))
+    w.Line("# ", line);
   for (size_t p = 0; p < plan.params.size(); ++p) {
     const Param& param = plan.params[p];
-    w.Line("p", p, " ", Role(param.role), " ", Type(param.dtype), " align ", param.align, param.may_alias ? " may_alias" : "");
+    w.Line("p", p, " ", Role(param.role), " ", Type(param.dtype), " align ", param.align,
+           param.may_alias ? " may_alias" : "");
   }
   for (size_t s = 0; s < plan.scalars.size(); ++s) w.Line("scalar ", s, " ", Type(plan.scalars[s]));
   w.Line(Extents("parallel", 0, plan.parallel));
-  if (plan.IsRow()) w.Line(Extents("inner", plan.num_parallel(), plan.inner), plan.inner_bound > 0 ? absl::StrCat(", at most ", plan.inner_bound, " points") : "");
+  if (plan.IsRow())
+    w.Line(Extents("inner", plan.num_parallel(), plan.inner),
+           plan.inner_bound > 0 && !IsStatic(plan.inner)
+               ? absl::StrCat(", at most ", plan.inner_bound, " points")
+               : "");
   for (size_t s = 0; s < plan.stages.size(); ++s) WriteStage(plan, s, &w);
   if (!plan.keep.empty()) {
-    w.Line("keep ", absl::StrJoin(plan.keep, ", ", [](std::string* out, int id) { absl::StrAppend(out, Percent(id)); }));
+    w.Line("keep ", absl::StrJoin(plan.keep, ", ", [](std::string* out, int id) {
+             absl::StrAppend(out, Percent(id));
+           }));
   }
   w.Line("schedule ", ScheduleText(plan));
-  for (const Note& n : plan.notes) w.Line("note ", ToAbsl(ReasonName(n.reason)), n.detail.empty() ? "" : ": ", n.detail);
+  for (const Note& n : plan.notes)
+    w.Line("note ", ToAbsl(ReasonName(n.reason)), n.detail.empty() ? "" : ": ", n.detail);
   return w.Take();
 }
 

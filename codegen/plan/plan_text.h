@@ -1,6 +1,7 @@
 // PlanToString: a kernel plan written down, for explain(), dumps and golden tests.
 //
-// One line per parameter, axis, instruction, reduction and store, in the order in which they happen; deterministic. Symbols print with the given names.
+// One line per parameter, axis, instruction, reduction and store, in the order in which they
+// happen; deterministic. Symbols print with the given names.
 #ifndef JITFUSE_CODEGEN_PLAN_PLAN_TEXT_H_
 #define JITFUSE_CODEGEN_PLAN_PLAN_TEXT_H_
 

@@ -1,9 +1,11 @@
-// Schedules: how a plan is laid onto a machine, by the rules measured in docs (flat, row in registers, row re-read).
+// Schedules: how a plan is laid onto a machine, by the rules measured in docs (flat, row in
+// registers, row re-read).
 //
-// In: a plan without a schedule and the facts of a target that follow from its arch. Out: the plan's schedule, what is kept between stages, and what each
-// stage lists. Pure. Never refuses: where vectors do not fit, accesses are scalar (Note scalar_access); where a row does not, it is read again (row_reread).
-// ApplySchedule may be called again on a scheduled plan, for another target.
-// Must not know: emitters.
+// In: a plan without a schedule and the facts of a target that follow from its arch. Out: the
+// plan's schedule, what is kept between stages, and what each stage lists. Pure. Never refuses:
+// where vectors do not fit, accesses are scalar (Note scalar_access); where a row does not, it is
+// read again (row_reread). ApplySchedule may be called again on a scheduled plan, for another
+// target. Must not know: emitters.
 #ifndef JITFUSE_CODEGEN_PLAN_SCHEDULE_H_
 #define JITFUSE_CODEGEN_PLAN_SCHEDULE_H_
 
@@ -16,11 +18,15 @@
 
 namespace jitfuse::internal {
 
-// Picks for a plan whose `keep` and stages are final. `notes`: reasons for slow choices are appended, if given.
-CudaSchedule PickCudaSchedule(const KernelPlan& plan, const Target& target, std::vector<Note>* notes = nullptr);
-CpuSchedule PickCpuSchedule(const KernelPlan& plan, const Target& target, std::vector<Note>* notes = nullptr);
+// Picks for a plan whose `keep` and stages are final. `notes`: reasons for slow choices are
+// appended, if given.
+CudaSchedule PickCudaSchedule(const KernelPlan& plan, const Target& target,
+                              std::vector<Note>* notes = nullptr);
+CpuSchedule PickCpuSchedule(const KernelPlan& plan, const Target& target,
+                            std::vector<Note>* notes = nullptr);
 
-// Whether a row of the plan (its inner points) can be held on chip with `values` values of `bytes` bytes alive per point.
+// Whether a row of the plan (its inner points) can be held on chip with `values` values of `bytes`
+// bytes alive per point.
 bool RowFits(const KernelPlan& plan, const Target& target, int values, int bytes);
 // The number of inner points if constant, else its bound, else 0.
 int64_t InnerPoints(const KernelPlan& plan);

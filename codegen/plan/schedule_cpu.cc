@@ -7,12 +7,15 @@
 namespace jitfuse::internal {
 namespace {
 
-// The widest register that data of this plan needs; index arithmetic may be wider and then takes several machine registers.
+// The widest register that data of this plan needs; index arithmetic may be wider and then takes
+// several machine registers.
 int WidestRegister(const KernelPlan& plan) {
   int bytes = 1;
   for (const Param& p : plan.params) bytes = std::max(bytes, ItemSize(ComputeType(p.dtype)));
   for (const Stage& s : plan.stages) {
-    for (const Store& st : s.stores) bytes = std::max(bytes, ItemSize(ComputeType(plan.insts[static_cast<size_t>(st.value)].dtype)));
+    for (const Store& st : s.stores)
+      bytes =
+          std::max(bytes, ItemSize(ComputeType(plan.insts[static_cast<size_t>(st.value)].dtype)));
   }
   return bytes;
 }
@@ -30,7 +33,8 @@ int CombineCost(const KernelPlan& plan) {
   for (const Stage& s : plan.stages) {
     int stage = 0;
     for (const PlanReduce& r : s.reduces) {
-      for (const ScalarInst& i : r.combine.insts) stage += i.op == ScalarOp::kArg || i.op == ScalarOp::kConst ? 0 : GetScalarOp(i.op).cost;
+      for (const ScalarInst& i : r.combine.insts)
+        stage += i.op == ScalarOp::kArg || i.op == ScalarOp::kConst ? 0 : GetScalarOp(i.op).cost;
     }
     cost = std::max(cost, stage);
   }
@@ -39,10 +43,13 @@ int CombineCost(const KernelPlan& plan) {
 
 }  // namespace
 
-CpuSchedule PickCpuSchedule(const KernelPlan& plan, const Target& target, std::vector<Note>* notes) {
+CpuSchedule PickCpuSchedule(const KernelPlan& plan, const Target& target,
+                            std::vector<Note>* notes) {
   CpuSchedule s;
   s.lanes = std::max(2, target.vec_bits / 8 / WidestRegister(plan));
-  int cost = plan.IsRow() ? std::max(ElemCost(plan) / static_cast<int>(plan.stages.size()), CombineCost(plan)) : ElemCost(plan);
+  int cost = plan.IsRow() ? std::max(ElemCost(plan) / static_cast<int>(plan.stages.size()),
+                                     CombineCost(plan))
+                          : ElemCost(plan);
   s.unroll = cost <= 6 ? 4 : cost <= 16 ? 2 : 1;
   bool strided = false;
   for (const Inst& i : plan.insts) {
@@ -50,7 +57,8 @@ CpuSchedule PickCpuSchedule(const KernelPlan& plan, const Target& target, std::v
     const AccessMap& a = plan.accesses[static_cast<size_t>(i.access)];
     strided = strided || (!IsUniformAccess(plan, a) && !IsVectorAccess(plan, a, 1));
   }
-  if (notes != nullptr && strided) notes->push_back({-1, plan.IsRow() ? Reason::kStridedReduce : Reason::kScalarAccess, ""});
+  if (notes != nullptr && strided)
+    notes->push_back({-1, plan.IsRow() ? Reason::kStridedReduce : Reason::kScalarAccess, ""});
   return s;
 }
 

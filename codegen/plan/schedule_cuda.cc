@@ -1,4 +1,5 @@
-// PickCudaSchedule: Flat, Row in registers, Row re-read. The numbers are those measured on an H100; they depend on the arch alone.
+// PickCudaSchedule: Flat, Row in registers, Row re-read. The numbers are those measured on an H100;
+// they depend on the arch alone.
 #include <algorithm>
 #include <bit>
 
@@ -10,7 +11,8 @@ namespace jitfuse::internal {
 namespace {
 
 constexpr int kVectorBytes = 16;
-constexpr int64_t kElementsPerThread = 32;  // of a kept row, in registers
+constexpr int64_t kElementsPerThread = 32;     // of a kept row, in registers
+constexpr int64_t kThreadsToFill = 64 * 1024;  // enough to keep a large GPU busy with reads
 
 // Loads and stores of a plan that run per element, with what matters of each.
 struct Stream {
@@ -66,7 +68,8 @@ Width PickWidth(const KernelPlan& plan, const std::vector<Stream>& streams) {
   if (walked.empty()) return w;
   w.wanted = kVectorBytes / widest;
   for (w.vec = w.wanted; w.vec > 1; w.vec /= 2) {
-    bool all = std::all_of(walked.begin(), walked.end(), [&](const AccessMap* a) { return IsVectorAccess(plan, *a, w.vec); });
+    bool all = std::all_of(walked.begin(), walked.end(),
+                           [&](const AccessMap* a) { return IsVectorAccess(plan, *a, w.vec); });
     if (all && ExtentAllows(plan, w.vec)) break;
   }
   return w;
@@ -92,35 +95,73 @@ CudaSchedule PickFlat(const KernelPlan& plan, const Width& width) {
 // Values alive per inner point when a row is kept, in 4-byte registers.
 int KeptRegisters(const KernelPlan& plan) {
   int words = 0;
-  for (int id : plan.keep) words += ItemSize(ComputeType(plan.insts[static_cast<size_t>(id)].dtype)) == 8 ? 2 : 1;
+  for (int id : plan.keep)
+    words += ItemSize(ComputeType(plan.insts[static_cast<size_t>(id)].dtype)) == 8 ? 2 : 1;
   return std::max(1, words);
 }
 
-CudaSchedule PickRow(const KernelPlan& plan, const Target& target, const Width& width) {
+int64_t PowerOfTwoFrom(int64_t x) {
+  return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(1, x))));
+}
+
+// Rows that lie side by side in memory, reduced with a stride: neighbouring threads take
+// neighbouring rows. 0: this is not such a plan.
+int ThreadsAcrossRows(const KernelPlan& plan, const std::vector<Stream>& streams) {
+  const SizeExpr& neighbours = plan.parallel.back();
+  if (neighbours.IsConstant() && neighbours.constant() < 32) return 0;
+  int side = plan.num_parallel() - 1;
+  bool any = false;
+  for (const Stream& s : streams) {
+    if (!s.heavy || IsUniformAccess(plan, *s.access)) continue;
+    std::optional<SizeExpr> step = StrideAlong(*s.access, side);
+    if (IsVectorAccess(plan, *s.access, 1) || !step || !step->Is(1)) return 0;
+    any = true;
+  }
+  if (!any) return 0;
+  SizeExpr rows = NumElements(plan.parallel);
+  if (!rows.IsConstant()) return 32;
+  return static_cast<int>(std::clamp<int64_t>(
+      PowerOfTwoFrom(kThreadsToFill / std::max<int64_t>(1, rows.constant())), 8, 256));
+}
+
+// Threads of one row: 32 for short ones, else 1 to 4 vectors or some 16 elements each.
+int64_t ThreadsAlongRow(int64_t n, bool unrolled) {
+  if (n > 0 && n <= 256) return 32;
+  if (unrolled) return std::clamp<int64_t>(PowerOfTwoFrom((n + 15) / 16), n <= 512 ? 64 : 128, 512);
+  return n == 0 || n < 16 * 1024 ? 256 : 512;
+}
+
+bool WritesRows(const KernelPlan& plan) {
+  for (const Stage& stage : plan.stages) {
+    for (const Store& st : stage.stores) {
+      if (st.elem) return true;
+    }
+  }
+  return false;
+}
+
+CudaSchedule PickRow(const KernelPlan& plan, const Target& target, const Width& width,
+                     const std::vector<Stream>& streams) {
   CudaSchedule s;
   s.emitter = CudaEmitter::kRow;
   s.vec = width.vec;
   int64_t n = InnerPoints(plan);
   bool one_pass = plan.stages.size() == 1 && n > 0 && n <= 16 * 1024;
-  bool unrolled = !plan.keep.empty() || one_pass;
-  auto pow2 = [](int64_t x) { return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(1, x)))); };
-  int64_t threads = n > 0 && n <= 256 ? 32 : std::clamp<int64_t>(pow2((n + 15) / 16), n <= 512 ? 64 : 128, 512);
-  if (unrolled && n > 0) {
-    while (threads < 1024 && (n + threads - 1) / threads * KeptRegisters(plan) > kElementsPerThread) threads *= 2;
-  } else if (n == 0 || n > 256) {
-    threads = n == 0 || n < 16 * 1024 ? 256 : 512;
-  }
-  threads = std::min<int64_t>(threads, target.max_threads_per_sm);
+  int64_t across = ThreadsAcrossRows(plan, streams);
+  int64_t threads = across > 0 ? across : ThreadsAlongRow(n, !plan.keep.empty() || one_pass);
+  auto too_much = [&] {
+    return (n + threads - 1) / threads * KeptRegisters(plan) > kElementsPerThread;
+  };
+  bool unrolled = !plan.keep.empty() || (one_pass && across == 0);
+  while (unrolled && threads < std::min(1024, target.max_threads_per_sm) && too_much())
+    threads *= 2;
   s.threads_per_row = static_cast<int>(threads);
-  s.rows_per_block = s.threads_per_row == 32 ? 8 : std::max(1, 128 / s.threads_per_row);
+  int block = threads <= 32 || across > 0 ? 256 : 128;
+  s.rows_per_block = std::max(1, block / s.threads_per_row);
   s.threads = s.threads_per_row * s.rows_per_block;
   int64_t per_pass = threads * s.vec;
   s.items = unrolled ? static_cast<int>(std::max<int64_t>(1, (n + per_pass - 1) / per_pass)) : 0;
-  bool writes_rows = false;
-  for (const Stage& stage : plan.stages) {
-    for (const Store& st : stage.stores) writes_rows = writes_rows || st.elem;
-  }
-  s.no_allocate = !writes_rows || s.items == 0;
+  s.no_allocate = across == 0 && (!WritesRows(plan) || s.items == 0);
   return s;
 }
 
@@ -132,14 +173,17 @@ bool ReadsStrided(const KernelPlan& plan, const std::vector<Stream>& streams) {
 
 }  // namespace
 
-CudaSchedule PickCudaSchedule(const KernelPlan& plan, const Target& target, std::vector<Note>* notes) {
+CudaSchedule PickCudaSchedule(const KernelPlan& plan, const Target& target,
+                              std::vector<Note>* notes) {
   std::vector<Stream> streams = ElemStreams(plan);
   Width width = PickWidth(plan, streams);
   if (notes != nullptr && width.vec == 1 && width.wanted > 1) {
-    notes->push_back({-1, Reason::kScalarAccess, absl::StrCat("vectors of ", width.wanted, " do not fit")});
+    notes->push_back(
+        {-1, Reason::kScalarAccess, absl::StrCat("vectors of ", width.wanted, " do not fit")});
   }
-  if (notes != nullptr && plan.IsRow() && ReadsStrided(plan, streams)) notes->push_back({-1, Reason::kStridedReduce, ""});
-  return plan.IsRow() ? PickRow(plan, target, width) : PickFlat(plan, width);
+  if (notes != nullptr && plan.IsRow() && ReadsStrided(plan, streams))
+    notes->push_back({-1, Reason::kStridedReduce, ""});
+  return plan.IsRow() ? PickRow(plan, target, width, streams) : PickFlat(plan, width);
 }
 
 }  // namespace jitfuse::internal

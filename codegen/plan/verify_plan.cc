@@ -15,11 +15,13 @@ bool IsPowerOfTwo(int v) { return v > 0 && std::has_single_bit(static_cast<unsig
 
 class Verifier {
  public:
-  explicit Verifier(const KernelPlan& plan) : plan_(plan), num_axes_(plan.num_parallel() + static_cast<int>(plan.inner.size())) {}
+  explicit Verifier(const KernelPlan& plan)
+      : plan_(plan), num_axes_(plan.num_parallel() + static_cast<int>(plan.inner.size())) {}
 
   absl::Status Run() {
     JF_RETURN_IF_ERROR(Params());
-    for (size_t i = 0; i < plan_.insts.size(); ++i) JF_RETURN_IF_ERROR(CheckInst(static_cast<int>(i)));
+    for (size_t i = 0; i < plan_.insts.size(); ++i)
+      JF_RETURN_IF_ERROR(CheckInst(static_cast<int>(i)));
     for (const AccessMap& a : plan_.accesses) JF_RETURN_IF_ERROR(Access(a, num_axes_));
     JF_RETURN_IF_ERROR(Stages());
     JF_RETURN_IF_ERROR(Stores());
@@ -40,25 +42,33 @@ class Verifier {
   absl::Status Params() const {
     if (plan_.parallel.empty()) return Fail("no parallel axis");
     if (plan_.stages.empty()) return Fail("no stage");
-    if (plan_.offset_bits != 32 && plan_.offset_bits != 64) return Fail("offset_bits ", plan_.offset_bits);
-    if (plan_.scalars.size() != plan_.scalar_values.size()) return Fail("scalars and scalar_values differ in number");
+    if (plan_.offset_bits != 32 && plan_.offset_bits != 64)
+      return Fail("offset_bits ", plan_.offset_bits);
+    if (plan_.scalars.size() != plan_.scalar_values.size())
+      return Fail("scalars and scalar_values differ in number");
     std::vector<int> reads(plan_.params.size(), 0), writes(plan_.params.size(), 0);
     for (const AccessMap& a : plan_.accesses) {
-      if (a.param < 0 || a.param >= static_cast<int>(reads.size())) return Fail("an access of parameter ", a.param);
+      if (a.param < 0 || a.param >= static_cast<int>(reads.size()))
+        return Fail("an access of parameter ", a.param);
       ++reads[static_cast<size_t>(a.param)];
     }
     for (const Stage& s : plan_.stages) {
       for (const Store& st : s.stores) {
-        if (st.access.param < 0 || st.access.param >= static_cast<int>(writes.size())) return Fail("a store to parameter ", st.access.param);
+        if (st.access.param < 0 || st.access.param >= static_cast<int>(writes.size()))
+          return Fail("a store to parameter ", st.access.param);
         ++writes[static_cast<size_t>(st.access.param)];
       }
     }
     for (size_t p = 0; p < plan_.params.size(); ++p) {
       const Param& param = plan_.params[p];
-      if (!IsPowerOfTwo(param.align) || param.align > 16) return Fail("parameter ", p, " has alignment ", param.align);
-      if (param.role == ParamRole::kInput && (reads[p] == 0 || writes[p] != 0)) return Fail("input parameter ", p, " is not read, or is written");
-      if (param.role == ParamRole::kOutput && (writes[p] != 1 || reads[p] != 0)) return Fail("output parameter ", p, " is not written once");
-      if (param.may_alias && param.role != ParamRole::kInput) return Fail("parameter ", p, " is no input but may alias");
+      if (!IsPowerOfTwo(param.align) || param.align > 16)
+        return Fail("parameter ", p, " has alignment ", param.align);
+      if (param.role == ParamRole::kInput && (reads[p] == 0 || writes[p] != 0))
+        return Fail("input parameter ", p, " is not read, or is written");
+      if (param.role == ParamRole::kOutput && (writes[p] != 1 || reads[p] != 0))
+        return Fail("output parameter ", p, " is not written once");
+      if (param.may_alias && param.role != ParamRole::kInput)
+        return Fail("parameter ", p, " is no input but may alias");
     }
     return absl::OkStatus();
   }
@@ -73,10 +83,13 @@ class Verifier {
       return true;
     };
     bool ok = affine_ok(a.linear);
-    for (const IndexTerm& t : a.terms) ok = ok && affine_ok(t.linear) && !t.IsPlain() && !t.div.Is(0) && !t.linear.coefs.empty();
+    for (const IndexTerm& t : a.terms)
+      ok = ok && affine_ok(t.linear) && !t.IsPlain() && !t.div.Is(0) && !t.linear.coefs.empty();
     if (!ok) return Fail("malformed access ", AccessToString(a));
     std::optional<Range> range = OffsetRange(plan_, a);
-    if (range && plan_.offset_bits == 32 && (range->hi > std::numeric_limits<int32_t>::max() || range->lo < std::numeric_limits<int32_t>::min())) {
+    if (range && plan_.offset_bits == 32 &&
+        (range->hi > std::numeric_limits<int32_t>::max() ||
+         range->lo < std::numeric_limits<int32_t>::min())) {
       return Fail("access ", AccessToString(a), " needs 64-bit offsets");
     }
     return absl::OkStatus();
@@ -86,7 +99,8 @@ class Verifier {
     const Inst& i = At(id);
     for (int in : i.in) {
       if (in >= id) return Fail("%", id, " reads %", in, ", which is not before it");
-      if (in >= 0 && !i.elem && At(in).elem) return Fail("row value %", id, " reads %", in, ", which differs along the row");
+      if (in >= 0 && !i.elem && At(in).elem)
+        return Fail("row value %", id, " reads %", in, ", which differs along the row");
     }
     if (!plan_.IsRow() && !i.elem) return Fail("%", id, " of a flat plan is not elem");
     auto in_range = [](int v, size_t n) { return v >= 0 && v < static_cast<int>(n); };
@@ -94,33 +108,45 @@ class Verifier {
       case Inst::Kind::kLoad: {
         if (!in_range(i.access, plan_.accesses.size())) return Fail("%", id, " has no access");
         const AccessMap& a = plan_.accesses[static_cast<size_t>(i.access)];
-        if (i.dtype != ComputeType(plan_.params[static_cast<size_t>(a.param)].dtype)) return Fail("%", id, " loads another dtype than its parameter's");
+        if (i.dtype != ComputeType(plan_.params[static_cast<size_t>(a.param)].dtype))
+          return Fail("%", id, " loads another dtype than its parameter's");
         return i.elem ? absl::OkStatus() : Access(a, plan_.num_parallel());
       }
-      case Inst::Kind::kConst: return absl::OkStatus();
+      case Inst::Kind::kConst:
+        return absl::OkStatus();
       case Inst::Kind::kScalar:
         if (!in_range(i.scalar, plan_.scalars.size())) return Fail("%", id, " has no scalar");
-        if (i.dtype != ComputeType(plan_.scalars[static_cast<size_t>(i.scalar)])) return Fail("%", id, " has another dtype than its scalar");
+        if (i.dtype != ComputeType(plan_.scalars[static_cast<size_t>(i.scalar)]))
+          return Fail("%", id, " has another dtype than its scalar");
         return absl::OkStatus();
       case Inst::Kind::kIndex:
-        if (!in_range(i.axis, static_cast<size_t>(i.elem ? num_axes_ : plan_.num_parallel()))) return Fail("%", id, " has no axis");
-        return i.dtype == DType::kI64 ? absl::OkStatus() : Fail("%", id, " is an index but not i64");
+        if (!in_range(i.axis, static_cast<size_t>(i.elem ? num_axes_ : plan_.num_parallel())))
+          return Fail("%", id, " has no axis");
+        return i.dtype == DType::kI64 ? absl::OkStatus()
+                                      : Fail("%", id, " is an index but not i64");
       case Inst::Kind::kSize:
-        if (!in_range(i.size, plan_.sizes.size()) || plan_.sizes[static_cast<size_t>(i.size)].IsConstant()) return Fail("%", id, " has no symbolic size");
+        if (!in_range(i.size, plan_.sizes.size()) ||
+            plan_.sizes[static_cast<size_t>(i.size)].IsConstant())
+          return Fail("%", id, " has no symbolic size");
         return i.dtype == DType::kI64 ? absl::OkStatus() : Fail("%", id, " is a size but not i64");
-      case Inst::Kind::kResult: return Result(id);
-      case Inst::Kind::kOp: return Op(id);
+      case Inst::Kind::kResult:
+        return Result(id);
+      case Inst::Kind::kOp:
+        return Op(id);
     }
     return Fail("%", id, " is of no kind");
   }
 
   absl::Status Result(int id) const {
     const Inst& i = At(id);
-    if (i.elem || i.stage < 0 || i.stage >= static_cast<int>(plan_.stages.size())) return Fail("%", id, " is the result of no stage");
+    if (i.elem || i.stage < 0 || i.stage >= static_cast<int>(plan_.stages.size()))
+      return Fail("%", id, " is the result of no stage");
     const std::vector<PlanReduce>& reduces = plan_.stages[static_cast<size_t>(i.stage)].reduces;
-    if (i.reduce < 0 || i.reduce >= static_cast<int>(reduces.size())) return Fail("%", id, " is the result of no reduction");
+    if (i.reduce < 0 || i.reduce >= static_cast<int>(reduces.size()))
+      return Fail("%", id, " is the result of no reduction");
     const PlanReduce& r = reduces[static_cast<size_t>(i.reduce)];
-    if (i.which < 0 || i.which >= static_cast<int>(r.dtypes.size()) || r.dtypes[static_cast<size_t>(i.which)] != i.dtype) {
+    if (i.which < 0 || i.which >= static_cast<int>(r.dtypes.size()) ||
+        r.dtypes[static_cast<size_t>(i.which)] != i.dtype) {
       return Fail("%", id, " is no accumulator of its reduction");
     }
     return absl::OkStatus();
@@ -130,26 +156,38 @@ class Verifier {
     const Inst& i = At(id);
     const ScalarOpDef& def = GetScalarOp(i.op);
     for (int k = 0; k < 3; ++k) {
-      if ((i.in[k] >= 0) != (k < def.arity)) return Fail("%", id, " has the wrong number of operands for ", ToAbsl(def.name));
+      if ((i.in[k] >= 0) != (k < def.arity))
+        return Fail("%", id, " has the wrong number of operands for ", ToAbsl(def.name));
     }
     bool ok = true;
     switch (def.rule) {
       case ScalarTypeRule::kSame:
         for (int k = 0; k < def.arity; ++k) ok = ok && Reg(i.in[k]) == i.dtype;
         break;
-      case ScalarTypeRule::kCompare: ok = Reg(i.in[0]) == Reg(i.in[1]) && i.dtype == DType::kBool; break;
-      case ScalarTypeRule::kPredicate: ok = i.dtype == DType::kBool; break;
-      case ScalarTypeRule::kSelect: ok = Reg(i.in[0]) == DType::kBool && Reg(i.in[1]) == i.dtype && Reg(i.in[2]) == i.dtype; break;
-      case ScalarTypeRule::kConvert: break;
-      case ScalarTypeRule::kBitcast: ok = ItemSize(Reg(i.in[0])) == ItemSize(i.dtype); break;
+      case ScalarTypeRule::kCompare:
+        ok = Reg(i.in[0]) == Reg(i.in[1]) && i.dtype == DType::kBool;
+        break;
+      case ScalarTypeRule::kPredicate:
+        ok = i.dtype == DType::kBool;
+        break;
+      case ScalarTypeRule::kSelect:
+        ok = Reg(i.in[0]) == DType::kBool && Reg(i.in[1]) == i.dtype && Reg(i.in[2]) == i.dtype;
+        break;
+      case ScalarTypeRule::kConvert:
+        break;
+      case ScalarTypeRule::kBitcast:
+        ok = ItemSize(Reg(i.in[0])) == ItemSize(i.dtype);
+        break;
     }
     int chosen = def.rule == ScalarTypeRule::kSelect ? 1 : 0;
-    ok = ok && IsIn(Reg(i.in[chosen]), def.domain) && (i.op == ScalarOp::kConvert || i.dtype == ComputeType(i.dtype));
+    ok = ok && IsIn(Reg(i.in[chosen]), def.domain) &&
+         (i.op == ScalarOp::kConvert || i.dtype == ComputeType(i.dtype));
     return ok ? absl::OkStatus() : Fail("%", id, ": operand types do not suit ", ToAbsl(def.name));
   }
 
   absl::Status Stages() {
-    if (!plan_.IsRow() && (plan_.stages.size() != 1 || !plan_.stages[0].reduces.empty() || !plan_.keep.empty())) {
+    if (!plan_.IsRow() &&
+        (plan_.stages.size() != 1 || !plan_.stages[0].reduces.empty() || !plan_.keep.empty())) {
       return Fail("a flat plan has one stage and neither reduces nor keeps");
     }
     kept_.assign(plan_.insts.size(), false);
@@ -159,17 +197,21 @@ class Verifier {
       kept_[static_cast<size_t>(id)] = true;
     }
     std::vector<bool> held(plan_.insts.size(), false);  // kept, and computed by an earlier stage
-    for (size_t s = 0; s < plan_.stages.size(); ++s) JF_RETURN_IF_ERROR(CheckStage(static_cast<int>(s), &held));
+    for (size_t s = 0; s < plan_.stages.size(); ++s)
+      JF_RETURN_IF_ERROR(CheckStage(static_cast<int>(s), &held));
     return absl::OkStatus();
   }
 
   absl::Status RowList(int stage, const std::vector<int>& list, bool after) {
     for (int id : list) {
-      if (!Valid(id) || At(id).elem) return Fail("stage ", stage, " lists %", id, " as a row value");
+      if (!Valid(id) || At(id).elem)
+        return Fail("stage ", stage, " lists %", id, " as a row value");
       if (row_ready_[static_cast<size_t>(id)]) return Fail("row value %", id, " is listed twice");
-      if (At(id).kind == Inst::Kind::kResult && (!after || At(id).stage != stage)) return Fail("stage ", stage, " reads the result %", id, " too early");
+      if (At(id).kind == Inst::Kind::kResult && (!after || At(id).stage != stage))
+        return Fail("stage ", stage, " reads the result %", id, " too early");
       for (int in : At(id).in) {
-        if (in >= 0 && !row_ready_[static_cast<size_t>(in)]) return Fail("stage ", stage, ": %", id, " reads %", in, ", which is not computed yet");
+        if (in >= 0 && !row_ready_[static_cast<size_t>(in)])
+          return Fail("stage ", stage, ": %", id, " reads %", in, ", which is not computed yet");
       }
       row_ready_[static_cast<size_t>(id)] = true;
     }
@@ -180,25 +222,33 @@ class Verifier {
     const Stage& stage = plan_.stages[static_cast<size_t>(s)];
     JF_RETURN_IF_ERROR(RowList(s, stage.row_insts_before, false));
     std::vector<bool> here = *held;
-    auto ready = [&](int id) { return At(id).elem ? here[static_cast<size_t>(id)] : row_ready_[static_cast<size_t>(id)]; };
+    auto ready = [&](int id) {
+      return At(id).elem ? here[static_cast<size_t>(id)] : row_ready_[static_cast<size_t>(id)];
+    };
     int last = -1;
     for (int id : stage.elem_insts) {
       if (!Valid(id) || !At(id).elem) return Fail("stage ", s, " lists %", id, " as an elem value");
       if (id <= last) return Fail("stage ", s, " lists %", id, " out of order");
       last = id;
       for (int in : At(id).in) {
-        if (in >= 0 && !ready(in)) return Fail("stage ", s, ": %", id, " reads %", in, ", which is neither computed there nor kept");
+        if (in >= 0 && !ready(in))
+          return Fail("stage ", s, ": %", id, " reads %", in,
+                      ", which is neither computed there nor kept");
       }
       here[static_cast<size_t>(id)] = true;
     }
     for (const PlanReduce& r : stage.reduces) JF_RETURN_IF_ERROR(Reduce(s, r, here));
     for (const Store& st : stage.stores) {
       if (!Valid(st.value)) return Fail("stage ", s, " stores nothing");
-      if (st.elem && !ready(st.value)) return Fail("stage ", s, " stores %", st.value, ", which is neither computed there nor kept");
+      if (st.elem && !ready(st.value))
+        return Fail("stage ", s, " stores %", st.value,
+                    ", which is neither computed there nor kept");
     }
     JF_RETURN_IF_ERROR(RowList(s, stage.row_insts_after, true));
     for (const Store& st : stage.stores) {
-      if (!st.elem && (At(st.value).elem || !ready(st.value))) return Fail("stage ", s, " stores %", st.value, " per row, which is no row value or not computed");
+      if (!st.elem && (At(st.value).elem || !ready(st.value)))
+        return Fail("stage ", s, " stores %", st.value,
+                    " per row, which is no row value or not computed");
     }
     for (size_t i = 0; i < held->size(); ++i) (*held)[i] = kept_[i] && here[i];
     return absl::OkStatus();
@@ -206,13 +256,16 @@ class Verifier {
 
   absl::Status Reduce(int s, const PlanReduce& r, const std::vector<bool>& here) const {
     size_t k = r.in.size();
-    if (k == 0 || r.dtypes.size() != k || r.init.size() != k || r.combine.num_args != static_cast<int>(2 * k) || r.combine.results.size() != k) {
+    if (k == 0 || r.dtypes.size() != k || r.init.size() != k ||
+        r.combine.num_args != static_cast<int>(2 * k) || r.combine.results.size() != k) {
       return Fail("stage ", s, " has a malformed reduction");
     }
     for (size_t j = 0; j < k; ++j) {
-      if (!Valid(r.in[j]) || !At(r.in[j]).elem || !here[static_cast<size_t>(r.in[j])]) return Fail("stage ", s, " reduces %", r.in[j], ", which it has not");
+      if (!Valid(r.in[j]) || !At(r.in[j]).elem || !here[static_cast<size_t>(r.in[j])])
+        return Fail("stage ", s, " reduces %", r.in[j], ", which it has not");
       const ScalarInst& result = r.combine.insts[static_cast<size_t>(r.combine.results[j])];
-      if (Reg(r.in[j]) != r.dtypes[j] || result.dtype != r.dtypes[j]) return Fail("stage ", s, ": accumulator ", j, " has two types");
+      if (Reg(r.in[j]) != r.dtypes[j] || result.dtype != r.dtypes[j])
+        return Fail("stage ", s, ": accumulator ", j, " has two types");
     }
     return absl::OkStatus();
   }
@@ -223,8 +276,10 @@ class Verifier {
         if (!plan_.IsRow() && !st.elem) return Fail("a store of a flat plan is not elem");
         JF_RETURN_IF_ERROR(Access(st.access, st.elem ? num_axes_ : plan_.num_parallel()));
         for (int axis = 0; axis < (st.elem ? num_axes_ : plan_.num_parallel()); ++axis) {
-          if (plan_.extent(axis).Is(1) || plan_.extent(axis).Is(0) || UsesAxis(st.access, axis)) continue;
-          return Fail("store ", AccessToString(st.access), " writes one element at all points of axis ", axis);
+          if (plan_.extent(axis).Is(1) || plan_.extent(axis).Is(0) || UsesAxis(st.access, axis))
+            continue;
+          return Fail("store ", AccessToString(st.access),
+                      " writes one element at all points of axis ", axis);
         }
       }
     }
@@ -232,18 +287,26 @@ class Verifier {
   }
 
   absl::Status Cuda(const CudaSchedule& s) const {
-    if ((s.emitter == CudaEmitter::kRow) != plan_.IsRow()) return Fail("flat and row are mixed up in the schedule");
-    if (!IsPowerOfTwo(s.vec) || s.vec > 16 || s.threads < 32 || s.threads > 1024 || s.items < 0) return Fail("impossible schedule");
-    if (!plan_.IsRow()) return s.items >= 1 ? absl::OkStatus() : Fail("a flat schedule without items");
-    if (!IsPowerOfTwo(s.threads_per_row) || s.threads != s.threads_per_row * s.rows_per_block) return Fail("threads are not rows times threads per row");
+    if ((s.emitter == CudaEmitter::kRow) != plan_.IsRow())
+      return Fail("flat and row are mixed up in the schedule");
+    if (!IsPowerOfTwo(s.vec) || s.vec > 16 || s.threads < 32 || s.threads > 1024 || s.items < 0)
+      return Fail("impossible schedule");
+    if (!plan_.IsRow())
+      return s.items >= 1 ? absl::OkStatus() : Fail("a flat schedule without items");
+    if (!IsPowerOfTwo(s.threads_per_row) || s.threads != s.threads_per_row * s.rows_per_block)
+      return Fail("threads are not rows times threads per row");
     if (!plan_.keep.empty() && s.items == 0) return Fail("a row is kept but looped over");
     int64_t held = int64_t{s.items} * s.vec * s.threads_per_row;
-    if (s.items > 0 && (InnerPoints(plan_) > held || (InnerPoints(plan_) == 0 && !NumElements(plan_.inner).Is(0)))) return Fail("a row is longer than its threads hold");
+    if (s.items > 0 &&
+        (InnerPoints(plan_) > held || (InnerPoints(plan_) == 0 && !NumElements(plan_.inner).Is(0))))
+      return Fail("a row is longer than its threads hold");
     return absl::OkStatus();
   }
 
   absl::Status Cpu(const CpuSchedule& s) const {
-    return IsPowerOfTwo(s.lanes) && s.unroll >= 1 && s.grain_bytes > 0 ? absl::OkStatus() : Fail("impossible schedule");
+    return IsPowerOfTwo(s.lanes) && s.unroll >= 1 && s.grain_bytes > 0
+               ? absl::OkStatus()
+               : Fail("impossible schedule");
   }
 
   const KernelPlan& plan_;
@@ -267,17 +330,20 @@ std::optional<Range> Span(const Shape& dims, const Shape& strides) {
 
 absl::Status VerifyPlan(const KernelPlan& plan) { return Verifier(plan).Run(); }
 
-absl::Status VerifyAccesses(const KernelPlan& plan, const Graph& graph, const EdgeLayouts& layouts) {
+absl::Status VerifyAccesses(const KernelPlan& plan, const Graph& graph,
+                            const EdgeLayouts& layouts) {
   auto check = [&](const AccessMap& a) -> absl::Status {
     const Param& param = plan.params[static_cast<size_t>(a.param)];
     const auto& known = param.role == ParamRole::kInput ? layouts.reads : layouts.writes;
     auto it = known.find(param.value);
     const Shape& dims = graph.type(param.value).dims;
-    std::optional<Range> span = Span(dims, it == known.end() ? ContiguousStrides(dims) : it->second.strides);
+    std::optional<Range> span =
+        Span(dims, it == known.end() ? ContiguousStrides(dims) : it->second.strides);
     std::optional<Range> range = OffsetRange(plan, a);
     if (!span || !range || range->hi < range->lo) return absl::OkStatus();
     if (range->lo >= span->lo && range->hi <= span->hi) return absl::OkStatus();
-    return InternalError("plan ", plan.name, ": ", AccessToString(a), " reaches ", range->lo, "..", range->hi, " of ", graph.TypeString(param.value));
+    return InternalError("plan ", plan.name, ": ", AccessToString(a), " reaches ", range->lo, "..",
+                         range->hi, " of ", graph.TypeString(param.value));
   };
   for (const AccessMap& a : plan.accesses) JF_RETURN_IF_ERROR(check(a));
   for (const Stage& s : plan.stages) {

@@ -1,7 +1,8 @@
 // Golden files: what a test made, compared with what is stored under tests/golden.
 //
-// In: a name below tests/golden ("plan/softmax.txt") and the text. Out: a test failure that shows the first line that differs.
-// JITFUSE_UPDATE_GOLDEN=1 writes the file instead; JITFUSE_TEST_DATA is the source tree's place where it is not the one built from.
+// In: a name below tests/golden ("plan/softmax.txt") and the text. Out: a test failure that shows
+// the first line that differs. JITFUSE_UPDATE_GOLDEN=1 writes the file instead; JITFUSE_TEST_DATA
+// is the source tree's place where it is not the one built from.
 #ifndef JITFUSE_TESTS_TEST_UTIL_GOLDEN_H_
 #define JITFUSE_TESTS_TEST_UTIL_GOLDEN_H_
 
@@ -29,7 +30,8 @@ inline void ExpectGolden(const std::string& name, const std::string& text) {
     return;
   }
   std::ifstream in(path);
-  ASSERT_TRUE(in.good()) << "no golden file " << path << "; JITFUSE_UPDATE_GOLDEN=1 (./dev golden --update) writes it";
+  ASSERT_TRUE(in.good()) << "no golden file " << path
+                         << "; JITFUSE_UPDATE_GOLDEN=1 (./dev golden --update) writes it";
   std::stringstream stored;
   stored << in.rdbuf();
   if (stored.str() == text) return;
@@ -43,7 +45,8 @@ inline void ExpectGolden(const std::string& name, const std::string& text) {
     std::getline(now, b);
   } while (a == b && (was.good() || now.good()));
   FAIL() << path << " differs from line " << line << " on\n  stored: " << a << "\n  now:    " << b
-         << "\n(./dev golden --update renews the files; look at the diff)\n\n" << text;
+         << "\n(./dev golden --update renews the files; look at the diff)\n\n"
+         << text;
 }
 
 }  // namespace jitfuse::internal

@@ -1,7 +1,9 @@
-// Runs groups and whole fusion plans on host memory through BuildPlan, VerifyPlan and InterpretPlan; for tests.
+// Runs groups and whole fusion plans on host memory through BuildPlan, VerifyPlan and
+// InterpretPlan; for tests.
 //
-// In: graph text or a graph, tensors by value. Out: the outputs' tensors. WholeGroup puts a graph into one loop group by hand (domain and reduced axes from its
-// first reduction, else from its first output), for tests that must not depend on the partition.
+// In: graph text or a graph, tensors by value. Out: the outputs' tensors. WholeGroup puts a graph
+// into one loop group by hand (domain and reduced axes from its first reduction, else from its
+// first output), for tests that must not depend on the partition.
 #ifndef JITFUSE_TESTS_TEST_UTIL_RUN_PLAN_H_
 #define JITFUSE_TESTS_TEST_UTIL_RUN_PLAN_H_
 
@@ -37,7 +39,7 @@ struct StridedTensor {
   DType dtype = DType::kF32;
   std::vector<int64_t> dims, strides;  // strides in elements
   std::vector<char> bytes;
-  int64_t first = 0;                   // element at which coordinates 0 lie
+  int64_t first = 0;  // element at which coordinates 0 lie
 
   static StridedTensor Make(DType dtype, std::vector<int64_t> dims) {
     StridedTensor t;
@@ -48,7 +50,8 @@ struct StridedTensor {
     return t;
   }
   // Any strides, 0 and negative included.
-  static StridedTensor Strided(DType dtype, std::vector<int64_t> dims, std::vector<int64_t> strides) {
+  static StridedTensor Strided(DType dtype, std::vector<int64_t> dims,
+                               std::vector<int64_t> strides) {
     StridedTensor t;
     t.dtype = dtype;
     int64_t last = 0;
@@ -76,9 +79,13 @@ struct StridedTensor {
     }
     return offset;
   }
-  ScalarValue At(int64_t linear) const { return LoadScalar(dtype, data() + Offset(linear) * ItemSize(dtype)); }
+  ScalarValue At(int64_t linear) const {
+    return LoadScalar(dtype, data() + Offset(linear) * ItemSize(dtype));
+  }
   double Number(int64_t linear) const { return ScalarToDouble(ComputeType(dtype), At(linear)); }
-  void Set(int64_t linear, ScalarValue v) { StoreScalar(dtype, v, data() + Offset(linear) * ItemSize(dtype)); }
+  void Set(int64_t linear, ScalarValue v) {
+    StoreScalar(dtype, v, data() + Offset(linear) * ItemSize(dtype));
+  }
   StridedTensor& Fill(const std::function<double(int64_t)>& f) {
     for (int64_t i = 0; i < size(); ++i) Set(i, ScalarFromDouble(dtype, f(i)));
     return *this;
@@ -86,7 +93,11 @@ struct StridedTensor {
   StridedTensor& Random(uint32_t seed, double lo = -2, double hi = 2) {
     std::mt19937 rng(seed);
     std::uniform_real_distribution<double> d(lo, hi);
-    return Fill([&](int64_t) { return IsFloat(dtype) ? d(rng) : dtype == DType::kBool ? static_cast<double>(d(rng) > (lo + hi) / 2) : std::floor(d(rng)); });
+    return Fill([&](int64_t) {
+      return IsFloat(dtype)          ? d(rng)
+             : dtype == DType::kBool ? static_cast<double>(d(rng) > (lo + hi) / 2)
+                                     : std::floor(d(rng));
+    });
   }
 };
 
@@ -111,7 +122,8 @@ inline Group WholeGroup(const Graph& graph) {
     }
     if (node.kind() == OpKind::kReduce && group.domain.empty()) {
       group.domain = graph.type(node.in[0]).dims;
-      for (int64_t a : node.Get<std::vector<int64_t>>("axes")) group.reduce_axes.push_back(static_cast<int>(a));
+      for (int64_t a : node.Get<std::vector<int64_t>>("axes"))
+        group.reduce_axes.push_back(static_cast<int>(a));
     }
   }
   group.outputs.assign(graph.outputs().begin(), graph.outputs().end());
@@ -137,19 +149,25 @@ inline EdgeLayouts LayoutsFor(const Group& group, const TestValues& values) {
   };
   for (Value v : group.inputs) {
     auto it = values.find(v);
-    if (it != values.end() && it->second.strides != ContiguousStrides(absl::MakeConstSpan(it->second.dims))) layouts.reads[v] = layout(it->second);
+    if (it != values.end() &&
+        it->second.strides != ContiguousStrides(absl::MakeConstSpan(it->second.dims)))
+      layouts.reads[v] = layout(it->second);
   }
   return layouts;
 }
 
 // ---- Running.
 // Outputs of one group appended to `values`. Every plan is verified first.
-inline absl::Status RunGroup(const Graph& graph, const Group& group, const Target& target, absl::Span<const int64_t> symbols, TestValues* values) {
+inline absl::Status RunGroup(const Graph& graph, const Group& group, const Target& target,
+                             absl::Span<const int64_t> symbols, TestValues* values) {
   EdgeLayouts layouts = LayoutsFor(group, *values);
   PlanOptions options;
-  JF_ASSIGN_OR_RETURN(std::vector<KernelPlan> plans, BuildPlan(graph, group, layouts, target, options));
+  JF_ASSIGN_OR_RETURN(std::vector<KernelPlan> plans,
+                      BuildPlan(graph, group, layouts, target, options));
   for (const KernelPlan& plan : plans) {
-    auto fail = [&](const absl::Status& s) { return s.ok() ? s : InternalError(std::string(s.message()), "\n", PlanToString(plan)); };
+    auto fail = [&](const absl::Status& s) {
+      return s.ok() ? s : InternalError(std::string(s.message()), "\n", PlanToString(plan));
+    };
     JF_RETURN_IF_ERROR(fail(VerifyPlan(plan)));
     JF_RETURN_IF_ERROR(fail(VerifyAccesses(plan, graph, layouts)));
     std::vector<StridedTensor> outputs(plan.params.size());
@@ -159,7 +177,8 @@ inline absl::Status RunGroup(const Graph& graph, const Group& group, const Targe
       if (param.role == ParamRole::kInput) {
         buffers.push_back(values->at(param.value).data());
       } else {
-        outputs[p] = StridedTensor::Make(param.dtype, EvalDims(graph.type(param.value).dims, symbols));
+        outputs[p] =
+            StridedTensor::Make(param.dtype, EvalDims(graph.type(param.value).dims, symbols));
         std::memset(outputs[p].bytes.data(), 0x5a, outputs[p].bytes.size());
         buffers.push_back(outputs[p].bytes.data());
       }
@@ -168,13 +187,15 @@ inline absl::Status RunGroup(const Graph& graph, const Group& group, const Targe
     for (Value v : plan.scalar_values) scalars.push_back(values->at(v).At(0).bits());
     JF_RETURN_IF_ERROR(fail(InterpretPlan(plan, buffers, scalars, symbols)));
     for (size_t p = 0; p < plan.params.size(); ++p) {
-      if (plan.params[p].role == ParamRole::kOutput) (*values)[plan.params[p].value] = std::move(outputs[p]);
+      if (plan.params[p].role == ParamRole::kOutput)
+        (*values)[plan.params[p].value] = std::move(outputs[p]);
     }
   }
   return absl::OkStatus();
 }
 
-// Whether the stores of a static plan write each element of each output exactly once (brute force, contiguous outputs).
+// Whether the stores of a static plan write each element of each output exactly once (brute force,
+// contiguous outputs).
 inline absl::Status CheckCoverage(const KernelPlan& plan, const Graph& graph) {
   std::vector<int64_t> parallel = EvalDims(plan.parallel, {}), inner = EvalDims(plan.inner, {});
   for (const Stage& stage : plan.stages) {
@@ -183,7 +204,9 @@ inline absl::Status CheckCoverage(const KernelPlan& plan, const Graph& graph) {
       if (st.elem) extents.insert(extents.end(), inner.begin(), inner.end());
       std::vector<int64_t> axes(parallel.size() + inner.size(), 0);
       int64_t points = *CheckedNumElements(extents);
-      int64_t size = NumElements(graph.type(plan.params[static_cast<size_t>(st.access.param)].value).dims).constant();
+      int64_t size =
+          NumElements(graph.type(plan.params[static_cast<size_t>(st.access.param)].value).dims)
+              .constant();
       std::vector<int> times(static_cast<size_t>(size), 0);
       for (int64_t i = 0; i < points; ++i) {
         int64_t rest = i;
@@ -192,10 +215,12 @@ inline absl::Status CheckCoverage(const KernelPlan& plan, const Graph& graph) {
           rest /= extents[d];
         }
         int64_t offset = EvalAccess(st.access, axes, {});
-        if (offset < 0 || offset >= size) return InternalError("store beyond the output: ", AccessToString(st.access));
+        if (offset < 0 || offset >= size)
+          return InternalError("store beyond the output: ", AccessToString(st.access));
         ++times[static_cast<size_t>(offset)];
       }
-      if (std::any_of(times.begin(), times.end(), [](int t) { return t != 1; })) return InternalError("not one to one: ", AccessToString(st.access));
+      if (std::any_of(times.begin(), times.end(), [](int t) { return t != 1; }))
+        return InternalError("not one to one: ", AccessToString(st.access));
     }
   }
   return absl::OkStatus();
@@ -213,8 +238,11 @@ inline HostTensor ToHost(const StridedTensor& t) {
   return out;
 }
 
-// A graph by Expand, LowerMatMul and Partition, every group by BuildPlan and the plan interpreter. `inputs`: by signature position.
-inline absl::StatusOr<std::vector<HostTensor>> RunGraphByPlans(const Graph& graph, absl::Span<const HostTensor> inputs, const Target& target,
+// A graph by Expand, LowerMatMul and Partition, every group by BuildPlan and the plan interpreter.
+// `inputs`: by signature position.
+inline absl::StatusOr<std::vector<HostTensor>> RunGraphByPlans(const Graph& graph,
+                                                               absl::Span<const HostTensor> inputs,
+                                                               const Target& target,
                                                                const Options& options = {}) {
   JF_ASSIGN_OR_RETURN(Graph expanded, Expand(graph));
   GemmSupportFn no_library = [](DType) { return std::optional<Reason>(Reason::kGemmNoLibrary); };
@@ -231,7 +259,8 @@ inline absl::StatusOr<std::vector<HostTensor>> RunGraphByPlans(const Graph& grap
   JF_ASSIGN_OR_RETURN(std::vector<int64_t> symbols, g.BindSymbols(dims));
   for (const Group& group : fusion.groups) {
     absl::Status ok = RunGroup(g, group, target, symbols, &values);
-    if (!ok.ok()) return InternalError(std::string(ok.message()), "\nin\n", FusionPlanToString(g, fusion));
+    if (!ok.ok())
+      return InternalError(std::string(ok.message()), "\nin\n", FusionPlanToString(g, fusion));
   }
   std::vector<HostTensor> out;
   for (Value v : g.outputs()) out.push_back(ToHost(values.at(v)));

@@ -26,20 +26,25 @@ KernelPlan PlanWith(const Shape& extents, int align = 16, DType dtype = DType::k
   return plan;
 }
 
-// A reshape of a reshape of random factors, with random strides: the offset is that of the coordinates.
+// A reshape of a reshape of random factors, with random strides: the offset is that of the
+// coordinates.
 TEST(AccessMap, EqualsItsIndexMapEverywhere) {
   std::mt19937 rng(1);
-  const std::vector<Shape> shapes = {{24}, {2, 12}, {4, 6}, {2, 3, 4}, {3, 8}, {6, 2, 2}, {2, 2, 2, 3}};
+  const std::vector<Shape> shapes = {{24},   {2, 12},   {4, 6},      {2, 3, 4},
+                                     {3, 8}, {6, 2, 2}, {2, 2, 2, 3}};
   int divided = 0;
   for (int trial = 0; trial < 400; ++trial) {
     const Shape& domain = shapes[rng() % shapes.size()];
     const Shape& to = shapes[rng() % shapes.size()];
-    std::optional<IndexMap> map = ReshapeCoords(IdentityMap(static_cast<int>(domain.size())), domain, to, IndexSpace{domain});
+    std::optional<IndexMap> map =
+        ReshapeCoords(IdentityMap(static_cast<int>(domain.size())), domain, to, IndexSpace{domain});
     if (!map) continue;
     Shape strides = trial % 2 == 0 ? ContiguousStrides(to) : Shape();
     while (strides.size() < to.size()) strides.push_back(static_cast<int64_t>(rng() % 7) - 3);
     AccessMap access = MakeAccess(0, *map, strides, IndexSpace{domain});
-    if (trial % 2 == 0) EXPECT_TRUE(access.terms.empty()) << "dense to dense is linear: " << AccessToString(access) << " of " << IndexMapToString(*map);
+    if (trial % 2 == 0)
+      EXPECT_TRUE(access.terms.empty()) << "dense to dense is linear: " << AccessToString(access)
+                                        << " of " << IndexMapToString(*map);
     divided += access.terms.empty() ? 0 : 1;
     KernelPlan plan = PlanWith(domain);
     std::optional<Range> range = OffsetRange(plan, access);
@@ -52,7 +57,8 @@ TEST(AccessMap, EqualsItsIndexMapEverywhere) {
         rest /= domain[d].constant();
       }
       int64_t want = 0;
-      for (size_t d = 0; d < to.size(); ++d) want += EvalCoord(map->coords[d], axes) * strides[d].constant();
+      for (size_t d = 0; d < to.size(); ++d)
+        want += EvalCoord(map->coords[d], axes) * strides[d].constant();
       ASSERT_EQ(EvalAccess(access, axes, {}), want) << AccessToString(access);
       EXPECT_LE(range->lo, want);
       EXPECT_GE(range->hi, want);
@@ -73,7 +79,9 @@ TEST(AccessMap, FoldsSymbolicStrides) {
 
 TEST(AccessMap, VectorAccess) {
   KernelPlan plan = PlanWith({4, 64});
-  auto access = [](Shape strides) { return MakeAccess(0, IdentityMap(2), strides, IndexSpace{{4, 64}}); };
+  auto access = [](Shape strides) {
+    return MakeAccess(0, IdentityMap(2), strides, IndexSpace{{4, 64}});
+  };
   EXPECT_TRUE(IsVectorAccess(plan, access({64, 1}), 4));
   EXPECT_TRUE(IsVectorAccess(plan, access({0, 1}), 4));
   EXPECT_FALSE(IsVectorAccess(plan, access({66, 1}), 4)) << "the second row is not aligned";

@@ -12,8 +12,10 @@ namespace {
 
 Target For(std::string_view arch) { return *TargetFor(arch); }
 
-KernelPlan PlanOf(const Graph& graph, const Target& target, const EdgeLayouts& layouts = {}, const PlanOptions& options = {}) {
-  absl::StatusOr<std::vector<KernelPlan>> plans = BuildPlan(graph, WholeGroup(graph), layouts, target, options);
+KernelPlan PlanOf(const Graph& graph, const Target& target, const EdgeLayouts& layouts = {},
+                  const PlanOptions& options = {}) {
+  absl::StatusOr<std::vector<KernelPlan>> plans =
+      BuildPlan(graph, WholeGroup(graph), layouts, target, options);
   EXPECT_TRUE(plans.ok()) << plans.status();
   if (!plans.ok()) return KernelPlan();
   absl::Status ok = VerifyPlan((*plans)[0]);
@@ -23,22 +25,26 @@ KernelPlan PlanOf(const Graph& graph, const Target& target, const EdgeLayouts& l
   return (*plans)[0];
 }
 
-constexpr std::string_view kChain = R"(graph f(%a: f32[n,1024], %b: f32[n,1024], %c: f32[n,1024]) -> (f32[n,1024]) {
+constexpr std::string_view kChain =
+    R"(graph f(%a: f32[n,1024], %b: f32[n,1024], %c: f32[n,1024]) -> (f32[n,1024]) {
   %0 = multiply(%a, %b) : f32[n,1024]
   %1 = add(%0, %c) : f32[n,1024]
   %2 = relu(%1) : f32[n,1024]
   return %2
 })";
-constexpr std::string_view kBiasGelu = R"(graph f(%x: bf16[64,768], %b: bf16[768]) -> (bf16[64,768]) {
+constexpr std::string_view kBiasGelu =
+    R"(graph f(%x: bf16[64,768], %b: bf16[768]) -> (bf16[64,768]) {
   %0 = add(%x, %b) : bf16[64,768]
   %1 = gelu(%0) : bf16[64,768]
   return %1
 })";
-constexpr std::string_view kOddBias = R"(graph f(%x: bf16[64,4097], %b: bf16[4097]) -> (bf16[64,4097]) {
+constexpr std::string_view kOddBias =
+    R"(graph f(%x: bf16[64,4097], %b: bf16[4097]) -> (bf16[64,4097]) {
   %0 = add(%x, %b) : bf16[64,4097]
   return %0
 })";
-constexpr std::string_view kTransposeAdd = R"(graph f(%x: f32[96,64], %y: f32[64,96]) -> (f32[64,96]) {
+constexpr std::string_view kTransposeAdd =
+    R"(graph f(%x: f32[96,64], %y: f32[64,96]) -> (f32[64,96]) {
   %0 = transpose(%x) : f32[64,96]
   %1 = add(%0, %y) : f32[64,96]
   return %1
@@ -47,13 +53,15 @@ constexpr std::string_view kSoftmax = R"(graph f(%x: f32[32,1024]) -> (f32[32,10
   %0 = softmax(%x) : f32[32,1024]
   return %0
 })";
-constexpr std::string_view kLayerNorm = R"(graph f(%x: bf16[32,768], %r: bf16[32,768], %w: bf16[768], %b: bf16[768]) -> (bf16[32,768], bf16[32,768]) {
+constexpr std::string_view kLayerNorm =
+    R"(graph f(%x: bf16[32,768], %r: bf16[32,768], %w: bf16[768], %b: bf16[768]) -> (bf16[32,768], bf16[32,768]) {
   %0 = add(%x, %r) : bf16[32,768]
   %1 = layer_norm(%0, %w, %b) : bf16[32,768]
   %2 = relu(%1) : bf16[32,768]
   return %0, %2
 })";
-constexpr std::string_view kCausal = R"(graph f(%x: f32[4,16,16], %s: scalar f32) -> (f32[4,16,16]) {
+constexpr std::string_view kCausal =
+    R"(graph f(%x: f32[4,16,16], %s: scalar f32) -> (f32[4,16,16]) {
   %0 = iota() {shape=[16,16], axis=0} : i64[16,16]
   %1 = iota() {shape=[16,16], axis=1} : i64[16,16]
   %2 = less_equal(%1, %0) : bool[16,16]

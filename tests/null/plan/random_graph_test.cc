@@ -1,5 +1,6 @@
-// Random graphs of the whole op table: Expand, Partition, BuildPlan and the plan interpreter must stay within the evaluator's error bounds, for several targets
-// and budgets (rows kept or read again, two passes or one, vectors or not, one kernel per op). A failure prints the graph as text.
+// Random graphs of the whole op table: Expand, Partition, BuildPlan and the plan interpreter must
+// stay within the evaluator's error bounds, for several targets and budgets (rows kept or read
+// again, two passes or one, vectors or not, one kernel per op). A failure prints the graph as text.
 #include <random>
 
 #include "ir/eval.h"
@@ -16,7 +17,8 @@ class RandomGraph {
     const DType type = kTypes[Below(static_cast<int>(std::size(kTypes)))];
     rows_ = 1 + Below(4);
     columns_ = kColumns[Below(static_cast<int>(std::size(kColumns)))];
-    for (const Shape& shape : {Shape{rows_, columns_}, Shape{rows_, columns_}, Shape{columns_}, Shape{rows_, 1}}) {
+    for (const Shape& shape :
+         {Shape{rows_, columns_}, Shape{rows_, columns_}, Shape{columns_}, Shape{rows_, 1}}) {
       pool_.push_back(*graph_.AddInput(absl::StrCat("x", pool_.size()), {type, shape}));
     }
     pool_.push_back(*graph_.AddScalar("s", type));
@@ -24,7 +26,12 @@ class RandomGraph {
     for (int tries = 0; ops > 0 && tries < 400; ++tries) ops -= AddRandom() ? 1 : 0;
     EXPECT_TRUE(graph_.AddOutput(head_).ok());
     for (int i = Below(3); i > 0; --i) {
-      EXPECT_TRUE(graph_.AddOutput(pool_[pool_.size() - 1 - static_cast<size_t>(Below(std::min(6, static_cast<int>(pool_.size()))))]).ok());
+      EXPECT_TRUE(
+          graph_
+              .AddOutput(
+                  pool_[pool_.size() - 1 -
+                        static_cast<size_t>(Below(std::min(6, static_cast<int>(pool_.size()))))])
+              .ok());
     }
     return graph_;
   }
@@ -35,14 +42,18 @@ class RandomGraph {
     for (NodeId id : graph_.inputs()) {
       const TensorType& type = graph_.type({id, 0});
       HostTensor t = HostTensor::Make(type.dtype, EvalDims(type.dims, {}));
-      for (int64_t i = 0; i < t.size(); ++i) t.SetNumber(i, IsFloat(type.dtype) ? d(rng_) : type.dtype == DType::kBool ? static_cast<double>(Below(2)) : std::floor(4 * d(rng_)));
+      for (int64_t i = 0; i < t.size(); ++i)
+        t.SetNumber(i, IsFloat(type.dtype)          ? d(rng_)
+                       : type.dtype == DType::kBool ? static_cast<double>(Below(2))
+                                                    : std::floor(4 * d(rng_)));
       out.push_back(std::move(t));
     }
     return out;
   }
 
  private:
-  static constexpr DType kTypes[] = {DType::kF32, DType::kF32, DType::kF64, DType::kBF16, DType::kF16, DType::kI32};
+  static constexpr DType kTypes[] = {DType::kF32,  DType::kF32, DType::kF64,
+                                     DType::kBF16, DType::kF16, DType::kI32};
   static constexpr int64_t kColumns[] = {1, 3, 8, 17, 64, 130};
 
   int Below(int n) { return static_cast<int>(rng_() % static_cast<uint32_t>(n)); }
@@ -60,10 +71,12 @@ class RandomGraph {
   int64_t Elements(Value v) const { return NumElements(graph_.type(v).dims).constant(); }
   // Ops that soon make everything NaN are rarer.
   bool Skip(const OpDef& def) {
-    for (std::string_view name : {"log", "log2", "log1p", "sqrt", "rsqrt", "pow", "divide", "reciprocal"}) {
+    for (std::string_view name :
+         {"log", "log2", "log1p", "sqrt", "rsqrt", "pow", "divide", "reciprocal"}) {
       if (def.name == name) return Below(8) > 0;
     }
-    return def.op == Op::kIsNan || def.op == Op::kIsInf || def.op == Op::kIsFinite ? Below(4) > 0 : false;
+    return def.op == Op::kIsNan || def.op == Op::kIsInf || def.op == Op::kIsFinite ? Below(4) > 0
+                                                                                   : false;
   }
   bool Keep(const absl::StatusOr<Value>& v) {
     if (!v.ok()) return false;
@@ -71,7 +84,9 @@ class RandomGraph {
       Value result{v->node, r};
       if (NumElements(graph_.type(result).dims).constant() > 4000) return false;
       pool_.push_back(result);
-      if (Elements(result) >= rows_ * columns_ && graph_.type(result).dtype != DType::kBool && !graph_.node(result).in.empty()) head_ = result;
+      if (Elements(result) >= rows_ * columns_ && graph_.type(result).dtype != DType::kBool &&
+          !graph_.node(result).in.empty())
+        head_ = result;
     }
     return true;
   }
@@ -85,14 +100,25 @@ class RandomGraph {
     Attrs attrs;
     switch (def.kind) {
       case OpKind::kPointwise:
-        if (def.FindAttr("dtype") != nullptr) attrs.push_back({"dtype", kTypes[Below(static_cast<int>(std::size(kTypes)))]});
+        if (def.FindAttr("dtype") != nullptr)
+          attrs.push_back({"dtype", kTypes[Below(static_cast<int>(std::size(kTypes)))]});
         return Keep(graph_.Add(def.op, in, attrs));
-      case OpKind::kReduce: return Reduce(def, in[0]);
-      case OpKind::kView: return View(def, in[0]);
-      case OpKind::kIota: return Keep(graph_.Add(def.op, {}, {{"shape", std::vector<Dim>{rows_, columns_}}, {"axis", int64_t{Below(2)}}, {"dtype", DType::kF32}}));
-      case OpKind::kComposite: return def.op == Op::kLinear ? false : Composite(def, in);
-      case OpKind::kMatMul: return Keep(graph_.Add(def.op, in, {{"transpose_a", Below(2) == 0}, {"transpose_b", Below(2) == 0}}));
-      default: return Keep(graph_.AddConstant(DType::kF32, Below(5) - 2));
+      case OpKind::kReduce:
+        return Reduce(def, in[0]);
+      case OpKind::kView:
+        return View(def, in[0]);
+      case OpKind::kIota:
+        return Keep(graph_.Add(def.op, {},
+                               {{"shape", std::vector<Dim>{rows_, columns_}},
+                                {"axis", int64_t{Below(2)}},
+                                {"dtype", DType::kF32}}));
+      case OpKind::kComposite:
+        return def.op == Op::kLinear ? false : Composite(def, in);
+      case OpKind::kMatMul:
+        return Keep(graph_.Add(def.op, in,
+                               {{"transpose_a", Below(2) == 0}, {"transpose_b", Below(2) == 0}}));
+      default:
+        return Keep(graph_.AddConstant(DType::kF32, Below(5) - 2));
     }
   }
   bool Reduce(const OpDef& def, Value x) {
@@ -158,11 +184,16 @@ void RunSeed(uint32_t seed) {
   absl::StatusOr<std::vector<WideTensor>> want = EvalWide(graph, inputs);
   ASSERT_TRUE(want.ok()) << want.status() << "\n" << GraphToString(graph);
   for (const Setting& s : Settings()) {
-    absl::StatusOr<std::vector<HostTensor>> got = RunGraphByPlans(graph, inputs, s.target, s.options);
-    ASSERT_TRUE(got.ok()) << "seed " << seed << ", " << s.name << "\n" << got.status() << "\n" << GraphToString(graph);
+    absl::StatusOr<std::vector<HostTensor>> got =
+        RunGraphByPlans(graph, inputs, s.target, s.options);
+    ASSERT_TRUE(got.ok()) << "seed " << seed << ", " << s.name << "\n"
+                          << got.status() << "\n"
+                          << GraphToString(graph);
     for (size_t o = 0; o < got->size(); ++o) {
       CompareResult r = Compare((*want)[o], (*got)[o]);
-      ASSERT_TRUE(r.ok) << "seed " << seed << ", " << s.name << ", output " << o << "\n" << r.text << "\n" << GraphToString(graph);
+      ASSERT_TRUE(r.ok) << "seed " << seed << ", " << s.name << ", output " << o << "\n"
+                        << r.text << "\n"
+                        << GraphToString(graph);
     }
   }
 }

@@ -1,4 +1,5 @@
-// What ApplySchedule chooses: widths, threads, what is kept, and the notes that say why something is slow.
+// What ApplySchedule chooses: widths, threads, what is kept, and the notes that say why something
+// is slow.
 #include "codegen/plan/schedule.h"
 
 #include "absl/time/clock.h"
@@ -8,8 +9,10 @@
 namespace jitfuse::internal {
 namespace {
 
-KernelPlan PlanOf(const Graph& graph, std::string_view arch, const EdgeLayouts& layouts = {}, const PlanOptions& options = {}) {
-  absl::StatusOr<std::vector<KernelPlan>> plans = BuildPlan(graph, WholeGroup(graph), layouts, *TargetFor(arch), options);
+KernelPlan PlanOf(const Graph& graph, std::string_view arch, const EdgeLayouts& layouts = {},
+                  const PlanOptions& options = {}) {
+  absl::StatusOr<std::vector<KernelPlan>> plans =
+      BuildPlan(graph, WholeGroup(graph), layouts, *TargetFor(arch), options);
   EXPECT_TRUE(plans.ok()) << plans.status();
   if (!plans.ok()) return KernelPlan();
   absl::Status ok = VerifyPlan((*plans)[0]);
@@ -18,11 +21,14 @@ KernelPlan PlanOf(const Graph& graph, std::string_view arch, const EdgeLayouts& 
 }
 
 bool HasNote(const KernelPlan& plan, Reason reason) {
-  return std::any_of(plan.notes.begin(), plan.notes.end(), [reason](const Note& n) { return n.reason == reason; });
+  return std::any_of(plan.notes.begin(), plan.notes.end(),
+                     [reason](const Note& n) { return n.reason == reason; });
 }
 
 Graph Unary(std::string_view op, std::string_view type, std::string_view attrs = "") {
-  return Parsed(absl::StrCat("graph f(%x: ", ToAbsl(type), ") -> (", ToAbsl(type), ") { %0 = ", ToAbsl(op), "(%x) ", ToAbsl(attrs), " : ", ToAbsl(type), " return %0 }"));
+  return Parsed(absl::StrCat("graph f(%x: ", ToAbsl(type), ") -> (", ToAbsl(type),
+                             ") { %0 = ", ToAbsl(op), "(%x) ", ToAbsl(attrs), " : ", ToAbsl(type),
+                             " return %0 }"));
 }
 
 TEST(Schedule, FlatWidths) {
@@ -69,8 +75,13 @@ TEST(Schedule, RowThreads) {
     const char* type;
     int threads_per_row, vec, items, rows_per_block;
   };
-  for (const Case& c : {Case{"bf16[64,256]", 32, 8, 1, 8}, {"bf16[64,1024]", 128, 8, 1, 1}, {"bf16[64,4096]", 256, 8, 2, 1}, {"bf16[64,8192]", 512, 8, 2, 1},
-                        {"f32[64,4096]", 256, 4, 4, 1}, {"f32[64,4097]", 512, 1, 9, 1}, {"f32[64,100]", 32, 4, 1, 8}}) {
+  for (const Case& c : {Case{"bf16[64,256]", 32, 8, 1, 8},
+                        {"bf16[64,1024]", 128, 8, 1, 1},
+                        {"bf16[64,4096]", 256, 8, 2, 1},
+                        {"bf16[64,8192]", 512, 8, 2, 1},
+                        {"f32[64,4096]", 256, 4, 4, 1},
+                        {"f32[64,4097]", 512, 1, 9, 1},
+                        {"f32[64,100]", 32, 4, 1, 8}}) {
     KernelPlan plan = PlanOf(Unary("softmax", c.type), "sm_90");
     const CudaSchedule& s = plan.cuda();
     EXPECT_EQ(s.threads_per_row, c.threads_per_row) << c.type;
@@ -90,7 +101,8 @@ TEST(Schedule, LongRowsAreReadAgain) {
   EXPECT_TRUE(plan.cuda().no_allocate);
   EXPECT_TRUE(HasNote(plan, Reason::kRowReread));
   EXPECT_EQ(plan.stages.size(), 2u) << "online: one reading for max and sum";
-  EXPECT_EQ(PlanOf(Unary("softmax", "f32[8,65536]"), "x86-64-v4").stages.size(), 3u) << "the second-level cache holds the row";
+  EXPECT_EQ(PlanOf(Unary("softmax", "f32[8,65536]"), "x86-64-v4").stages.size(), 3u)
+      << "the second-level cache holds the row";
 }
 
 TEST(Schedule, SymbolicRowsNeedABound) {
@@ -111,7 +123,8 @@ TEST(Schedule, KeepsTheNearerValueWhereItIsDear) {
     std::string out;
     for (int id : plan.keep) {
       const Inst& i = plan.insts[static_cast<size_t>(id)];
-      absl::StrAppend(&out, out.empty() ? "" : ",", i.kind == Inst::Kind::kLoad ? "load" : std::string(GetScalarOp(i.op).name));
+      absl::StrAppend(&out, out.empty() ? "" : ",",
+                      i.kind == Inst::Kind::kLoad ? "load" : std::string(GetScalarOp(i.op).name));
     }
     EXPECT_FALSE(HasNote(plan, Reason::kRowReread));
     return out;
@@ -123,8 +136,18 @@ TEST(Schedule, KeepsTheNearerValueWhereItIsDear) {
 }
 
 TEST(Schedule, ReductionOverAnOuterAxisIsNoted) {
-  Graph g = Parsed("graph f(%x: f32[512,64]) -> (f32[64]) { %0 = sum(%x) {axes=[0]} : f32[64] return %0 }");
-  EXPECT_TRUE(HasNote(PlanOf(g, "sm_90"), Reason::kStridedReduce));
+  Graph g = Parsed(
+      "graph f(%x: f32[512,64]) -> (f32[64]) { %0 = sum(%x) {axes=[0]} : f32[64] return %0 }");
+  KernelPlan plan = PlanOf(g, "sm_90");
+  EXPECT_TRUE(HasNote(plan, Reason::kStridedReduce));
+  EXPECT_EQ(plan.cuda().threads_per_row, 256) << "few rows: all threads that a row can use";
+  Graph wide = Parsed(
+      "graph f(%x: f32[512,8192]) -> (f32[8192]) { %0 = sum(%x) {axes=[0]} : f32[8192] return %0 "
+      "}");
+  plan = PlanOf(wide, "sm_90");
+  EXPECT_EQ(plan.cuda().threads_per_row, 8) << "neighbouring threads read neighbouring rows";
+  EXPECT_EQ(plan.cuda().rows_per_block, 32);
+  EXPECT_FALSE(plan.cuda().no_allocate) << "a line serves several threads";
   EXPECT_TRUE(HasNote(PlanOf(g, "x86-64-v4"), Reason::kStridedReduce));
 }
 
@@ -154,7 +177,8 @@ TEST(Schedule, CpuLanes) {
 }
 
 TEST(Schedule, AliasesAreMarked) {
-  Graph g = Parsed("graph f(%x: f32[8], %y: f32[8]) -> (f32[8]) { %0 = add(%x, %y) : f32[8] return %0 }");
+  Graph g =
+      Parsed("graph f(%x: f32[8], %y: f32[8]) -> (f32[8]) { %0 = add(%x, %y) : f32[8] return %0 }");
   PlanOptions options;
   options.may_alias = {InputNamed(g, "y")};
   KernelPlan plan = PlanOf(g, "sm_90", {}, options);
@@ -166,30 +190,42 @@ TEST(Schedule, AliasesAreMarked) {
 // fma only for floats, only where the product has one reader and the addend is no product.
 TEST(Fma, WhereItIsFormed) {
   auto count = [](std::string_view dtype, std::string_view body) {
-    std::string type = absl::StrCat(ToAbsl(dtype), "[64]"), text = absl::StrCat("graph f(%a: ", type, ", %b: ", type, ", %c: ", type, ") -> (", type, ") {\n");
+    std::string type = absl::StrCat(ToAbsl(dtype), "[64]"),
+                text = absl::StrCat("graph f(%a: ", type, ", %b: ", type, ", %c: ", type, ") -> (",
+                                    type, ") {\n");
     std::string lines(body);
-    for (size_t at; (at = lines.find(";")) != std::string::npos;) lines.replace(at, 1, absl::StrCat(" : ", type, "\n"));
+    for (size_t at; (at = lines.find(";")) != std::string::npos;)
+      lines.replace(at, 1, absl::StrCat(" : ", type, "\n"));
     Graph g = Parsed(absl::StrCat(text, lines, "}"));
     KernelPlan plan = PlanOf(g, "sm_90");
-    return std::count_if(plan.insts.begin(), plan.insts.end(), [](const Inst& i) { return i.kind == Inst::Kind::kOp && i.op == ScalarOp::kFma; });
+    return std::count_if(plan.insts.begin(), plan.insts.end(), [](const Inst& i) {
+      return i.kind == Inst::Kind::kOp && i.op == ScalarOp::kFma;
+    });
   };
   EXPECT_EQ(count("f32", "%0 = multiply(%a, %b); %1 = add(%0, %c); return %1"), 1);
   EXPECT_EQ(count("bf16", "%0 = multiply(%a, %b); %1 = add(%c, %0); return %1"), 1);
   EXPECT_EQ(count("i32", "%0 = multiply(%a, %b); %1 = add(%0, %c); return %1"), 0);
-  EXPECT_EQ(count("f32", "%0 = multiply(%a, %b); %1 = multiply(%b, %c); %2 = add(%0, %1); return %2"), 0);
-  EXPECT_EQ(count("f32", "%0 = multiply(%a, %b); %1 = add(%0, %c); %2 = add(%1, %0); return %2"), 0);
+  EXPECT_EQ(
+      count("f32", "%0 = multiply(%a, %b); %1 = multiply(%b, %c); %2 = add(%0, %1); return %2"), 0);
+  EXPECT_EQ(count("f32", "%0 = multiply(%a, %b); %1 = add(%0, %c); %2 = add(%1, %0); return %2"),
+            0);
 }
 
 // 10,000 ops: near-linear, well below half a second.
 TEST(BuildPlanSpeed, LongChain) {
   for (int n : {1000, 10000}) {
-    std::string text = "graph f(%x: f32[64,64], %b: f32[64]) -> (f32[64,64]) {\n%0 = abs(%x) : f32[64,64]\n";
+    std::string text =
+        "graph f(%x: f32[64,64], %b: f32[64]) -> (f32[64,64]) {\n%0 = abs(%x) : f32[64,64]\n";
     for (int i = 1; i < n; ++i) {
-      absl::StrAppend(&text, "%", i, i % 3 == 0 ? absl::StrCat(" = add(%", i - 1, ", %b)") : absl::StrCat(" = tanh(%", i - 1, ")"), " : f32[64,64]\n");
+      absl::StrAppend(&text, "%", i,
+                      i % 3 == 0 ? absl::StrCat(" = add(%", i - 1, ", %b)")
+                                 : absl::StrCat(" = tanh(%", i - 1, ")"),
+                      " : f32[64,64]\n");
     }
     Graph g = Parsed(absl::StrCat(text, "return %", n - 1, "}"));
     absl::Time start = absl::Now();
-    absl::StatusOr<std::vector<KernelPlan>> plans = BuildPlan(g, WholeGroup(g), {}, *TargetFor("sm_90"));
+    absl::StatusOr<std::vector<KernelPlan>> plans =
+        BuildPlan(g, WholeGroup(g), {}, *TargetFor("sm_90"));
     double seconds = absl::ToDoubleSeconds(absl::Now() - start);
     ASSERT_TRUE(plans.ok()) << plans.status();
     ASSERT_TRUE(VerifyPlan((*plans)[0]).ok());

@@ -1,4 +1,5 @@
-// VerifyPlan refuses every kind of broken plan; the plans it is given here are good ones with one thing changed.
+// VerifyPlan refuses every kind of broken plan; the plans it is given here are good ones with one
+// thing changed.
 #include "codegen/plan/verify_plan.h"
 
 #include "codegen/plan/schedule.h"
@@ -15,7 +16,8 @@ Graph LayerNormGraph() {
 }
 
 KernelPlan Good(const Graph& graph, std::string_view arch = "sm_90") {
-  absl::StatusOr<std::vector<KernelPlan>> plans = BuildPlan(graph, WholeGroup(graph), {}, *TargetFor(arch));
+  absl::StatusOr<std::vector<KernelPlan>> plans =
+      BuildPlan(graph, WholeGroup(graph), {}, *TargetFor(arch));
   EXPECT_TRUE(plans.ok()) << plans.status();
   return plans.ok() ? (*plans)[0] : KernelPlan();
 }
@@ -30,7 +32,8 @@ int FirstOp(const KernelPlan& plan, ScalarOp op) {
 
 TEST(VerifyPlan, AcceptsWhatBuildPlanMakes) {
   Graph g = LayerNormGraph();
-  for (std::string_view arch : {"sm_75", "sm_120", "x86-64-v2", "interpret"}) EXPECT_TRUE(VerifyPlan(Good(g, arch)).ok());
+  for (std::string_view arch : {"sm_75", "sm_120", "x86-64-v2", "interpret"})
+    EXPECT_TRUE(VerifyPlan(Good(g, arch)).ok());
 }
 
 TEST(VerifyPlan, RefusesBrokenPlans) {
@@ -39,41 +42,67 @@ TEST(VerifyPlan, RefusesBrokenPlans) {
     std::string message;  // a part of it
     std::function<void(KernelPlan*)> breaks;
   };
-  auto inst = [](KernelPlan* p, ScalarOp op) -> Inst& { return p->insts[static_cast<size_t>(FirstOp(*p, op))]; };
+  auto inst = [](KernelPlan* p, ScalarOp op) -> Inst& {
+    return p->insts[static_cast<size_t>(FirstOp(*p, op))];
+  };
   std::vector<Case> cases = {
-      {"not before it", [&](KernelPlan* p) { inst(p, ScalarOp::kSub).in[0] = static_cast<int>(p->insts.size()) - 1; }},
+      {"not before it",
+       [&](KernelPlan* p) {
+         inst(p, ScalarOp::kSub).in[0] = static_cast<int>(p->insts.size()) - 1;
+       }},
       {"wrong number of operands", [&](KernelPlan* p) { inst(p, ScalarOp::kSub).in[1] = -1; }},
       {"differs along the row", [&](KernelPlan* p) { inst(p, ScalarOp::kSub).elem = false; }},
       {"do not suit", [&](KernelPlan* p) { inst(p, ScalarOp::kSub).dtype = DType::kF64; }},
       {"do not suit", [&](KernelPlan* p) { inst(p, ScalarOp::kSub).op = ScalarOp::kAnd; }},
       {"neither computed there nor kept", [](KernelPlan* p) { p->keep.clear(); }},
-      {"neither computed there nor kept", [](KernelPlan* p) { p->stages.back().elem_insts.pop_back(); }},
-      {"out of order", [](KernelPlan* p) { std::swap(p->stages.back().elem_insts[1], p->stages.back().elem_insts[2]); }},
+      {"neither computed there nor kept",
+       [](KernelPlan* p) { p->stages.back().elem_insts.pop_back(); }},
+      {"out of order",
+       [](KernelPlan* p) {
+         std::swap(p->stages.back().elem_insts[1], p->stages.back().elem_insts[2]);
+       }},
       {"not computed yet", [](KernelPlan* p) { p->stages[0].row_insts_before.clear(); }},
-      {"listed twice", [](KernelPlan* p) { p->stages[1].row_insts_before.push_back(p->stages[0].row_insts_before[0]); }},
-      {"too early", [](KernelPlan* p) { p->stages[0].row_insts_before.push_back(p->stages[0].row_insts_after[0]); }},
+      {"listed twice",
+       [](KernelPlan* p) {
+         p->stages[1].row_insts_before.push_back(p->stages[0].row_insts_before[0]);
+       }},
+      {"too early",
+       [](KernelPlan* p) {
+         p->stages[0].row_insts_before.push_back(p->stages[0].row_insts_after[0]);
+       }},
       {"reduces", [](KernelPlan* p) { p->stages[0].reduces[0].in[0] = 1; }},
       {"malformed reduction", [](KernelPlan* p) { p->stages[0].reduces[0].init.clear(); }},
-      {"two types", [](KernelPlan* p) {
+      {"two types",
+       [](KernelPlan* p) {
          ScalarProgram& combine = p->stages[0].reduces[0].combine;
          combine.insts[static_cast<size_t>(combine.results[0])].dtype = DType::kF64;
        }},
-      {"no accumulator", [](KernelPlan* p) {
+      {"no accumulator",
+       [](KernelPlan* p) {
          for (Inst& i : p->insts) {
            if (i.kind == Inst::Kind::kResult) i.which = 1;
          }
        }},
       {"is not read", [](KernelPlan* p) { p->params.emplace_back(); }},
-      {"not written once", [](KernelPlan* p) { p->stages.back().stores.push_back(p->stages.back().stores[0]); }},
+      {"not written once",
+       [](KernelPlan* p) { p->stages.back().stores.push_back(p->stages.back().stores[0]); }},
       {"not written once", [](KernelPlan* p) { p->stages.back().stores.clear(); }},
       {"has alignment 3", [](KernelPlan* p) { p->params[0].align = 3; }},
-      {"at all points of axis 0", [](KernelPlan* p) { p->stages.back().stores[0].access.linear.coefs.erase(p->stages.back().stores[0].access.linear.coefs.begin()); }},
+      {"at all points of axis 0",
+       [](KernelPlan* p) {
+         p->stages.back().stores[0].access.linear.coefs.erase(
+             p->stages.back().stores[0].access.linear.coefs.begin());
+       }},
       {"malformed access", [](KernelPlan* p) { p->accesses[0].linear.coefs[0].first = 7; }},
-      {"64-bit offsets", [](KernelPlan* p) { p->accesses[0].linear.coefs[0].second = int64_t{1} << 40; }},
-      {"longer than its threads hold", [](KernelPlan* p) { std::get<CudaSchedule>(p->schedule).vec = 1; }},
+      {"64-bit offsets",
+       [](KernelPlan* p) { p->accesses[0].linear.coefs[0].second = int64_t{1} << 40; }},
+      {"longer than its threads hold",
+       [](KernelPlan* p) { std::get<CudaSchedule>(p->schedule).vec = 1; }},
       {"kept but looped", [](KernelPlan* p) { std::get<CudaSchedule>(p->schedule).items = 0; }},
-      {"threads are not rows", [](KernelPlan* p) { std::get<CudaSchedule>(p->schedule).rows_per_block = 3; }},
-      {"mixed up", [](KernelPlan* p) { std::get<CudaSchedule>(p->schedule).emitter = CudaEmitter::kFlat; }},
+      {"threads are not rows",
+       [](KernelPlan* p) { std::get<CudaSchedule>(p->schedule).rows_per_block = 3; }},
+      {"mixed up",
+       [](KernelPlan* p) { std::get<CudaSchedule>(p->schedule).emitter = CudaEmitter::kFlat; }},
       {"no parallel axis", [](KernelPlan* p) { p->parallel.clear(); }},
       {"no stage", [](KernelPlan* p) { p->stages.clear(); }},
       {"another dtype than its parameter", [](KernelPlan* p) { p->params[0].dtype = DType::kI32; }},
@@ -83,7 +112,9 @@ TEST(VerifyPlan, RefusesBrokenPlans) {
     c.breaks(&plan);
     absl::Status status = VerifyPlan(plan);
     EXPECT_FALSE(status.ok()) << c.message;
-    EXPECT_NE(std::string(status.message()).find(c.message), std::string::npos) << status << "\nwanted: " << c.message << "\n" << PlanToString(plan);
+    EXPECT_NE(std::string(status.message()).find(c.message), std::string::npos)
+        << status << "\nwanted: " << c.message << "\n"
+        << PlanToString(plan);
   }
 }
 
@@ -119,7 +150,8 @@ TEST(InterpretPlan, FindsMissingValues) {
   std::vector<float> x(512), w(64), y(512);
   std::vector<void*> buffers = {x.data(), w.data(), y.data()};
   absl::Status status = InterpretPlan(plan, buffers, {}, {});
-  EXPECT_NE(std::string(status.message()).find("neither computed nor kept"), std::string::npos) << status;
+  EXPECT_NE(std::string(status.message()).find("neither computed nor kept"), std::string::npos)
+      << status;
 }
 
 }  // namespace
