@@ -101,10 +101,23 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CachedPrimitive(const GemmProbl
   return cache->try_emplace(key, std::move(made)).first->second;
 }
 
+// oneDNN refuses batches that run backwards or lie within each other's rows, which strides may say.
+bool BatchesNest(const GemmProblem& p) {
+  int64_t span_a = p.lda * (p.transpose_a ? p.k : p.m), span_b = p.ldb * (p.transpose_b ? p.n : p.k);
+  return (p.batch_stride_a == 0 || p.batch_stride_a >= span_a) && (p.batch_stride_b == 0 || p.batch_stride_b >= span_b);
+}
+
+GemmProblem OneOfBatch(GemmProblem p) {
+  p.batch = 1;
+  p.batch_stride_a = p.batch_stride_b = p.batch_stride_d = 0;
+  return p;
+}
+
 class OnednnGemm : public PreparedGemm {
  public:
-  OnednnGemm(const GemmProblem& problem, std::shared_ptr<const Primitive> primitive)
-      : problem_(problem), generation_(ForkGeneration()), primitive_(std::move(primitive)) {}
+  // `problem` is run `repeats` times, the operands `step` elements on each time.
+  OnednnGemm(const GemmProblem& problem, std::shared_ptr<const Primitive> primitive) : problem_(problem), generation_(ForkGeneration()), primitive_(std::move(primitive)) {}
+  int64_t repeats = 1, step_a = 0, step_b = 0, step_d = 0;
   size_t workspace_bytes() const override { return 0; }
   std::string Describe() const override { return absl::StrCat("oneDNN ", OnednnVersion(), ", ", primitive_->implementation); }
 
@@ -143,19 +156,32 @@ absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareOnednn(const GemmProb
   Reason reason;
   JF_RETURN_IF_ERROR(OnednnSupport(problem.dtype, &reason));
   if (problem.batch <= 0 || problem.m <= 0 || problem.n <= 0 || problem.k <= 0) return InvalidArgument(Describe(problem), ": every extent must be positive");
-  JF_ASSIGN_OR_RETURN(std::shared_ptr<const Primitive> primitive, CachedPrimitive(problem));
-  return std::shared_ptr<const PreparedGemm>(std::make_shared<OnednnGemm>(problem, std::move(primitive)));
+  const bool whole = problem.batch == 1 || BatchesNest(problem);
+  const GemmProblem each = whole ? problem : OneOfBatch(problem);
+  JF_ASSIGN_OR_RETURN(std::shared_ptr<const Primitive> primitive, CachedPrimitive(each));
+  auto gemm = std::make_shared<OnednnGemm>(each, std::move(primitive));
+  if (!whole) {
+    gemm->repeats = problem.batch;
+    gemm->step_a = problem.batch_stride_a;
+    gemm->step_b = problem.batch_stride_b;
+    gemm->step_d = problem.batch_stride_d;
+  }
+  return std::shared_ptr<const PreparedGemm>(std::move(gemm));
 }
 
 absl::Status RunOnednn(const PreparedGemm& gemm, const void* a, const void* b, void* d) {
   const auto& prepared = static_cast<const OnednnGemm&>(gemm);
   JF_ASSIGN_OR_RETURN(std::shared_ptr<const Primitive> primitive, prepared.Current());
   ThreadScope scope(Threads());
+  const int64_t size = ItemSize(prepared.problem().dtype);
+  auto at = [size](const void* base, int64_t elements) { return const_cast<char*>(static_cast<const char*>(base)) + elements * size; };
   try {
     dnnl::stream stream(Engine());
-    primitive->matmul.execute(stream, {{DNNL_ARG_SRC, dnnl::memory(primitive->a, Engine(), const_cast<void*>(a))},
-                                       {DNNL_ARG_WEIGHTS, dnnl::memory(primitive->b, Engine(), const_cast<void*>(b))},
-                                       {DNNL_ARG_DST, dnnl::memory(primitive->d, Engine(), d)}});
+    for (int64_t i = 0; i < prepared.repeats; ++i) {
+      primitive->matmul.execute(stream, {{DNNL_ARG_SRC, dnnl::memory(primitive->a, Engine(), at(a, i * prepared.step_a))},
+                                         {DNNL_ARG_WEIGHTS, dnnl::memory(primitive->b, Engine(), at(b, i * prepared.step_b))},
+                                         {DNNL_ARG_DST, dnnl::memory(primitive->d, Engine(), at(d, i * prepared.step_d))}});
+    }
     stream.wait();
   } catch (const dnnl::error& e) {
     return InternalError(Describe(prepared.problem()), ": oneDNN failed: ", e.what());

@@ -228,7 +228,8 @@ class Classifier {
       key_.Int(stride);
       return SizeExpr(stride);
     }
-    int64_t factor = PowerOfTwoFactor(stride);
+    // Symbols are at least 1 everywhere (SizeExpr::IsKnownNonNegative), so the sign belongs to the class.
+    int64_t factor = stride < 0 ? -PowerOfTwoFactor(stride) : PowerOfTwoFactor(stride);
     key_.Int(2).Int(factor);
     cls_.symbols.push_back(stride / factor);
     cls_.bound.push_back(0);

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <random>
@@ -116,6 +117,26 @@ TEST(GemmOnednn, BroadcastBatches) {
     p.batch_stride_b = 0;
     RunAndCheck(p);
   }
+}
+
+// Batches that overlap, and that run backwards: oneDNN knows neither.
+TEST(GemmOnednn, BatchesThatDoNotNest) {
+  GemmProblem p = Problem(DType::kF32, 4, 9, 10, 11, false, false, 0);
+  p.batch_stride_a = 3;
+  p.batch_stride_b = 1;
+  RunAndCheck(p);
+
+  Operands o = MakeOperands(Problem(DType::kF32, 4, 9, 10, 11, false, false, 0), 1), reversed = o;
+  GemmProblem forward = Problem(DType::kF32, 4, 9, 10, 11, false, false, 0), backward = forward;
+  backward.batch_stride_a = -forward.batch_stride_a;
+  auto gemm = PrepareOnednn(backward);
+  ASSERT_TRUE(gemm.ok()) << gemm.status();
+  int64_t matrix = forward.batch_stride_a * ItemSize(DType::kF32);
+  ASSERT_TRUE(RunOnednn(**gemm, o.a.data() + 3 * matrix, o.b.data(), o.d.data()).ok());
+  const int64_t used = forward.m * forward.k * ItemSize(DType::kF32);  // the last matrix has no gap behind it
+  for (int64_t i = 0; i < 4; ++i) std::copy_n(o.a.data() + (3 - i) * matrix, used, reversed.a.data() + i * matrix);
+  reversed.d = o.d;
+  ExpectProduct(forward, reversed);
 }
 
 TEST(GemmOnednn, OtherTypesGiveTheReason) {

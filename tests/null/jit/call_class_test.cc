@@ -92,6 +92,20 @@ TEST(CallClassTest, StrideSymbolsFollowTheGraphs) {
   EXPECT_TRUE(cls.inputs[0].strides[1].Is(1));
 }
 
+// Symbols are at least 1 for everyone who reads them; a matrix of one column and stride -1 must not look like rows of distance s.
+TEST(CallClassTest, NegativeStridesAreSymbolsOfAtLeastOne) {
+  Case c(kAdd);
+  Dims d{4, 64}, backwards{-136, -1}, forwards{136, 1};
+  CallClass cls = *c.Classify({F32(d, backwards, g_buffer + 8192), F32(d)});
+  ASSERT_EQ(cls.symbols.size(), 3u);
+  EXPECT_EQ(cls.inputs[0].strides[0].Eval(cls.symbols), -136);
+  EXPECT_EQ(cls.inputs[0].strides[0].KnownDivisor(), 8);
+  EXPECT_EQ(cls.inputs[0].strides[1].Eval(cls.symbols), -1);
+  EXPECT_FALSE(cls.inputs[0].strides[1].IsKnownNonNegative());
+  for (size_t s = 1; s < cls.symbols.size(); ++s) EXPECT_GE(cls.symbols[s], 1);
+  EXPECT_NE(cls.key, c.Classify({F32(d, forwards, g_buffer + 8192), F32(d)})->key);
+}
+
 TEST(CallClassTest, OffsetsOf64BitsComeFromTheLargestOffset) {
   Case c(kAdd);
   Dims d{4, 64}, far{int64_t{1} << 30, 1};
