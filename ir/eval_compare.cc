@@ -24,7 +24,8 @@ std::string Coordinates(const std::vector<int64_t>& dims, int64_t index) {
   return absl::StrCat("[", text, "]");
 }
 
-// Distance to the expected value; infinite where one is NaN or infinite and the other is not the same.
+// Distance to the expected value; infinite where one is NaN or infinite and the other is not the
+// same.
 Wide ErrorOf(Wide expect, Wide got) {
   if (expect == got || (std::isnan(expect) && std::isnan(got))) return 0;
   const Wide e = std::fabs(expect - got);
@@ -40,11 +41,14 @@ Wide RatioOf(Wide error, Wide bound) {
 
 CompareResult Compare(const WideTensor& expect, const HostTensor& got) {
   CompareResult result;
-  if (got.dtype != expect.dtype || got.dims != expect.dims || got.bytes.size() != expect.value.size() * static_cast<size_t>(ItemSize(expect.dtype))) {
+  if (got.dtype != expect.dtype || got.dims != expect.dims ||
+      got.bytes.size() != expect.value.size() * static_cast<size_t>(ItemSize(expect.dtype))) {
     result.ok = false;
     result.max_ulp = result.max_ratio = static_cast<double>(kInf);
-    result.text = absl::StrCat("got ", ToAbsl(DTypeName(got.dtype)), " of ", got.dims.size(), " dims in ", got.bytes.size(), " bytes, expected ",
-                               ToAbsl(DTypeName(expect.dtype)), " of ", expect.dims.size(), " dims and ", expect.value.size(), " elements");
+    result.text =
+        absl::StrCat("got ", ToAbsl(DTypeName(got.dtype)), " of ", got.dims.size(), " dims in ",
+                     got.bytes.size(), " bytes, expected ", ToAbsl(DTypeName(expect.dtype)), " of ",
+                     expect.dims.size(), " dims and ", expect.value.size(), " elements");
     return result;
   }
   Wide worst_ratio = 0, worst_ulp = 0;
@@ -58,9 +62,10 @@ CompareResult Compare(const WideTensor& expect, const HostTensor& got) {
     if (ratio <= worst_ratio && result.worst >= 0) continue;
     worst_ratio = ratio;
     result.worst = static_cast<int64_t>(i);
-    result.text = absl::StrFormat("element %s: got %.17Lg, expected %.17Lg +- %.3Lg (%.3Lg %s, %.3Lg of the bound)",
-                                  Coordinates(expect.dims, result.worst), value, expect.value[i], expect.bound[i], ulp,
-                                  IsFloat(got.dtype) ? "ulp" : "off", ratio);
+    result.text = absl::StrFormat(
+        "element %s: got %.17Lg, expected %.17Lg +- %.3Lg (%.3Lg %s, %.3Lg of the bound)",
+        Coordinates(expect.dims, result.worst), value, expect.value[i], expect.bound[i], ulp,
+        IsFloat(got.dtype) ? "ulp" : "off", ratio);
   }
   result.max_ulp = static_cast<double>(worst_ulp);
   result.max_ratio = static_cast<double>(worst_ratio);

@@ -14,8 +14,12 @@ struct DeclaredMode {
   using Elem = ScalarValue;
 
   static Elem Load(DType, ScalarValue v) { return v; }
-  static Elem Stored(DType dtype, Elem e) { return dtype == DType::kF16 || dtype == DType::kBF16 ? ConvertScalar(DType::kF32, dtype, e) : e; }
-  static void Run(const ScalarProgram& program, const Elem* args, Elem* out) { EvalScalarProgram(program, args, out); }
+  static Elem Stored(DType dtype, Elem e) {
+    return dtype == DType::kF16 || dtype == DType::kBF16 ? ConvertScalar(DType::kF32, dtype, e) : e;
+  }
+  static void Run(const ScalarProgram& program, const Elem* args, Elem* out) {
+    EvalScalarProgram(program, args, out);
+  }
 
   static void Combine(const ReduceProgram& p, const Elem* b, Elem* a) {
     Elem args[8];
@@ -25,13 +29,19 @@ struct DeclaredMode {
     EvalScalarProgram(p.combine, args, a);
   }
 
-  // Element i goes to lane i mod 256 in ascending order; then the upper half of the lanes is added to the lower until one is left.
-  static std::vector<Elem> Accumulate(const ReduceProgram& p, DType x, const std::vector<Elem>& elements, const Elem* earlier, size_t num_earlier) {
+  // Element i goes to lane i mod 256 in ascending order; then the upper half of the lanes is added
+  // to the lower until one is left.
+  static std::vector<Elem> Accumulate(const ReduceProgram& p, DType x,
+                                      const std::vector<Elem>& elements, const Elem* earlier,
+                                      size_t num_earlier) {
     const size_t k = p.acc.size(), n = elements.size();
     if (n == 0) return p.init;
     std::vector<Elem> lanes(std::min(n, kLanes) * k), lifted(k);
     for (size_t i = 0; i < n; ++i) {
-      Elem args[4] = {ConvertScalar(x, p.x, elements[i]), ScalarFromInt(DType::kI64, static_cast<int64_t>(i)), {}, {}};
+      Elem args[4] = {ConvertScalar(x, p.x, elements[i]),
+                      ScalarFromInt(DType::kI64, static_cast<int64_t>(i)),
+                      {},
+                      {}};
       std::copy(earlier, earlier + num_earlier, args + 2);
       if (i < kLanes) {
         EvalScalarProgram(p.lift, args, lanes.data() + i * k);
@@ -49,7 +59,8 @@ struct DeclaredMode {
     return lanes;
   }
 
-  static void Reduce(const std::vector<ReduceProgram>& passes, const ReduceDef&, DType x, const std::vector<Elem>& elements, Elem* results) {
+  static void Reduce(const std::vector<ReduceProgram>& passes, const ReduceDef&, DType x,
+                     const std::vector<Elem>& elements, Elem* results) {
     size_t done = 0;
     for (const ReduceProgram& p : passes) {
       std::vector<Elem> args = Accumulate(p, x, elements, results, done);
@@ -69,7 +80,8 @@ struct DeclaredMode {
         return Put<T>(sum);
       } else {
         uint64_t sum = 0;
-        for (int64_t i = 0; i < k; ++i) sum += a[i].u * b[i].u;  // the low bits of the sign-extended product are the product's
+        for (int64_t i = 0; i < k; ++i)
+          sum += a[i].u * b[i].u;  // the low bits of the sign-extended product are the product's
         return Put<T>(static_cast<T>(sum));
       }
     });
@@ -78,7 +90,8 @@ struct DeclaredMode {
 
 }  // namespace
 
-absl::StatusOr<std::vector<HostTensor>> EvalDeclared(const Graph& graph, absl::Span<const HostTensor> inputs) {
+absl::StatusOr<std::vector<HostTensor>> EvalDeclared(const Graph& graph,
+                                                     absl::Span<const HostTensor> inputs) {
   JF_ASSIGN_OR_RETURN(auto tensors, GraphWalk<DeclaredMode>().Run(graph, inputs));
   std::vector<HostTensor> outputs;
   for (const EvalTensor<ScalarValue>& t : tensors) {

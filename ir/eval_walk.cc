@@ -14,21 +14,27 @@ std::string DimsToString(absl::Span<const int64_t> dims) {
 
 std::string InputWords(const Graph& graph, size_t i) {
   const Value v{graph.inputs()[i], 0};
-  return absl::StrCat("input ", i, " (", graph.input_name(static_cast<int>(i)), ": ", graph.TypeString(v), ")");
+  return absl::StrCat("input ", i, " (", graph.input_name(static_cast<int>(i)), ": ",
+                      graph.TypeString(v), ")");
 }
 
 absl::Status CheckInput(const Graph& graph, size_t i, const HostTensor& input) {
   const DType want = graph.node(graph.inputs()[i]).types[0].dtype;
   if (input.dtype != want) {
-    return InvalidArgument(InputWords(graph, i), ": got dtype ", ToAbsl(DTypeName(input.dtype)), ", expected ", ToAbsl(DTypeName(want)));
+    return InvalidArgument(InputWords(graph, i), ": got dtype ", ToAbsl(DTypeName(input.dtype)),
+                           ", expected ", ToAbsl(DTypeName(want)));
   }
   for (int64_t d : input.dims) {
-    if (d < 0) return InvalidArgument(InputWords(graph, i), ": got dims ", DimsToString(input.dims), ", expected none below 0");
+    if (d < 0)
+      return InvalidArgument(InputWords(graph, i), ": got dims ", DimsToString(input.dims),
+                             ", expected none below 0");
   }
   const std::optional<int64_t> n = CheckedNumElements(input.dims);
   const int64_t item = ItemSize(want);
-  if (!n.has_value() || *n > INT64_MAX / item || static_cast<int64_t>(input.bytes.size()) != *n * item) {
-    return InvalidArgument(InputWords(graph, i), ": got ", input.bytes.size(), " bytes for dims ", DimsToString(input.dims), " of ", item, " bytes each");
+  if (!n.has_value() || *n > INT64_MAX / item ||
+      static_cast<int64_t>(input.bytes.size()) != *n * item) {
+    return InvalidArgument(InputWords(graph, i), ": got ", input.bytes.size(), " bytes for dims ",
+                           DimsToString(input.dims), " of ", item, " bytes each");
   }
   return absl::OkStatus();
 }
@@ -43,9 +49,11 @@ std::optional<double> Number(const AttrValue& value) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<int64_t>> BindEvalInputs(const Graph& graph, absl::Span<const HostTensor> inputs) {
+absl::StatusOr<std::vector<int64_t>> BindEvalInputs(const Graph& graph,
+                                                    absl::Span<const HostTensor> inputs) {
   if (inputs.size() != graph.inputs().size()) {
-    return InvalidArgument(graph.name(), ": got ", inputs.size(), " inputs, expected ", graph.inputs().size());
+    return InvalidArgument(graph.name(), ": got ", inputs.size(), " inputs, expected ",
+                           graph.inputs().size());
   }
   std::vector<std::vector<int64_t>> dims;
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -55,19 +63,24 @@ absl::StatusOr<std::vector<int64_t>> BindEvalInputs(const Graph& graph, absl::Sp
   return graph.BindSymbols(dims);
 }
 
-absl::StatusOr<int64_t> CountElements(const Graph& graph, const Node& node, absl::Span<const int64_t> dims) {
-  constexpr int64_t kLimit = int64_t{1} << 40;  // far beyond what memory holds, and safe to multiply by an element's size
+absl::StatusOr<int64_t> CountElements(const Graph& graph, const Node& node,
+                                      absl::Span<const int64_t> dims) {
+  constexpr int64_t kLimit =
+      int64_t{1} << 40;  // far beyond what memory holds, and safe to multiply by an element's size
   std::optional<int64_t> n = CheckedNumElements(dims);
   if (n.has_value() && *n <= kLimit) return *n;
-  return InvalidArgument(ToAbsl(node.def().name), ": a result of dims ", DimsToString(dims), " (", TypeToString(node.types[0], graph.symbols().names),
+  return InvalidArgument(ToAbsl(node.def().name), ": a result of dims ", DimsToString(dims), " (",
+                         TypeToString(node.types[0], graph.symbols().names),
                          ") is too large to evaluate");
 }
 
-std::vector<int64_t> BroadcastStrides(absl::Span<const int64_t> from, absl::Span<const int64_t> to) {
+std::vector<int64_t> BroadcastStrides(absl::Span<const int64_t> from,
+                                      absl::Span<const int64_t> to) {
   const std::vector<int64_t> own = ContiguousStrides(from);
   std::vector<int64_t> strides(to.size(), 0);
   const size_t lead = to.size() - from.size();
-  for (size_t i = 0; i < from.size(); ++i) strides[lead + i] = from[i] == 1 && to[lead + i] != 1 ? 0 : own[i];
+  for (size_t i = 0; i < from.size(); ++i)
+    strides[lead + i] = from[i] == 1 && to[lead + i] != 1 ? 0 : own[i];
   return strides;
 }
 
@@ -89,10 +102,13 @@ std::vector<int64_t> AllOffsets(absl::Span<const int64_t> dims, absl::Span<const
   return offsets;
 }
 
-absl::StatusOr<std::vector<int64_t>> ViewOffsets(const Graph& graph, const Node& node, absl::Span<const int64_t> from,
-                                                 absl::Span<const int64_t> to, absl::Span<const int64_t> symbols) {
+absl::StatusOr<std::vector<int64_t>> ViewOffsets(const Graph& graph, const Node& node,
+                                                 absl::Span<const int64_t> from,
+                                                 absl::Span<const int64_t> to,
+                                                 absl::Span<const int64_t> symbols) {
   const IndexSpace space{node.types[0].dims};
-  std::optional<IndexMap> map = node.def().index(graph, node, IdentityMap(static_cast<int>(to.size())), space);
+  std::optional<IndexMap> map =
+      node.def().index(graph, node, IdentityMap(static_cast<int>(to.size())), space);
   if (!map.has_value()) return InternalError("no index map for ", graph.TypeString(node.in[0]));
   const std::vector<int64_t> strides = ContiguousStrides(from);
   std::vector<int64_t> at(to.size(), 0);
@@ -102,7 +118,8 @@ absl::StatusOr<std::vector<int64_t>> ViewOffsets(const Graph& graph, const Node&
   for (int64_t& offset : offsets) {
     for (size_t d = 0; d < strides.size(); ++d) {
       const int64_t coordinate = EvalIndexExpr(map->coords[d], at, symbols);
-      if (coordinate < 0 || coordinate >= from[d]) return InternalError("an index is outside ", graph.TypeString(node.in[0]));
+      if (coordinate < 0 || coordinate >= from[d])
+        return InternalError("an index is outside ", graph.TypeString(node.in[0]));
       offset += strides[d] * coordinate;
     }
     for (size_t axis = to.size(); axis-- > 0;) {
@@ -128,7 +145,8 @@ absl::StatusOr<ScalarProgram> BuildPointwiseProgram(const Graph& graph, const No
 
 ReduceOffsets SplitReduction(const Node& node, absl::Span<const int64_t> dims) {
   std::vector<bool> reduced(dims.size(), false);
-  for (int64_t axis : node.Get<std::vector<int64_t>>("axes")) reduced[static_cast<size_t>(axis)] = true;
+  for (int64_t axis : node.Get<std::vector<int64_t>>("axes"))
+    reduced[static_cast<size_t>(axis)] = true;
   const std::vector<int64_t> strides = ContiguousStrides(dims);
   std::vector<int64_t> kept_dims, kept_strides, inner_dims, inner_strides;
   for (size_t i = 0; i < dims.size(); ++i) {
@@ -138,7 +156,8 @@ ReduceOffsets SplitReduction(const Node& node, absl::Span<const int64_t> dims) {
   return {AllOffsets(kept_dims, kept_strides), AllOffsets(inner_dims, inner_strides)};
 }
 
-MatMulOperand MatMulStrides(absl::Span<const int64_t> dims, absl::Span<const int64_t> batch, bool rows_last) {
+MatMulOperand MatMulStrides(absl::Span<const int64_t> dims, absl::Span<const int64_t> batch,
+                            bool rows_last) {
   const size_t rank = dims.size();
   const std::vector<int64_t> strides = ContiguousStrides(dims);
   MatMulOperand o;
@@ -149,7 +168,8 @@ MatMulOperand MatMulStrides(absl::Span<const int64_t> dims, absl::Span<const int
   o.k_stride = strides[k];
   std::vector<int64_t> batch_strides(batch.size(), 0);
   const size_t own = rank - 2, lead = batch.size() - own;
-  for (size_t i = 0; i < own; ++i) batch_strides[lead + i] = dims[i] == 1 && batch[lead + i] != 1 ? 0 : strides[i];
+  for (size_t i = 0; i < own; ++i)
+    batch_strides[lead + i] = dims[i] == 1 && batch[lead + i] != 1 ? 0 : strides[i];
   o.batch = AllOffsets(batch, batch_strides);
   return o;
 }

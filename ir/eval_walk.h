@@ -1,12 +1,14 @@
 // The evaluator's walk over a graph, shared by its two modes.
 //
-// WalkGraph<Mode>(graph, inputs) checks and binds the inputs, expands composites, and computes node after node, freeing what is no longer
-// used. A Mode says what an element is and how programs act on it:
+// WalkGraph<Mode>(graph, inputs) checks and binds the inputs, expands composites, and computes node
+// after node, freeing what is no longer used. A Mode says what an element is and how programs act
+// on it:
 //   using Elem; static Elem Load(DType, ScalarValue);
 //   static Elem Stored(DType, Elem)                       what becomes of a result of that dtype
 //   static void Run(const ScalarProgram&, const Elem* args, Elem* out)
-//   static void Reduce(const std::vector<ReduceProgram>&, const ReduceDef&, DType x, const std::vector<Elem>&, Elem* results)
-//   static Elem Dot(DType, const Elem* a, const Elem* b, int64_t k)
+//   static void Reduce(const std::vector<ReduceProgram>&, const ReduceDef&, DType x, const
+//   std::vector<Elem>&, Elem* results) static Elem Dot(DType, const Elem* a, const Elem* b, int64_t
+//   k)
 // Must not know: how elements are represented.
 #ifndef JITFUSE_IR_EVAL_WALK_H_
 #define JITFUSE_IR_EVAL_WALK_H_
@@ -35,16 +37,21 @@ struct EvalTensor {
 };
 
 // The symbols' values, after checking number, dtype, dims and bytes of the inputs.
-absl::StatusOr<std::vector<int64_t>> BindEvalInputs(const Graph& graph, absl::Span<const HostTensor> inputs);
+absl::StatusOr<std::vector<int64_t>> BindEvalInputs(const Graph& graph,
+                                                    absl::Span<const HostTensor> inputs);
 // Element counts; an error if one does not fit.
-absl::StatusOr<int64_t> CountElements(const Graph& graph, const Node& node, absl::Span<const int64_t> dims);
-// Strides with which an operand of dims `from` is read along the axes of a result of dims `to` (NumPy broadcasting: 0 where repeated).
+absl::StatusOr<int64_t> CountElements(const Graph& graph, const Node& node,
+                                      absl::Span<const int64_t> dims);
+// Strides with which an operand of dims `from` is read along the axes of a result of dims `to`
+// (NumPy broadcasting: 0 where repeated).
 std::vector<int64_t> BroadcastStrides(absl::Span<const int64_t> from, absl::Span<const int64_t> to);
 // The offset of every point of `dims` (row-major) under `strides`.
 std::vector<int64_t> AllOffsets(absl::Span<const int64_t> dims, absl::Span<const int64_t> strides);
 // For a view: the operand's linear index for every element of the result.
-absl::StatusOr<std::vector<int64_t>> ViewOffsets(const Graph& graph, const Node& node, absl::Span<const int64_t> from,
-                                                 absl::Span<const int64_t> to, absl::Span<const int64_t> symbols);
+absl::StatusOr<std::vector<int64_t>> ViewOffsets(const Graph& graph, const Node& node,
+                                                 absl::Span<const int64_t> from,
+                                                 absl::Span<const int64_t> to,
+                                                 absl::Span<const int64_t> symbols);
 // The node's body for its types.
 absl::StatusOr<ScalarProgram> BuildPointwiseProgram(const Graph& graph, const Node& node);
 // Offsets of a reduction: element = outer[result] + inner[position].
@@ -57,7 +64,8 @@ struct MatMulOperand {
   std::vector<int64_t> batch;  // offset per batch element of the result
   int64_t rows = 0, row_stride = 0, k = 0, k_stride = 0;
 };
-MatMulOperand MatMulStrides(absl::Span<const int64_t> dims, absl::Span<const int64_t> batch, bool rows_last);
+MatMulOperand MatMulStrides(absl::Span<const int64_t> dims, absl::Span<const int64_t> batch,
+                            bool rows_last);
 
 template <typename Mode>
 class GraphWalk {
@@ -65,14 +73,16 @@ class GraphWalk {
   using Elem = typename Mode::Elem;
   using Tensor = EvalTensor<Elem>;
 
-  absl::StatusOr<std::vector<Tensor>> Run(const Graph& original, absl::Span<const HostTensor> inputs) {
+  absl::StatusOr<std::vector<Tensor>> Run(const Graph& original,
+                                          absl::Span<const HostTensor> inputs) {
     JF_ASSIGN_OR_RETURN(symbols_, BindEvalInputs(original, inputs));
     JF_ASSIGN_OR_RETURN(Graph graph, Expand(original));
     values_.resize(static_cast<size_t>(graph.size()));
     std::vector<NodeId> last_use = LastUses(graph);
     std::vector<std::vector<NodeId>> dead(static_cast<size_t>(graph.size()));
     for (NodeId id = 0; id < graph.size(); ++id) {
-      if (last_use[static_cast<size_t>(id)] < graph.size()) dead[static_cast<size_t>(last_use[static_cast<size_t>(id)])].push_back(id);
+      if (last_use[static_cast<size_t>(id)] < graph.size())
+        dead[static_cast<size_t>(last_use[static_cast<size_t>(id)])].push_back(id);
     }
     size_t next_input = 0;
     for (NodeId id = 0; id < graph.size(); ++id) {
@@ -80,8 +90,10 @@ class GraphWalk {
       absl::Status status = node.kind() == OpKind::kInput || node.kind() == OpKind::kScalar
                                 ? LoadInput(id, inputs[next_input++])
                                 : Compute(graph, id);
-      if (!status.ok()) return Annotate(status, absl::StrCat("evaluating ", ToAbsl(node.def().name)));
-      for (NodeId gone : dead[static_cast<size_t>(id)]) std::vector<Tensor>().swap(values_[static_cast<size_t>(gone)]);
+      if (!status.ok())
+        return Annotate(status, absl::StrCat("evaluating ", ToAbsl(node.def().name)));
+      for (NodeId gone : dead[static_cast<size_t>(id)])
+        std::vector<Tensor>().swap(values_[static_cast<size_t>(gone)]);
     }
     std::vector<Tensor> outputs;
     for (Value v : graph.outputs()) outputs.push_back(At(v));
@@ -89,7 +101,9 @@ class GraphWalk {
   }
 
  private:
-  const Tensor& At(Value v) const { return values_[static_cast<size_t>(v.node)][static_cast<size_t>(v.result)]; }
+  const Tensor& At(Value v) const {
+    return values_[static_cast<size_t>(v.node)][static_cast<size_t>(v.result)];
+  }
 
   // The node after which a node's results may go; graph.size() for outputs.
   static std::vector<NodeId> LastUses(const Graph& graph) {
@@ -126,7 +140,8 @@ class GraphWalk {
   absl::Status Compute(const Graph& graph, NodeId id) {
     const Node& node = graph.node(id);
     JF_ASSIGN_OR_RETURN(std::vector<Tensor> results, Allocate(graph, node));
-    if (std::any_of(results.begin(), results.end(), [](const Tensor& t) { return !t.elems.empty(); })) {
+    if (std::any_of(results.begin(), results.end(),
+                    [](const Tensor& t) { return !t.elems.empty(); })) {
       JF_RETURN_IF_ERROR(Fill(graph, id, &results));
     }
     values_[static_cast<size_t>(id)] = std::move(results);
@@ -140,14 +155,20 @@ class GraphWalk {
       case OpKind::kConstant:
         out.elems[0] = Mode::Load(out.dtype, graph.ConstantValue(id));
         return absl::OkStatus();
-      case OpKind::kPointwise: return Pointwise(graph, node, &out);
-      case OpKind::kView: return View(graph, node, &out);
-      case OpKind::kIota: return Iota(node, &out);
-      case OpKind::kReduce: return Reduce(graph, node, results);
-      case OpKind::kMatMul: return MatMul(node, &out);
+      case OpKind::kPointwise:
+        return Pointwise(graph, node, &out);
+      case OpKind::kView:
+        return View(graph, node, &out);
+      case OpKind::kIota:
+        return Iota(node, &out);
+      case OpKind::kReduce:
+        return Reduce(graph, node, results);
+      case OpKind::kMatMul:
+        return MatMul(node, &out);
       case OpKind::kInput:
       case OpKind::kScalar:
-      case OpKind::kComposite: break;
+      case OpKind::kComposite:
+        break;
     }
     return InternalError("expected a primitive op");
   }
@@ -158,7 +179,8 @@ class GraphWalk {
     std::vector<std::vector<int64_t>> offsets(node.in.size());  // empty: as the result
     for (size_t k = 0; k < node.in.size(); ++k) {
       operands.push_back(&At(node.in[k]));
-      if (operands[k]->dims != out->dims) offsets[k] = AllOffsets(out->dims, BroadcastStrides(operands[k]->dims, out->dims));
+      if (operands[k]->dims != out->dims)
+        offsets[k] = AllOffsets(out->dims, BroadcastStrides(operands[k]->dims, out->dims));
     }
     std::vector<Elem> args(node.in.size());
     for (size_t i = 0; i < out->elems.size(); ++i) {
@@ -174,8 +196,10 @@ class GraphWalk {
 
   absl::Status View(const Graph& graph, const Node& node, Tensor* out) {
     const Tensor& x = At(node.in[0]);
-    JF_ASSIGN_OR_RETURN(std::vector<int64_t> offsets, ViewOffsets(graph, node, x.dims, out->dims, symbols_));
-    for (size_t i = 0; i < offsets.size(); ++i) out->elems[i] = x.elems[static_cast<size_t>(offsets[i])];
+    JF_ASSIGN_OR_RETURN(std::vector<int64_t> offsets,
+                        ViewOffsets(graph, node, x.dims, out->dims, symbols_));
+    for (size_t i = 0; i < offsets.size(); ++i)
+      out->elems[i] = x.elems[static_cast<size_t>(offsets[i])];
     return absl::OkStatus();
   }
 
@@ -184,7 +208,8 @@ class GraphWalk {
     strides[static_cast<size_t>(node.Get<int64_t>("axis"))] = 1;
     const std::vector<int64_t> coordinate = AllOffsets(out->dims, strides);
     for (size_t i = 0; i < coordinate.size(); ++i) {
-      ScalarValue v = ConvertScalar(DType::kI64, out->dtype, ScalarFromInt(DType::kI64, coordinate[i]));
+      ScalarValue v =
+          ConvertScalar(DType::kI64, out->dtype, ScalarFromInt(DType::kI64, coordinate[i]));
       out->elems[i] = Mode::Load(out->dtype, v);
     }
     return absl::OkStatus();
@@ -196,9 +221,11 @@ class GraphWalk {
     const ReduceOffsets offsets = SplitReduction(node, x.dims);
     std::vector<Elem> elements(offsets.inner.size()), made(results->size());
     for (size_t i = 0; i < offsets.outer.size(); ++i) {
-      for (size_t p = 0; p < elements.size(); ++p) elements[p] = x.elems[static_cast<size_t>(offsets.outer[i] + offsets.inner[p])];
+      for (size_t p = 0; p < elements.size(); ++p)
+        elements[p] = x.elems[static_cast<size_t>(offsets.outer[i] + offsets.inner[p])];
       Mode::Reduce(passes, *node.def().reduce, ComputeType(x.dtype), elements, made.data());
-      for (size_t r = 0; r < made.size(); ++r) (*results)[r].elems[i] = Mode::Stored((*results)[r].dtype, made[r]);
+      for (size_t r = 0; r < made.size(); ++r)
+        (*results)[r].elems[i] = Mode::Stored((*results)[r].dtype, made[r]);
     }
     return absl::OkStatus();
   }
@@ -211,10 +238,12 @@ class GraphWalk {
     const MatMulOperand right = MatMulStrides(b.dims, batch, !node.Get<bool>("transpose_b"));
     size_t at = 0;
     for (size_t i = 0; i < left.batch.size(); ++i) {
-      const std::vector<Elem> rows = Gather(a, left, left.batch[i]), columns = Gather(b, right, right.batch[i]);
+      const std::vector<Elem> rows = Gather(a, left, left.batch[i]),
+                              columns = Gather(b, right, right.batch[i]);
       for (int64_t m = 0; m < left.rows; ++m) {
         for (int64_t n = 0; n < right.rows; ++n) {
-          Elem dot = Mode::Dot(out->dtype, rows.data() + m * left.k, columns.data() + n * right.k, left.k);
+          Elem dot =
+              Mode::Dot(out->dtype, rows.data() + m * left.k, columns.data() + n * right.k, left.k);
           out->elems[at++] = Mode::Stored(out->dtype, dot);
         }
       }
@@ -227,7 +256,8 @@ class GraphWalk {
     std::vector<Elem> rows;
     rows.reserve(static_cast<size_t>(o.rows * o.k));
     for (int64_t r = 0; r < o.rows; ++r) {
-      for (int64_t k = 0; k < o.k; ++k) rows.push_back(t.elems[static_cast<size_t>(offset + r * o.row_stride + k * o.k_stride)]);
+      for (int64_t k = 0; k < o.k; ++k)
+        rows.push_back(t.elems[static_cast<size_t>(offset + r * o.row_stride + k * o.k_stride)]);
     }
     return rows;
   }

@@ -28,16 +28,19 @@ class Sum {
     }
     magnitudes_ += std::fabs(e.value) + e.bound;
     const Wide total = sum_ + e.value;
-    lost_ += std::fabs(sum_) >= std::fabs(e.value) ? (sum_ - total) + e.value : (e.value - total) + sum_;
+    lost_ +=
+        std::fabs(sum_) >= std::fabs(e.value) ? (sum_ - total) + e.value : (e.value - total) + sum_;
     sum_ = total;
   }
 
   // With an error of `steps` roundings of a partial sum in `dtype`.
   WideElem Finish(DType dtype, Wide steps) const {
     if (is_special_) return {special_, bounds_ == 0 ? 0 : kInf};
-    const WideElem e = SettleRange(dtype, {sum_ + lost_, bounds_ + steps * EpsOf(dtype) * magnitudes_});
+    const WideElem e =
+        SettleRange(dtype, {sum_ + lost_, bounds_ + steps * EpsOf(dtype) * magnitudes_});
     // Partial sums may overflow in one order and not in another.
-    const bool may_overflow = !SettleRange(dtype, {magnitudes_, 0}).exact() || std::isinf(SettleRange(dtype, {magnitudes_, 0}).value);
+    const bool may_overflow = !SettleRange(dtype, {magnitudes_, 0}).exact() ||
+                              std::isinf(SettleRange(dtype, {magnitudes_, 0}).value);
     return std::isfinite(e.value) && may_overflow ? WideElem{e.value, kInf} : e;
   }
 
@@ -69,21 +72,28 @@ struct WideMode {
 
   static Elem Load(DType dtype, ScalarValue v) { return {ScalarToLongDouble(dtype, v), 0}; }
   static Elem Stored(DType dtype, Elem e) { return MaybeStored(dtype, e); }
-  static void Run(const ScalarProgram& program, const Elem* args, Elem* out) { EvalWideProgram(program, args, out); }
+  static void Run(const ScalarProgram& program, const Elem* args, Elem* out) {
+    EvalWideProgram(program, args, out);
+  }
 
   // Accumulators of one element each, one after the other.
-  static std::vector<Elem> Lift(const ReduceProgram& p, DType x, const std::vector<Elem>& elements, const Elem* earlier, size_t num_earlier) {
+  static std::vector<Elem> Lift(const ReduceProgram& p, DType x, const std::vector<Elem>& elements,
+                                const Elem* earlier, size_t num_earlier) {
     const size_t k = p.acc.size();
     std::vector<Elem> lifted(elements.size() * k);
     for (size_t i = 0; i < elements.size(); ++i) {
-      Elem args[4] = {x == p.x ? elements[i] : ConvertWide(x, p.x, elements[i]), {static_cast<Wide>(i), 0}, {}, {}};
+      Elem args[4] = {x == p.x ? elements[i] : ConvertWide(x, p.x, elements[i]),
+                      {static_cast<Wide>(i), 0},
+                      {},
+                      {}};
       std::copy(earlier, earlier + num_earlier, args + 2);
       EvalWideProgram(p.lift, args, lifted.data() + i * k);
     }
     return lifted;
   }
 
-  static std::vector<Elem> Sums(const ReduceProgram& p, const std::vector<Elem>& lifted, Wide factor) {
+  static std::vector<Elem> Sums(const ReduceProgram& p, const std::vector<Elem>& lifted,
+                                Wide factor) {
     const size_t k = p.acc.size();
     const Wide n = static_cast<Wide>(lifted.size() / k);
     const Wide steps = n <= 1 ? 0 : std::min(n - 1, 64 + std::log2(n)) * factor;
@@ -109,7 +119,8 @@ struct WideMode {
     return std::vector<Elem>(args, args + k);
   }
 
-  // The combine program on plain numbers picks a position; every position whose value could have won instead is covered.
+  // The combine program on plain numbers picks a position; every position whose value could have
+  // won instead is covered.
   static std::vector<Elem> Pick(const ReduceProgram& p, const std::vector<Elem>& lifted) {
     Elem best = lifted[0], position = lifted[1];
     bool anything = std::isinf(best.bound);
@@ -121,7 +132,8 @@ struct WideMode {
       if (out[1].value != position.value) best = lifted[i];
       position = out[1];
     }
-    if (anything) return {{best.value, kInf}, {position.value, static_cast<Wide>(lifted.size() / 2)}};
+    if (anything)
+      return {{best.value, kInf}, {position.value, static_cast<Wide>(lifted.size() / 2)}};
     for (size_t i = 0; i < lifted.size(); i += 2) {
       const Wide slack = lifted[i].bound + best.bound;
       if (slack > 0 && std::fabs(lifted[i].value - best.value) <= slack) {
@@ -131,7 +143,8 @@ struct WideMode {
     return {best, position};
   }
 
-  static std::vector<Elem> Accumulate(const ReduceProgram& p, const ReduceDef& def, DType x, const std::vector<Elem>& elements, const Elem* earlier,
+  static std::vector<Elem> Accumulate(const ReduceProgram& p, const ReduceDef& def, DType x,
+                                      const std::vector<Elem>& elements, const Elem* earlier,
                                       size_t num_earlier) {
     if (elements.empty()) {
       std::vector<Elem> init;
@@ -144,7 +157,8 @@ struct WideMode {
     return Fold(p, lifted);
   }
 
-  static void Reduce(const std::vector<ReduceProgram>& passes, const ReduceDef& def, DType x, const std::vector<Elem>& elements, Elem* results) {
+  static void Reduce(const std::vector<ReduceProgram>& passes, const ReduceDef& def, DType x,
+                     const std::vector<Elem>& elements, Elem* results) {
     size_t done = 0;
     for (const ReduceProgram& p : passes) {
       std::vector<Elem> args = Accumulate(p, def, x, elements, results, done);
@@ -161,7 +175,8 @@ struct WideMode {
     for (int64_t i = 0; i < k; ++i) {
       Elem product{a[i].value * b[i].value, 0};
       if (!a[i].exact() || !b[i].exact()) {
-        product.bound = std::fabs(a[i].value) * b[i].bound + a[i].bound * (std::fabs(b[i].value) + b[i].bound);
+        product.bound =
+            std::fabs(a[i].value) * b[i].bound + a[i].bound * (std::fabs(b[i].value) + b[i].bound);
         if (std::isnan(product.bound)) product.bound = kInf;
       }
       sum.Add(product);
@@ -177,13 +192,16 @@ struct WideMode {
       sum += ScalarFromLongDouble(dtype, a[i].value).u * ScalarFromLongDouble(dtype, b[i].value).u;
       if (!a[i].exact() || !b[i].exact()) bound = kInf;
     }
-    return OnType(dtype, [sum, bound](auto tag) { return Elem{static_cast<Wide>(static_cast<decltype(tag)>(sum)), bound}; });
+    return OnType(dtype, [sum, bound](auto tag) {
+      return Elem{static_cast<Wide>(static_cast<decltype(tag)>(sum)), bound};
+    });
   }
 };
 
 }  // namespace
 
-absl::StatusOr<std::vector<WideTensor>> EvalWide(const Graph& graph, absl::Span<const HostTensor> inputs) {
+absl::StatusOr<std::vector<WideTensor>> EvalWide(const Graph& graph,
+                                                 absl::Span<const HostTensor> inputs) {
   JF_ASSIGN_OR_RETURN(auto tensors, GraphWalk<WideMode>().Run(graph, inputs));
   std::vector<WideTensor> outputs;
   for (EvalTensor<WideElem>& t : tensors) {

@@ -1,8 +1,8 @@
 // HostTensor: a contiguous, row-major array in host memory; what the evaluator takes and gives.
 //
-// `bytes` holds exactly the product of dims times ItemSize(dtype) bytes; bool is one byte, 0 or 1. Rank 0 is one element.
-// At and Set go by linear index, as registers (ir/scalar_expr.h).
-// Must not know: strides, devices, graphs.
+// `bytes` holds exactly the product of dims times ItemSize(dtype) bytes; bool is one byte, 0 or 1.
+// Rank 0 is one element. At and Set go by linear index, as registers (ir/scalar_expr.h). Must not
+// know: strides, devices, graphs.
 #ifndef JITFUSE_IR_HOST_TENSOR_H_
 #define JITFUSE_IR_HOST_TENSOR_H_
 
@@ -33,8 +33,12 @@ struct HostTensor {
     for (int64_t d : dims) n *= d;
     return n;
   }
-  const uint8_t* address(int64_t i) const { return bytes.data() + static_cast<size_t>(i) * static_cast<size_t>(ItemSize(dtype)); }
-  uint8_t* address(int64_t i) { return bytes.data() + static_cast<size_t>(i) * static_cast<size_t>(ItemSize(dtype)); }
+  const uint8_t* address(int64_t i) const {
+    return bytes.data() + static_cast<size_t>(i) * static_cast<size_t>(ItemSize(dtype));
+  }
+  uint8_t* address(int64_t i) {
+    return bytes.data() + static_cast<size_t>(i) * static_cast<size_t>(ItemSize(dtype));
+  }
 
   ScalarValue At(int64_t i) const { return LoadScalar(dtype, address(i)); }
   void Set(int64_t i, ScalarValue v) { StoreScalar(dtype, v, address(i)); }

@@ -1,7 +1,8 @@
 // BuildScalarProgram: a body's tree instantiated for argument types, result types and attributes.
 //
-// First every node gets its type bottom-up, or none: a node made of weak values alone is weak. Then instructions are emitted top-down
-// from the results, a weak node in the type its user asks for; equal instructions share a register.
+// First every node gets its type bottom-up, or none: a node made of weak values alone is weak. Then
+// instructions are emitted top-down from the results, a weak node in the type its user asks for;
+// equal instructions share a register.
 #include <array>
 #include <cmath>
 #include <limits>
@@ -25,12 +26,16 @@ struct WeakName {
 
 long double Lowest(DType dtype) {
   if (IsFloat(dtype)) return -std::numeric_limits<long double>::infinity();
-  return OnType(dtype, [](auto tag) { return static_cast<long double>(std::numeric_limits<decltype(tag)>::lowest()); });
+  return OnType(dtype, [](auto tag) {
+    return static_cast<long double>(std::numeric_limits<decltype(tag)>::lowest());
+  });
 }
 
 long double Highest(DType dtype) {
   if (IsFloat(dtype)) return std::numeric_limits<long double>::infinity();
-  return OnType(dtype, [](auto tag) { return static_cast<long double>(std::numeric_limits<decltype(tag)>::max()); });
+  return OnType(dtype, [](auto tag) {
+    return static_cast<long double>(std::numeric_limits<decltype(tag)>::max());
+  });
 }
 
 constexpr WeakName kWeakNames[] = {
@@ -45,8 +50,8 @@ constexpr WeakName kWeakNames[] = {
     {"highest", Highest},
 };
 
-// An attribute is a float: beyond an integer type it saturates, as a cast does (clamp of u8 to -1..300
-// keeps all of 0..255). Literals of a body wrap instead: there -1 is all ones.
+// An attribute is a float: beyond an integer type it saturates, as a cast does (clamp of u8 to
+// -1..300 keeps all of 0..255). Literals of a body wrap instead: there -1 is all ones.
 long double Saturated(long double number, DType dtype) {
   if (!IsInt(dtype)) return number;
   return number < Lowest(dtype) ? Lowest(dtype) : number > Highest(dtype) ? Highest(dtype) : number;
@@ -61,9 +66,14 @@ const WeakName* FindWeakName(std::string_view name) {
 
 class Builder {
  public:
-  Builder(const ScalarBody& body, absl::Span<const std::string_view> arg_names, absl::Span<const DType> arg_types, const AttrLookup& attr,
+  Builder(const ScalarBody& body, absl::Span<const std::string_view> arg_names,
+          absl::Span<const DType> arg_types, const AttrLookup& attr,
           absl::Span<const DType> result_types)
-      : body_(body), arg_names_(arg_names), arg_types_(arg_types), attr_(attr), result_types_(result_types) {}
+      : body_(body),
+        arg_names_(arg_names),
+        arg_types_(arg_types),
+        attr_(attr),
+        result_types_(result_types) {}
 
   absl::StatusOr<ScalarProgram> Build() {
     program_.num_args = static_cast<int>(arg_names_.size());
@@ -74,7 +84,9 @@ class Builder {
     emitted_.resize(body_.nodes.size());
     for (auto& per_type : emitted_) per_type.fill(-1);
     if (!result_types_.empty() && result_types_.size() != body_.results.size()) {
-      return ScalarBodyError(body_.text, 1, absl::StrCat("has ", body_.results.size(), " results, not ", result_types_.size()));
+      return ScalarBodyError(
+          body_.text, 1,
+          absl::StrCat("has ", body_.results.size(), " results, not ", result_types_.size()));
     }
     for (size_t i = 0; i < body_.results.size(); ++i) {
       JF_ASSIGN_OR_RETURN(int16_t result, Result(i));
@@ -107,16 +119,22 @@ class Builder {
         info.constant = true;
         info.number = node.number;
         return info;
-      case Kind::kName: return InferName(node);
-      case Kind::kLocal: return Of(node.operands[0]);
-      case Kind::kOp: return InferOp(node);
-      case Kind::kCast: info.type = ComputeType(node.dtype); return info;
+      case Kind::kName:
+        return InferName(node);
+      case Kind::kLocal:
+        return Of(node.operands[0]);
+      case Kind::kOp:
+        return InferOp(node);
+      case Kind::kCast:
+        info.type = ComputeType(node.dtype);
+        return info;
       case Kind::kCastToResult:
         if (result_types_.empty()) return Error(node, "cast(x) needs the type of the result");
         info.type = ComputeType(result_types_[0]);
         return info;
       case Kind::kBitcastInt:
-      case Kind::kBitcastFloat: break;
+      case Kind::kBitcastFloat:
+        break;
     }
     bool to_int = node.kind == Kind::kBitcastInt;
     std::optional<DType> from = Of(node.operands[0]).type;
@@ -158,7 +176,9 @@ class Builder {
       std::optional<DType> type = Of(node.operands[i]).type;
       if (!type.has_value()) continue;
       if (common.has_value() && common != type) {
-        return Error(node, absl::StrCat(ToAbsl(GetScalarOp(node.op).name), " of ", ToAbsl(DTypeName(*common)), " and ", ToAbsl(DTypeName(*type))));
+        return Error(node,
+                     absl::StrCat(ToAbsl(GetScalarOp(node.op).name), " of ",
+                                  ToAbsl(DTypeName(*common)), " and ", ToAbsl(DTypeName(*type))));
       }
       common = type;
     }
@@ -168,13 +188,16 @@ class Builder {
   absl::StatusOr<Info> InferOp(const Node& node) const {
     const ScalarOpDef& def = GetScalarOp(node.op);
     Info info;
-    JF_ASSIGN_OR_RETURN(std::optional<DType> common, CommonType(node, def.rule == ScalarTypeRule::kSelect ? 1 : 0));
+    JF_ASSIGN_OR_RETURN(std::optional<DType> common,
+                        CommonType(node, def.rule == ScalarTypeRule::kSelect ? 1 : 0));
     if (common.has_value() && !IsIn(*common, def.domain)) {
-      return Error(node, absl::StrCat(ToAbsl(def.name), " is not defined for ", ToAbsl(DTypeName(*common))));
+      return Error(
+          node, absl::StrCat(ToAbsl(def.name), " is not defined for ", ToAbsl(DTypeName(*common))));
     }
     if (def.rule == ScalarTypeRule::kSelect) {
       std::optional<DType> condition = Of(node.operands[0]).type;
-      if (condition.has_value() && condition != DType::kBool) return Error(node, "expected a bool condition");
+      if (condition.has_value() && condition != DType::kBool)
+        return Error(node, "expected a bool condition");
     }
     if (def.rule == ScalarTypeRule::kCompare || def.rule == ScalarTypeRule::kPredicate) {
       info.type = DType::kBool;
@@ -192,7 +215,8 @@ class Builder {
     const Info& info = Of(id);
     if (node.kind == Kind::kLocal) return Fold(node.operands[0], dtype);
     if (node.kind == Kind::kName && info.weak_name == nullptr) return Saturated(info.number, dtype);
-    if (node.kind != Kind::kOp) return info.weak_name != nullptr ? info.weak_name->value(dtype) : info.number;
+    if (node.kind != Kind::kOp)
+      return info.weak_name != nullptr ? info.weak_name->value(dtype) : info.number;
     long double in[3] = {};
     for (size_t i = 0; i < node.operands.size(); ++i) in[i] = Fold(node.operands[i], dtype);
     return GetScalarOp(node.op).wide(in);
@@ -226,13 +250,19 @@ class Builder {
     const Node& node = body_.nodes[static_cast<size_t>(id)];
     const Info& info = Of(id);
     if (info.constant) {
-      return Append(ScalarInst{ScalarOp::kConst, type, {-1, -1, -1}, ScalarFromLongDouble(type, Fold(id, type)).bits()});
+      return Append(ScalarInst{
+          ScalarOp::kConst, type, {-1, -1, -1}, ScalarFromLongDouble(type, Fold(id, type)).bits()});
     }
     switch (node.kind) {
-      case Kind::kName: return Append(ScalarInst{ScalarOp::kArg, type, {-1, -1, -1}, static_cast<uint64_t>(info.arg)});
-      case Kind::kLocal: return Emit(node.operands[0], type);
-      case Kind::kOp: return EmitOp(node, type);
-      case Kind::kNumber: break;  // constant
+      case Kind::kName:
+        return Append(
+            ScalarInst{ScalarOp::kArg, type, {-1, -1, -1}, static_cast<uint64_t>(info.arg)});
+      case Kind::kLocal:
+        return Emit(node.operands[0], type);
+      case Kind::kOp:
+        return EmitOp(node, type);
+      case Kind::kNumber:
+        break;  // constant
       case Kind::kCast:
       case Kind::kCastToResult: {
         DType to = node.kind == Kind::kCast ? node.dtype : result_types_[0];
@@ -259,11 +289,13 @@ class Builder {
       operand_type = common.value_or(Home());
     }
     if (!IsIn(operand_type, def.domain)) {
-      return Error(node, absl::StrCat(ToAbsl(def.name), " is not defined for ", ToAbsl(DTypeName(operand_type))));
+      return Error(node, absl::StrCat(ToAbsl(def.name), " is not defined for ",
+                                      ToAbsl(DTypeName(operand_type))));
     }
     for (size_t i = 0; i < node.operands.size(); ++i) {
       bool condition = def.rule == ScalarTypeRule::kSelect && i == 0;
-      JF_ASSIGN_OR_RETURN(inst.in[i], Emit(node.operands[i], condition ? DType::kBool : operand_type));
+      JF_ASSIGN_OR_RETURN(inst.in[i],
+                          Emit(node.operands[i], condition ? DType::kBool : operand_type));
     }
     return Append(inst);
   }
@@ -288,8 +320,10 @@ class Builder {
 
 }  // namespace
 
-absl::StatusOr<ScalarProgram> BuildScalarProgram(std::string_view body, absl::Span<const std::string_view> arg_names,
-                                                 absl::Span<const DType> arg_types, const AttrLookup& attr,
+absl::StatusOr<ScalarProgram> BuildScalarProgram(std::string_view body,
+                                                 absl::Span<const std::string_view> arg_names,
+                                                 absl::Span<const DType> arg_types,
+                                                 const AttrLookup& attr,
                                                  absl::Span<const DType> result_types) {
   JF_CHECK(arg_names.size() == arg_types.size());
   JF_ASSIGN_OR_RETURN(const ScalarBody* tree, ParseScalarBody(body));

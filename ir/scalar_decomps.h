@@ -1,7 +1,10 @@
-// The decompositions that rows of scalar_ops.inc name: scalar bodies in terms of primitives that every CPU has as vector instructions.
+// The decompositions that rows of scalar_ops.inc name: scalar bodies in terms of primitives that
+// every CPU has as vector instructions.
 //
-// Branch-free, exact in their special cases (NaN, infinities, zeros and their signs, subnormals); the ulp bounds are those of the table,
-// swept by tests. Polynomials are weighted minimax fits whose coefficients were rounded one by one: tools/fit_polynomials.py prints them. Arguments are a, b, c; "poly(x, c0, c1 ...)" is Horner's scheme in fma.
+// Branch-free, exact in their special cases (NaN, infinities, zeros and their signs, subnormals);
+// the ulp bounds are those of the table, swept by tests. Polynomials are weighted minimax fits
+// whose coefficients were rounded one by one: tools/fit_polynomials.py prints them. Arguments are
+// a, b, c; "poly(x, c0, c1 ...)" is Horner's scheme in fma.
 #ifndef JITFUSE_IR_SCALAR_DECOMPS_H_
 #define JITFUSE_IR_SCALAR_DECOMPS_H_
 
@@ -9,50 +12,64 @@
 
 namespace jitfuse::internal::decomp {
 
-// e^a = 2^n e^r with n = round(a / ln 2). Adding 1.5 * 2^23 leaves n in the low bits of t; 2^n is applied in two factors, so that the
-// last product alone rounds subnormal results. Comparisons are written such that NaN passes the clamps.
+// e^a = 2^n e^r with n = round(a / ln 2). Adding 1.5 * 2^23 leaves n in the low bits of t; 2^n is
+// applied in two factors, so that the last product alone rounds subnormal results. Comparisons are
+// written such that NaN passes the clamps.
 inline constexpr std::string_view kExpF32 =
-    "h = select(a > 89, 89, a); x = select(h < -104, -104, h); t = fma(x, 0x1.715476p+0, 0x1.8p+23); "
+    "h = select(a > 89, 89, a); x = select(h < -104, -104, h); t = fma(x, 0x1.715476p+0, "
+    "0x1.8p+23); "
     "n = t - 0x1.8p+23; r = fma(n, 0x1.05c61p-29, fma(n, -0x1.62e43p-1, x)); "
-    "p = fma(fma(poly(r, 0x1.fffffcp-2, 0x1.55549p-3, 0x1.5558a8p-5, 0x1.123aecp-7, 0x1.6a5802p-10), r, 1), r, "
+    "p = fma(fma(poly(r, 0x1.fffffcp-2, 0x1.55549p-3, 0x1.5558a8p-5, 0x1.123aecp-7, "
+    "0x1.6a5802p-10), r, 1), r, "
     "1); i = bitcast_int(t); j = shr_raw(i, 1); s = bitcast_float(shl_raw(j, 23) + 0x3f800000); "
     "u = bitcast_float(shl_raw(i - j, 23) + 0x3f800000); p * s * u";
 
 inline constexpr std::string_view kExpF64 =
-    "h = select(a > 710, 710, a); x = select(h < -746, -746, h); t = fma(x, 0x1.71547652b82fep+0, 0x1.8p+52); "
+    "h = select(a > 710, 710, a); x = select(h < -746, -746, h); t = fma(x, 0x1.71547652b82fep+0, "
+    "0x1.8p+52); "
     "n = t - 0x1.8p+52; r = fma(n, -0x1.abc9e3b39803fp-56, fma(n, -0x1.62e42fefa39efp-1, x)); "
-    "p = 1 + fma(poly(r, 0x1.000000000000ap-1, 0x1.55555555554fep-3, 0x1.555555555065p-5, 0x1.1111111126addp-7, "
+    "p = 1 + fma(poly(r, 0x1.000000000000ap-1, 0x1.55555555554fep-3, 0x1.555555555065p-5, "
+    "0x1.1111111126addp-7, "
     "0x1.6c16c1849c2f4p-10, 0x1.a01a01304284ep-13, 0x1.a01998e0f8fa3p-16, 0x1.71df17922590bp-19, "
-    "0x1.28ae82e582cd9p-22, 0x1.ad9654f86c593p-26), r * r, r); i = cast_u64(bitcast_int(t)); j = shr_raw(i, 1); "
+    "0x1.28ae82e582cd9p-22, 0x1.ad9654f86c593p-26), r * r, r); i = cast_u64(bitcast_int(t)); j = "
+    "shr_raw(i, 1); "
     "s = bitcast_float(cast_i64(shl_raw(j, 52) + 0x3ff0000000000000)); "
     "u = bitcast_float(cast_i64(shl_raw(i - j, 52) + 0x3ff0000000000000)); p * s * u";
 
 // The same with r = a - n exact.
 inline constexpr std::string_view kExp2F32 =
-    "h = select(a > 129, 129, a); x = select(h < -151, -151, h); t = x + 0x1.8p+23; r = x - (t - 0x1.8p+23); "
-    "p = fma(poly(r, 0x1.62e43p-1, 0x1.ebfbdcp-3, 0x1.c6af7ap-5, 0x1.3b2dd6p-7, 0x1.5f0952p-10, 0x1.417616p-13), "
+    "h = select(a > 129, 129, a); x = select(h < -151, -151, h); t = x + 0x1.8p+23; r = x - (t - "
+    "0x1.8p+23); "
+    "p = fma(poly(r, 0x1.62e43p-1, 0x1.ebfbdcp-3, 0x1.c6af7ap-5, 0x1.3b2dd6p-7, 0x1.5f0952p-10, "
+    "0x1.417616p-13), "
     "r, 1); i = bitcast_int(t); j = shr_raw(i, 1); s = bitcast_float(shl_raw(j, 23) + 0x3f800000); "
     "u = bitcast_float(shl_raw(i - j, 23) + 0x3f800000); p * s * u";
 
 inline constexpr std::string_view kExp2F64 =
-    "h = select(a > 1025, 1025, a); x = select(h < -1076, -1076, h); t = x + 0x1.8p+52; r = x - (t - 0x1.8p+52); "
-    "p = fma(poly(r, 0x1.62e42fefa39efp-1, 0x1.ebfbdff82c58ep-3, 0x1.c6b08d704a1cfp-5, 0x1.3b2ab6fba5187p-7, "
+    "h = select(a > 1025, 1025, a); x = select(h < -1076, -1076, h); t = x + 0x1.8p+52; r = x - (t "
+    "- 0x1.8p+52); "
+    "p = fma(poly(r, 0x1.62e42fefa39efp-1, 0x1.ebfbdff82c58ep-3, 0x1.c6b08d704a1cfp-5, "
+    "0x1.3b2ab6fba5187p-7, "
     "0x1.5d87fe7875d33p-10, 0x1.430912f76426dp-13, 0x1.ffcbfd402d7b2p-17, 0x1.62c026e4e7f15p-20, "
-    "0x1.b52347588d25cp-24, 0x1.e4bc9a3506e9cp-28, 0x1.ec4f18376cea2p-32, 0x1.df838073944b6p-36), r, 1); "
+    "0x1.b52347588d25cp-24, 0x1.e4bc9a3506e9cp-28, 0x1.ec4f18376cea2p-32, 0x1.df838073944b6p-36), "
+    "r, 1); "
     "i = cast_u64(bitcast_int(t)); j = shr_raw(i, 1); "
     "s = bitcast_float(cast_i64(shl_raw(j, 52) + 0x3ff0000000000000)); "
     "u = bitcast_float(cast_i64(shl_raw(i - j, 52) + 0x3ff0000000000000)); p * s * u";
 
-// With p = e^r - 1: 2^n p + (2^n - 1), halved so that 2^n cannot overflow before the result does. n = 0 must give p itself.
+// With p = e^r - 1: 2^n p + (2^n - 1), halved so that 2^n cannot overflow before the result does. n
+// = 0 must give p itself.
 inline constexpr std::string_view kExpm1F32 =
     "h = select(a > 89, 89, a); x = select(h < -18, -18, h); t = fma(x, 0x1.715476p+0, 0x1.8p+23); "
     "n = t - 0x1.8p+23; r = fma(n, 0x1.05c61p-29, fma(n, -0x1.62e43p-1, x)); "
-    "p = fma(poly(r, 0x1.fffffep-2, 0x1.5554bp-3, 0x1.55572ep-5, 0x1.1227ep-7, 0x1.6b5828p-10), r * r, r); "
+    "p = fma(poly(r, 0x1.fffffep-2, 0x1.5554bp-3, 0x1.55572ep-5, 0x1.1227ep-7, 0x1.6b5828p-10), r "
+    "* r, r); "
     "s = bitcast_float(shl_raw(bitcast_int(t), 23) + 0x3f000000); "
     "copysign(select(n == 0, p, 2 * fma(p, s, s - 0.5)), a)";
 
 inline constexpr std::string_view kExpm1F64 =
-    "h = select(a > 710, 710, a); x = select(h < -38, -38, h); t = fma(x, 0x1.71547652b82fep+0, 0x1.8p+52); "
+    "h = select(a > 710, 710, a); x = select(h < -38, -38, h); t = fma(x, 0x1.71547652b82fep+0, "
+    "0x1.8p+52); "
     "n = t - 0x1.8p+52; r = fma(n, -0x1.abc9e3b39803fp-56, fma(n, -0x1.62e42fefa39efp-1, x)); "
     "p = fma(poly(r, 0x1p-1, 0x1.5555555555559p-3, 0x1.555555555554ep-5, 0x1.111111110f63bp-7, "
     "0x1.6c16c16c1a472p-10, 0x1.a01a01b01566dp-13, 0x1.a01a019000699p-16, 0x1.71ddf7d262c5ap-19, "
@@ -60,8 +77,8 @@ inline constexpr std::string_view kExpm1F64 =
     "s = bitcast_float(shl_raw(bitcast_int(t), 52) + 0x3fe0000000000000); "
     "copysign(select(n == 0, p, 2 * fma(p, s, s - 0.5)), a)";
 
-// a = 2^e m with m in [sqrt(1/2), sqrt 2): subtracting the bits of sqrt(1/2) puts e into the exponent field. log m = f - f^2/2 + f^3 P(f).
-// Subnormals are scaled up first.
+// a = 2^e m with m in [sqrt(1/2), sqrt 2): subtracting the bits of sqrt(1/2) puts e into the
+// exponent field. log m = f - f^2/2 + f^3 P(f). Subnormals are scaled up first.
 inline constexpr std::string_view kLogF32 =
     "small = a < 0x1p-126; x = select(small, a * 0x1p+23, a); i = bitcast_int(x) - 0x3f3504f3; "
     "k = shr_raw(i, 23); m = bitcast_float(i - shl_raw(k, 23) + 0x3f3504f3); n = cast_f32(k); "
@@ -71,12 +88,15 @@ inline constexpr std::string_view kLogF32 =
     "y = fma(e, 0x1.62e43p-1, f + fma(e, -0x1.05c61p-29, z * w)); "
     "select(a > 0, select(a < inf, y, a), select(a == 0, -inf, nan))";
 
-// In f64: log m = 2 atanh(s) with s = f / (2 + f), arranged as f - (f^2/2 - s (f^2/2 + R(s^2))). 64-bit integers stay unsigned, with
-// a biased exponent that becomes a number by way of 2^52: AVX2 has no arithmetic shift and no conversion for them.
+// In f64: log m = 2 atanh(s) with s = f / (2 + f), arranged as f - (f^2/2 - s (f^2/2 + R(s^2))).
+// 64-bit integers stay unsigned, with a biased exponent that becomes a number by way of 2^52: AVX2
+// has no arithmetic shift and no conversion for them.
 inline constexpr std::string_view kLogF64 =
-    "small = a < 0x1p-1022; x = select(small, a * 0x1p+54, a); i = cast_u64(bitcast_int(x)) + 0x95f619980c433; "
+    "small = a < 0x1p-1022; x = select(small, a * 0x1p+54, a); i = cast_u64(bitcast_int(x)) + "
+    "0x95f619980c433; "
     "k = shr_raw(i, 52); m = bitcast_float(cast_i64((i & 0xfffffffffffff) + 0x3fe6a09e667f3bcd)); "
-    "n = bitcast_float(cast_i64(k | 0x4330000000000000)) - 0x1.00000000003ffp+52; e = select(small, n - 54, n); "
+    "n = bitcast_float(cast_i64(k | 0x4330000000000000)) - 0x1.00000000003ffp+52; e = "
+    "select(small, n - 54, n); "
     "f = m - 1; h = 0.5 * f * f; s = f / (2 + f); z = s * s; "
     "y = fma(e, 0x1.62e42fefa39efp-1, f - (h - fma(s, h + z * poly(z, 0x1.5555555555593p-1, "
     "0x1.999999997fa7fp-2, 0x1.249249421d403p-2, 0x1.c71c51e5e7bcep-3, 0x1.746646348ea49p-3, "
@@ -94,21 +114,26 @@ inline constexpr std::string_view kLog2F32 =
     "select(a > 0, select(a < inf, y, a), select(a == 0, -inf, nan))";
 
 inline constexpr std::string_view kLog2F64 =
-    "small = a < 0x1p-1022; x = select(small, a * 0x1p+54, a); i = cast_u64(bitcast_int(x)) + 0x95f619980c433; "
+    "small = a < 0x1p-1022; x = select(small, a * 0x1p+54, a); i = cast_u64(bitcast_int(x)) + "
+    "0x95f619980c433; "
     "k = shr_raw(i, 52); m = bitcast_float(cast_i64((i & 0xfffffffffffff) + 0x3fe6a09e667f3bcd)); "
-    "n = bitcast_float(cast_i64(k | 0x4330000000000000)) - 0x1.00000000003ffp+52; e = select(small, n - 54, n); "
+    "n = bitcast_float(cast_i64(k | 0x4330000000000000)) - 0x1.00000000003ffp+52; e = "
+    "select(small, n - 54, n); "
     "f = m - 1; h = 0.5 * f * f; s = f / (2 + f); z = s * s; c = f - h; "
-    "d = (f - c) - h + s * (h + z * poly(z, 0x1.5555555555593p-1, 0x1.999999997fa7fp-2, 0x1.249249421d403p-2, "
+    "d = (f - c) - h + s * (h + z * poly(z, 0x1.5555555555593p-1, 0x1.999999997fa7fp-2, "
+    "0x1.249249421d403p-2, "
     "0x1.c71c51e5e7bcep-3, 0x1.746646348ea49p-3, 0x1.39a0fc32acfccp-3, 0x1.2f0d04637a076p-3)); "
     "p = c * 0x1.71547652b82fep+0; "
-    "q = fma(c, 0x1.71547652b82fep+0, -p) + fma(c, 0x1.777d0ffda0d24p-56, d * 0x1.71547652b82fep+0); v = e + p; "
+    "q = fma(c, 0x1.71547652b82fep+0, -p) + fma(c, 0x1.777d0ffda0d24p-56, d * "
+    "0x1.71547652b82fep+0); v = e + p; "
     "y = v + ((e - v) + p + q); select(a > 0, select(a < inf, y, a), select(a == 0, -inf, nan))";
 
-// 1 + a = 2^k m; f = m - 1 comes from a itself, scaled by subtracting k from its exponent, plus 2^-k - 1 (by way of 4 * 2^-k, which is
-// never subnormal).
+// 1 + a = 2^k m; f = m - 1 comes from a itself, scaled by subtracting k from its exponent, plus
+// 2^-k - 1 (by way of 4 * 2^-k, which is never subnormal).
 inline constexpr std::string_view kLog1pF32 =
     "i = bitcast_int(1 + a) - 0x3f3504f3; k = shr_raw(i, 23); j = shl_raw(k, 23); e = cast_f32(k); "
-    "f = bitcast_float(bitcast_int(a) - j) + fma(0.25, bitcast_float(0x40800000 - j), -1); z = f * f; "
+    "f = bitcast_float(bitcast_int(a) - j) + fma(0.25, bitcast_float(0x40800000 - j), -1); z = f * "
+    "f; "
     "w = fma(poly(f, 0x1.555554p-2, -0x1.00022ap-2, 0x1.99a01ap-3, -0x1.547172p-3, 0x1.22d91ep-3, "
     "-0x1.0d8d32p-3, 0x1.0561b8p-3, -0x1.3892c6p-4), f, -0.5); "
     "y = fma(e, 0x1.62e43p-1, f + fma(e, -0x1.05c61p-29, z * w)); "
@@ -125,55 +150,75 @@ inline constexpr std::string_view kLog1pF64 =
     "0x1.39a0fc32acfccp-3, 0x1.2f0d04637a076p-3), e * 0x1.abc9e3b39803fp-56))); "
     "select(a > -1, select(a < inf, copysign(y, a), a), select(a == -1, -inf, nan))";
 
-// -E / (E + 2) with E = e^(-2|a|) - 1 = 2^n p + (2^n - 1), n <= 0; the denominator is put together from the same parts, so that it
-// rounds once.
+// -E / (E + 2) with E = e^(-2|a|) - 1 = 2^n p + (2^n - 1), n <= 0; the denominator is put together
+// from the same parts, so that it rounds once.
 inline constexpr std::string_view kTanhF32 =
-    "x = -2 * abs(a); h = select(x < -20, -20, x); t = fma(h, 0x1.715476p+0, 0x1.8p+23); n = t - 0x1.8p+23; "
-    "r = fma(n, 0x1.05c61p-29, fma(n, -0x1.62e43p-1, h)); p = fma(poly(r, 0x1.fffffep-2, 0x1.5554bp-3, "
-    "0x1.55572ep-5, 0x1.1227ep-7, 0x1.6b5828p-10), r * r, r); s = bitcast_float(shl_raw(bitcast_int(t), "
+    "x = -2 * abs(a); h = select(x < -20, -20, x); t = fma(h, 0x1.715476p+0, 0x1.8p+23); n = t - "
+    "0x1.8p+23; "
+    "r = fma(n, 0x1.05c61p-29, fma(n, -0x1.62e43p-1, h)); p = fma(poly(r, 0x1.fffffep-2, "
+    "0x1.5554bp-3, "
+    "0x1.55572ep-5, 0x1.1227ep-7, 0x1.6b5828p-10), r * r, r); s = "
+    "bitcast_float(shl_raw(bitcast_int(t), "
     "23) + 0x3f800000); copysign(fma(p, s, s - 1) / fma(p, s, s + 1), a)";
 
 // -E / (E + 2) with E = e^(-2|a|) - 1.
 inline constexpr std::string_view kTanhF64 =
     "x = -2 * abs(a); e = expm1(x); copysign(e / (e + 2), a)";
 
-// erf(x) = 1 - 2^q for x >= 0, where q(x) = log2(erfc(x)) is x times a polynomial: accurate near 0 as well. The leading
-// terms go into the last fma of each sum.
+// erf(x) = 1 - 2^q for x >= 0, where q(x) = log2(erfc(x)) is x times a polynomial: accurate near 0
+// as well. The leading terms go into the last fma of each sum.
 inline constexpr std::string_view kErfF32 =
-    "v = abs(a); x = select(v > 3.94, 3.94, v); q = fma(x, -0x1.a0be84p+0, x * x * poly(x, -0x1.d63ec2p-1, "
+    "v = abs(a); x = select(v > 3.94, 3.94, v); q = fma(x, -0x1.a0be84p+0, x * x * poly(x, "
+    "-0x1.d63ec2p-1, "
     "-0x1.2fac2p-3, 0x1.c4be44p-6, 0x1.e1d0fp-13, -0x1.3b12b6p-9, 0x1.de6ebcp-11, -0x1.63c32ep-13, "
-    "0x1.bff14ap-17)); t = q + 0x1.8p+23; r = q - (t - 0x1.8p+23); p = fma(r, 0x1.62e43p-1, r * r * poly(r, "
+    "0x1.bff14ap-17)); t = q + 0x1.8p+23; r = q - (t - 0x1.8p+23); p = fma(r, 0x1.62e43p-1, r * r "
+    "* poly(r, "
     "0x1.ebfbdep-3, 0x1.c6afap-5, 0x1.3b2c66p-7, 0x1.5ef38ap-10, 0x1.42694p-13)); "
     "s = bitcast_float(shl_raw(bitcast_int(t), 23) + 0x3f800000); copysign(fma(p, s, s - 1), a)";
 
 // A polynomial below 1, 1 - erfc above.
 inline constexpr std::string_view kErfF64 =
     "x = abs(a); z = a * a; "
-    "select(x < 1, fma(a, poly(z, 0x1.06eba8214db69p-3, -0x1.812746b0379aep-2, 0x1.ce2f21a04065bp-4, "
+    "select(x < 1, fma(a, poly(z, 0x1.06eba8214db69p-3, -0x1.812746b0379aep-2, "
+    "0x1.ce2f21a04065bp-4, "
     "-0x1.b82ce311e4f3cp-6, 0x1.565bccf6cd148p-8, -0x1.c02dafed91b44p-11, 0x1.f9a2b3dfc4307p-14, "
     "-0x1.f4c9ed8c54e34p-17, 0x1.b97c62f491ff4p-20, -0x1.5bf357fa70d75p-23, 0x1.d69944c00426cp-27, "
     "-0x1.aa3cff40c0a9p-31), a), copysign(1 - erfc(x), a))";
 
-// erfc(x) = e^(-x^2) G(c) / (x + k) with c = (x - k) / (x + k), right to the last bit by a step of refinement: near x = 0 its error would
-// be the largest. e^(-x^2) as in exp, with the part of x^2 that rounding loses taken off the reduced argument; the powers of two last.
+// erfc(x) = e^(-x^2) G(c) / (x + k) with c = (x - k) / (x + k), right to the last bit by a step of
+// refinement: near x = 0 its error would be the largest. e^(-x^2) as in exp, with the part of x^2
+// that rounding loses taken off the reduced argument; the powers of two last.
 inline constexpr std::string_view kErfcF32 =
-    "v = abs(a); x = select(v > 10.1, 10.1, v); i = 1 / (x + 3); j = (x - 3) * i; c = fma(i, fma(-x, j, "
-    "fma(j + 1, -3, x)), j); q = x * x; t = fma(q, -0x1.715476p+0, 0x1.8p+23); n = t - 0x1.8p+23; r = fma(n, "
-    "0x1.05c61p-29, fma(n, -0x1.62e43p-1, -q)) - fma(x, x, -q); p = fma(fma(poly(r, 0x1.fffffcp-2, 0x1.55549p-3, "
-    "0x1.5558a8p-5, 0x1.123aecp-7, 0x1.6a5802p-10), r, 1), r, 1); k = bitcast_int(t); h = shr_raw(k, 1); "
-    "s = bitcast_float(shl_raw(h, 23) + 0x3f800000); u = bitcast_float(shl_raw(k - h, 23) + 0x3f800000); "
-    "y = poly(c, 0x1.12f21ep+0, -0x1.c44c48p-1, 0x1.2e325cp-1, -0x1.3deadcp-2, 0x1.e99a42p-4, -0x1.b7b5c2p-6, "
-    "-0x1.43792ap-10, 0x1.92e83p-9, -0x1.f4f11ep-12, -0x1.4ff276p-12) * i * p * s * u; select(a < 0, 2 - y, y)";
+    "v = abs(a); x = select(v > 10.1, 10.1, v); i = 1 / (x + 3); j = (x - 3) * i; c = fma(i, "
+    "fma(-x, j, "
+    "fma(j + 1, -3, x)), j); q = x * x; t = fma(q, -0x1.715476p+0, 0x1.8p+23); n = t - 0x1.8p+23; "
+    "r = fma(n, "
+    "0x1.05c61p-29, fma(n, -0x1.62e43p-1, -q)) - fma(x, x, -q); p = fma(fma(poly(r, 0x1.fffffcp-2, "
+    "0x1.55549p-3, "
+    "0x1.5558a8p-5, 0x1.123aecp-7, 0x1.6a5802p-10), r, 1), r, 1); k = bitcast_int(t); h = "
+    "shr_raw(k, 1); "
+    "s = bitcast_float(shl_raw(h, 23) + 0x3f800000); u = bitcast_float(shl_raw(k - h, 23) + "
+    "0x3f800000); "
+    "y = poly(c, 0x1.12f21ep+0, -0x1.c44c48p-1, 0x1.2e325cp-1, -0x1.3deadcp-2, 0x1.e99a42p-4, "
+    "-0x1.b7b5c2p-6, "
+    "-0x1.43792ap-10, 0x1.92e83p-9, -0x1.f4f11ep-12, -0x1.4ff276p-12) * i * p * s * u; select(a < "
+    "0, 2 - y, y)";
 
 inline constexpr std::string_view kErfcF64 =
-    "v = abs(a); x = select(v > 27.3, 27.3, v); i = 1 / (x + 4); j = (x - 4) * i; c = fma(i, fma(-x, j, "
-    "fma(j + 1, -4, x)), j); q = x * x; t = fma(q, -0x1.71547652b82fep+0, 0x1.8p+52); n = t - 0x1.8p+52; "
-    "r = fma(n, -0x1.abc9e3b39803fp-56, fma(n, -0x1.62e42fefa39efp-1, -q)) - fma(x, x, -q); p = 1 + fma(poly(r, "
+    "v = abs(a); x = select(v > 27.3, 27.3, v); i = 1 / (x + 4); j = (x - 4) * i; c = fma(i, "
+    "fma(-x, j, "
+    "fma(j + 1, -4, x)), j); q = x * x; t = fma(q, -0x1.71547652b82fep+0, 0x1.8p+52); n = t - "
+    "0x1.8p+52; "
+    "r = fma(n, -0x1.abc9e3b39803fp-56, fma(n, -0x1.62e42fefa39efp-1, -q)) - fma(x, x, -q); p = 1 "
+    "+ fma(poly(r, "
     "0x1.000000000000ap-1, 0x1.55555555554fep-3, 0x1.555555555065p-5, 0x1.1111111126addp-7, "
     "0x1.6c16c1849c2f4p-10, 0x1.a01a01304284ep-13, 0x1.a01998e0f8fa3p-16, 0x1.71df17922590bp-19, "
-    "0x1.28ae82e582cd9p-22, 0x1.ad9654f86c593p-26), r * r, r); k = cast_u64(bitcast_int(t)); h = shr_raw(k, 1); "
-    "s = bitcast_float(cast_i64(shl_raw(h, 52) + 0x3ff0000000000000)); u = bitcast_float(cast_i64(shl_raw(k - h, "
-    "52) + 0x3ff0000000000000)); y = poly(c, 0x1.18932bf08e154p+0, -0x1.f3fe31ecb49bfp-1, 0x1.8be202d26c795p-1, "
+    "0x1.28ae82e582cd9p-22, 0x1.ad9654f86c593p-26), r * r, r); k = cast_u64(bitcast_int(t)); h = "
+    "shr_raw(k, 1); "
+    "s = bitcast_float(cast_i64(shl_raw(h, 52) + 0x3ff0000000000000)); u = "
+    "bitcast_float(cast_i64(shl_raw(k - h, "
+    "52) + 0x3ff0000000000000)); y = poly(c, 0x1.18932bf08e154p+0, -0x1.f3fe31ecb49bfp-1, "
+    "0x1.8be202d26c795p-1, "
     "-0x1.14eacb1ad037ep-1, 0x1.52cac2370cd43p-2, -0x1.645fd8a4ba3ccp-3, 0x1.38dbd2c9d5e09p-4, "
     "-0x1.b00c052c72f4dp-6, 0x1.908f468f8842dp-8, -0x1.269b53be282a2p-12, -0x1.dd280fdbc7146p-12, "
     "0x1.72cdd322a7417p-13, -0x1.e8481dba2cb68p-19, -0x1.3c76487b29a58p-16, 0x1.3b738a12e16ddp-18, "
@@ -182,101 +227,134 @@ inline constexpr std::string_view kErfcF64 =
     "0x1.7c5f88dcc05f2p-32) * i * p * s * u; select(a < 0, 2 - y, y)";
 
 // sin and cos. r = |a| - n pi/2, |r| <= pi/4; k = n mod 4 picks sin r or cos r (u, v) and the sign.
-// In f32 for every a: |a| times each of 7 pieces of 2/pi (29 bits each: exact in f64) is reduced to its distance from the next integer; the
-// running sum stays within 1/2, so that nothing is lost next to a multiple of pi/2.
-#define JF_TRIG_F32 \
-  "x = cast_f64(abs(a)); p0 = x * 0x1.45f306dp-1; n0 = round_even(p0); s0 = p0 - n0; " \
-  "q0 = fma(round_even(n0 * 0.25), -4, n0); p1 = x * 0x1.9391054p-30; n1 = round_even(p1); " \
-  "t1 = s0 + (p1 - n1); m1 = round_even(t1); s1 = t1 - m1; q1 = q0 + (fma(round_even(n1 * 0.25), -4, " \
-  "n1) + m1); p2 = x * 0x1.4fe13abp-59; n2 = round_even(p2); t2 = s1 + (p2 - n2); m2 = round_even(t2); " \
-  "s2 = t2 - m2; q2 = q1 + (fma(round_even(n2 * 0.25), -4, n2) + m2); p3 = x * 0x1.d1f534dp-88; " \
-  "n3 = round_even(p3); t3 = s2 + (p3 - n3); m3 = round_even(t3); s3 = t3 - m3; " \
-  "q3 = q2 + (fma(round_even(n3 * 0.25), -4, n3) + m3); p4 = x * 0x1.b81b6c5p-117; n4 = round_even(p4); " \
-  "t4 = s3 + (p4 - n4); m4 = round_even(t4); s4 = t4 - m4; q4 = q3 + (fma(round_even(n4 * 0.25), -4, " \
-  "n4) + m4); p5 = x * 0x1.5993c4p-148; n5 = round_even(p5); t5 = s4 + (p5 - n5); m5 = round_even(t5); " \
+// In f32 for every a: |a| times each of 7 pieces of 2/pi (29 bits each: exact in f64) is reduced to
+// its distance from the next integer; the running sum stays within 1/2, so that nothing is lost
+// next to a multiple of pi/2.
+#define JF_TRIG_F32                                                                                \
+  "x = cast_f64(abs(a)); p0 = x * 0x1.45f306dp-1; n0 = round_even(p0); s0 = p0 - n0; "             \
+  "q0 = fma(round_even(n0 * 0.25), -4, n0); p1 = x * 0x1.9391054p-30; n1 = round_even(p1); "       \
+  "t1 = s0 + (p1 - n1); m1 = round_even(t1); s1 = t1 - m1; q1 = q0 + (fma(round_even(n1 * 0.25), " \
+  "-4, "                                                                                           \
+  "n1) + m1); p2 = x * 0x1.4fe13abp-59; n2 = round_even(p2); t2 = s1 + (p2 - n2); m2 = "           \
+  "round_even(t2); "                                                                               \
+  "s2 = t2 - m2; q2 = q1 + (fma(round_even(n2 * 0.25), -4, n2) + m2); p3 = x * 0x1.d1f534dp-88; "  \
+  "n3 = round_even(p3); t3 = s2 + (p3 - n3); m3 = round_even(t3); s3 = t3 - m3; "                  \
+  "q3 = q2 + (fma(round_even(n3 * 0.25), -4, n3) + m3); p4 = x * 0x1.b81b6c5p-117; n4 = "          \
+  "round_even(p4); "                                                                               \
+  "t4 = s3 + (p4 - n4); m4 = round_even(t4); s4 = t4 - m4; q4 = q3 + (fma(round_even(n4 * 0.25), " \
+  "-4, "                                                                                           \
+  "n4) + m4); p5 = x * 0x1.5993c4p-148; n5 = round_even(p5); t5 = s4 + (p5 - n5); m5 = "           \
+  "round_even(t5); "                                                                               \
   "s5 = t5 - m5; q5 = q4 + (fma(round_even(n5 * 0.25), -4, n5) + m5); p6 = x * 0x1.c820ff3p-175; " \
-  "n6 = round_even(p6); t6 = s5 + (p6 - n6); m6 = round_even(t6); s6 = t6 - m6; " \
-  "q6 = q5 + (fma(round_even(n6 * 0.25), -4, n6) + m6); k = bitcast_int(q6 + 0x1.8p+52); " \
-  "r = s6 * 0x1.921fb54442d18p+0; z = r * r; u = fma(r * z, poly(z, -0x1.5555554c5b5b9p-3, " \
-  "0x1.1111085a9e3dfp-7, -0x1.a00f72c3fb761p-13, 0x1.6ccf09c5f4515p-19), r); v = fma(z, fma(z, poly(z, " \
+  "n6 = round_even(p6); t6 = s5 + (p6 - n6); m6 = round_even(t6); s6 = t6 - m6; "                  \
+  "q6 = q5 + (fma(round_even(n6 * 0.25), -4, n6) + m6); k = bitcast_int(q6 + 0x1.8p+52); "         \
+  "r = s6 * 0x1.921fb54442d18p+0; z = r * r; u = fma(r * z, poly(z, -0x1.5555554c5b5b9p-3, "       \
+  "0x1.1111085a9e3dfp-7, -0x1.a00f72c3fb761p-13, 0x1.6ccf09c5f4515p-19), r); v = fma(z, fma(z, "   \
+  "poly(z, "                                                                                       \
   "0x1.555549fe2eeeep-5, -0x1.6c0c27d9967c9p-10, 0x1.99e83380ee16ep-16), -0.5), 1); "
-// In f64 for |a| <= 2^45, with pi/2 in three parts: a - n P1 is exact, the rest is carried as r + l. Larger ones give NaN, not noise.
-#define JF_TRIG_F64 \
-  "x = select(abs(a) <= 0x1p+45, abs(a), nan); t = fma(x, 0x1.45f306dc9c883p-1, 0x1.8p+52); n = t - 0x1.8p+52; k = bitcast_int(t); w = fma(n, " \
-  "-0x1.921fb54442d18p+0, x); p = n * 0x1.1a62633145c07p-54; g = fma(n, 0x1.1a62633145c07p-54, -p); h = w - p; " \
-  "j = h - w; e = (w - (h - j)) - (p + j) - g + n * 0x1.f1976b7ed8fbcp-110; r = h + e; l = e - (r - h); " \
-  "z = r * r; u = r + fma(r * z, poly(z, -0x1.5555555555548p-3, 0x1.111111110f74bp-7, -0x1.a01a019bee943p-13, " \
-  "0x1.71de355b29188p-19, -0x1.ae5e50f764523p-26, 0x1.5d8d17e118b33p-33), fma(z, -0.5, 1) * l); b = 0.5 * z; " \
-  "c = 1 - b; v = c + ((1 - c) - b + fma(z * z, poly(z, 0x1.555555555554bp-5, -0x1.6c16c16c1500ap-10, " \
-  "0x1.a01a019c8d36ap-16, -0x1.27e4f7efa911ap-22, 0x1.1ee9da37bc176p-29, -0x1.8fa58fd56f971p-37), -r * l)); "
+// In f64 for |a| <= 2^45, with pi/2 in three parts: a - n P1 is exact, the rest is carried as r +
+// l. Larger ones give NaN, not noise.
+#define JF_TRIG_F64                                                                               \
+  "x = select(abs(a) <= 0x1p+45, abs(a), nan); t = fma(x, 0x1.45f306dc9c883p-1, 0x1.8p+52); n = " \
+  "t - 0x1.8p+52; k = bitcast_int(t); w = fma(n, "                                                \
+  "-0x1.921fb54442d18p+0, x); p = n * 0x1.1a62633145c07p-54; g = fma(n, 0x1.1a62633145c07p-54, "  \
+  "-p); h = w - p; "                                                                              \
+  "j = h - w; e = (w - (h - j)) - (p + j) - g + n * 0x1.f1976b7ed8fbcp-110; r = h + e; l = e - "  \
+  "(r - h); "                                                                                     \
+  "z = r * r; u = r + fma(r * z, poly(z, -0x1.5555555555548p-3, 0x1.111111110f74bp-7, "           \
+  "-0x1.a01a019bee943p-13, "                                                                      \
+  "0x1.71de355b29188p-19, -0x1.ae5e50f764523p-26, 0x1.5d8d17e118b33p-33), fma(z, -0.5, 1) * l); " \
+  "b = 0.5 * z; "                                                                                 \
+  "c = 1 - b; v = c + ((1 - c) - b + fma(z * z, poly(z, 0x1.555555555554bp-5, "                   \
+  "-0x1.6c16c16c1500ap-10, "                                                                      \
+  "0x1.a01a019c8d36ap-16, -0x1.27e4f7efa911ap-22, 0x1.1ee9da37bc176p-29, "                        \
+  "-0x1.8fa58fd56f971p-37), -r * l)); "
 inline constexpr std::string_view kSinF32 = JF_TRIG_F32
     "cast_f32(select((k & 1) == 0, u, v) * select((k & 2) == 0, 1, -1)) * copysign(1, a)";
-inline constexpr std::string_view kCosF32 = JF_TRIG_F32
-    "cast_f32(select((k & 1) == 0, v, u) * select(((k + 1) & 2) == 0, 1, -1))";
-inline constexpr std::string_view kSinF64 = JF_TRIG_F64
-    "select((k & 1) == 0, u, v) * select((k & 2) == 0, 1, -1) * copysign(1, a)";
-inline constexpr std::string_view kCosF64 = JF_TRIG_F64
-    "select((k & 1) == 0, v, u) * select(((k + 1) & 2) == 0, 1, -1)";
+inline constexpr std::string_view kCosF32 =
+    JF_TRIG_F32 "cast_f32(select((k & 1) == 0, v, u) * select(((k + 1) & 2) == 0, 1, -1))";
+inline constexpr std::string_view kSinF64 =
+    JF_TRIG_F64 "select((k & 1) == 0, u, v) * select((k & 2) == 0, 1, -1) * copysign(1, a)";
+inline constexpr std::string_view kCosF64 =
+    JF_TRIG_F64 "select((k & 1) == 0, v, u) * select(((k + 1) & 2) == 0, 1, -1)";
 #undef JF_TRIG_F32
 #undef JF_TRIG_F64
 
 // 2^(b log2 |a|) in f64, then C's special cases.
 inline constexpr std::string_view kPowF32 =
-    "x = abs(a); v = cast_f32(exp2(cast_f64(b) * log2(cast_f64(x)))); half = b * 0.5; whole = floor(b) == b; "
+    "x = abs(a); v = cast_f32(exp2(cast_f64(b) * log2(cast_f64(x)))); half = b * 0.5; whole = "
+    "floor(b) == b; "
     "odd = whole & (floor(half) != half); inv = (a < 0) & (x < inf) & !whole; "
-    "o = select(odd & (bitcast_int(a) < 0), -v, v); g = select((a != a) | (b != b), a + b, select(inv, nan, o)); "
+    "o = select(odd & (bitcast_int(a) < 0), -v, v); g = select((a != a) | (b != b), a + b, "
+    "select(inv, nan, o)); "
     "select((b == 0) | (a == 1) | ((x == 1) & (abs(b) == inf)), 1, g)";
 
-// log |a| as an unevaluated sum of two doubles (s, its square and its cube carry their rounding errors), times b, then as exp.
+// log |a| as an unevaluated sum of two doubles (s, its square and its cube carry their rounding
+// errors), times b, then as exp.
 inline constexpr std::string_view kPowF64 =
     "x = abs(a); small = x < 0x1p-1022; c0 = select(small, x * 0x1p+54, x); "
     "i = cast_u64(bitcast_int(c0)) + 0x95f619980c433; k = shr_raw(i, 52); "
     "m = bitcast_float(cast_i64((i & 0xfffffffffffff) + 0x3fe6a09e667f3bcd)); "
-    "n = bitcast_float(cast_i64(k | 0x4330000000000000)) - 0x1.00000000003ffp+52; e = select(small, n - 54, n); "
+    "n = bitcast_float(cast_i64(k | 0x4330000000000000)) - 0x1.00000000003ffp+52; e = "
+    "select(small, n - 54, n); "
     "f = m - 1; d = 2 + f; s = f / d; sl = fma(-s, f - (d - 2), fma(-s, d, f)) / d; z = s * s; "
     "zl = fma(s, s, -z) + 2 * s * sl; c = z * s; cl = fma(z, s, -c) + (zl * s + z * sl); "
     "q = c * 0x1.5555555555555p-1; "
-    "ql = fma(c, 0x1.5555555555555p-1, -q) + (c * 0x1.5555555555555p-55 + cl * 0x1.5555555555555p-1); "
+    "ql = fma(c, 0x1.5555555555555p-1, -q) + (c * 0x1.5555555555555p-55 + cl * "
+    "0x1.5555555555555p-1); "
     "r5 = z * c * poly(z, 0x1.9999999999b33p-2, 0x1.24924924577d8p-2, 0x1.c71c722de1d07p-3, "
-    "0x1.745ce9b8c6b54p-3, 0x1.3b1ef3cd868fap-3, 0x1.0f7f32475ee36p-3, 0x1.0e496bdf0b742p-3); s2 = 2 * s; "
-    "w = s2 + q; wl = (q - (w - s2)) + (2 * sl + ql + r5); p1 = e * 0x1.62e42fefa38p-1; g1 = p1 + w; "
-    "gl = (w - (g1 - p1)) + (wl + e * 0x1.ef35793c7673p-45); lh = g1 + gl; ll = gl - (lh - g1); ph = b * lh; "
+    "0x1.745ce9b8c6b54p-3, 0x1.3b1ef3cd868fap-3, 0x1.0f7f32475ee36p-3, 0x1.0e496bdf0b742p-3); s2 = "
+    "2 * s; "
+    "w = s2 + q; wl = (q - (w - s2)) + (2 * sl + ql + r5); p1 = e * 0x1.62e42fefa38p-1; g1 = p1 + "
+    "w; "
+    "gl = (w - (g1 - p1)) + (wl + e * 0x1.ef35793c7673p-45); lh = g1 + gl; ll = gl - (lh - g1); ph "
+    "= b * lh; "
     "pl = select(abs(ph) < 800, fma(b, lh, -ph) + b * ll, 0); h1 = select(ph > 710, 710, ph); "
-    "y = select(h1 < -746, -746, h1); t = fma(y, 0x1.71547652b82fep+0, 0x1.8p+52); n1 = t - 0x1.8p+52; "
+    "y = select(h1 < -746, -746, h1); t = fma(y, 0x1.71547652b82fep+0, 0x1.8p+52); n1 = t - "
+    "0x1.8p+52; "
     "r = fma(n1, -0x1.abc9e3b39803fp-56, fma(n1, -0x1.62e42fefa39efp-1, y)) + pl; "
-    "p = 1 + fma(poly(r, 0x1.000000000000ap-1, 0x1.55555555554fep-3, 0x1.555555555065p-5, 0x1.1111111126addp-7, "
+    "p = 1 + fma(poly(r, 0x1.000000000000ap-1, 0x1.55555555554fep-3, 0x1.555555555065p-5, "
+    "0x1.1111111126addp-7, "
     "0x1.6c16c1849c2f4p-10, 0x1.a01a01304284ep-13, 0x1.a01998e0f8fa3p-16, 0x1.71df17922590bp-19, "
     "0x1.28ae82e582cd9p-22, 0x1.ad9654f86c593p-26), r * r, r); i2 = cast_u64(bitcast_int(t)); "
     "j = shr_raw(i2, 1); k1 = bitcast_float(cast_i64(shl_raw(j, 52) + 0x3ff0000000000000)); "
     "k2 = bitcast_float(cast_i64(shl_raw(i2 - j, 52) + 0x3ff0000000000000)); "
-    "v = select(x == 0, select(b < 0, inf, 0), select(x < inf, p * k1 * k2, select(b < 0, 0, inf))); "
+    "v = select(x == 0, select(b < 0, inf, 0), select(x < inf, p * k1 * k2, select(b < 0, 0, "
+    "inf))); "
     "half = b * 0.5; whole = floor(b) == b; odd = whole & (floor(half) != half); "
     "inv = (a < 0) & (x < inf) & !whole; o = select(odd & (bitcast_int(a) < 0), -v, v); "
     "g = select((a != a) | (b != b), a + b, select(inv, nan, o)); "
     "select((b == 0) | (a == 1) | ((x == 1) & (abs(b) == inf)), 1, g)";
 
-// The product is exact in f64; the sum is rounded to odd there, so that rounding to f32 is the only rounding.
+// The product is exact in f64; the sum is rounded to odd there, so that rounding to f32 is the only
+// rounding.
 inline constexpr std::string_view kFmaF32 =
-    "p = cast_f64(a) * cast_f64(b); q = cast_f64(c); s = p + q; t = s - p; d = (p - (s - t)) + (q - t); "
-    "i = bitcast_int(s); u = select(((d > 0) | (d < 0)) & ((i & 1) == 0), select((d > 0) == (s > 0), 1, -1), 0); "
+    "p = cast_f64(a) * cast_f64(b); q = cast_f64(c); s = p + q; t = s - p; d = (p - (s - t)) + (q "
+    "- t); "
+    "i = bitcast_int(s); u = select(((d > 0) | (d < 0)) & ((i & 1) == 0), select((d > 0) == (s > "
+    "0), 1, -1), 0); "
     "cast_f32(bitcast_float(i + u))";
 
-// Dekker's product, then Boldo and Melquiond's sum with its last part rounded to odd. Where a step could overflow or underflow: a * b + c.
+// Dekker's product, then Boldo and Melquiond's sum with its last part rounded to odd. Where a step
+// could overflow or underflow: a * b + c.
 inline constexpr std::string_view kFmaF64 =
-    "m = a * 134217729; ah = m - (m - a); al = a - ah; k = b * 134217729; bh = k - (k - b); bl = b - bh; "
+    "m = a * 134217729; ah = m - (m - a); al = a - ah; k = b * 134217729; bh = k - (k - b); bl = b "
+    "- bh; "
     "p = a * b; e = ((ah * bh - p) + ah * bl + al * bh) + al * bl; u = c + e; v = u - c; "
-    "ul = (c - (u - v)) + (e - v); h = p + u; w = h - p; hl = (p - (h - w)) + (u - w); s = hl + ul; t = s - hl; "
+    "ul = (c - (u - v)) + (e - v); h = p + u; w = h - p; hl = (p - (h - w)) + (u - w); s = hl + "
+    "ul; t = s - hl; "
     "d = (hl - (s - t)) + (ul - t); i = bitcast_int(s); "
-    "r = bitcast_float(i + select(((d > 0) | (d < 0)) & ((i & 1) == 0), select((d > 0) == (s > 0), 1, -1), 0)); "
-    "safe = (abs(a) < 0x1p+970) & (abs(b) < 0x1p+970) & (abs(c) < 0x1p+1000) & (abs(p) < 0x1p+1000) & (abs(p) > 0x1p-900); "
+    "r = bitcast_float(i + select(((d > 0) | (d < 0)) & ((i & 1) == 0), select((d > 0) == (s > 0), "
+    "1, -1), 0)); "
+    "safe = (abs(a) < 0x1p+970) & (abs(b) < 0x1p+970) & (abs(c) < 0x1p+1000) & (abs(p) < "
+    "0x1p+1000) & (abs(p) > 0x1p-900); "
     "select(safe, h + r, p + c)";
 
 // -1, 0, 1, NaN.
 inline constexpr std::string_view kSign =
     "select(a > 0, 1, select(a < 0, -1, select(a == a, 0, a)))";
 
-inline constexpr std::string_view kSignInt =
-    "select(a > 0, 1, select(a < 0, -1, 0))";
+inline constexpr std::string_view kSignInt = "select(a > 0, 1, select(a < 0, -1, 0))";
 
 // Shift counts are made valid before the instruction sees them.
 inline constexpr std::string_view kShl =
@@ -285,13 +363,16 @@ inline constexpr std::string_view kShl =
 inline constexpr std::string_view kShr =
     "ok = (b >= 0) & (b < width); select(ok, shr_raw(a, select(ok, b, 0)), select(a < 0, -1, 0))";
 
-// Divisors that would trap are replaced by 1: the quotient of the lowest value by -1 is then right, that by 0 is discarded. For unsigned
-// types the comparisons with -1 and 0 are harmless (0 / max is 0) or fold away.
+// Divisors that would trap are replaced by 1: the quotient of the lowest value by -1 is then right,
+// that by 0 is discarded. For unsigned types the comparisons with -1 and 0 are harmless (0 / max is
+// 0) or fold away.
 inline constexpr std::string_view kTruncDivide =
-    "d = select((b == 0) | ((a == lowest) & (b == -1)), 1, b); q = div_raw(a, d); select(b == 0, 0, q)";
+    "d = select((b == 0) | ((a == lowest) & (b == -1)), 1, b); q = div_raw(a, d); select(b == 0, "
+    "0, q)";
 
 inline constexpr std::string_view kFmod =
-    "d = select((b == 0) | ((a == lowest) & (b == -1)), 1, b); q = div_raw(a, d); select(b == 0, 0, a - q * d)";
+    "d = select((b == 0) | ((a == lowest) & (b == -1)), 1, b); q = div_raw(a, d); select(b == 0, "
+    "0, a - q * d)";
 
 inline constexpr std::string_view kFloorDivide =
     "d = select((b == 0) | ((a == lowest) & (b == -1)), 1, b); q = div_raw(a, d); r = a - q * d; "

@@ -1,4 +1,5 @@
-// The table as data, and what is done with whole programs: splicing, expanding, evaluating, printing.
+// The table as data, and what is done with whole programs: splicing, expanding, evaluating,
+// printing.
 #include "ir/scalar_expr.h"
 
 #include <array>
@@ -37,21 +38,26 @@ ScalarProgram BuildDecomp(const ScalarOpDef& def, DType operand) {
   const DType types[] = {operand, operand, operand};
   const auto arity = static_cast<size_t>(def.arity);
   const DType result = def.rule == ScalarTypeRule::kSame ? operand : DType::kBool;
-  absl::StatusOr<ScalarProgram> program =
-      BuildScalarProgram(DecompText(def, operand), absl::MakeConstSpan(kDecompArgs, arity), absl::MakeConstSpan(types, arity), nullptr,
-                         absl::MakeConstSpan(&result, 1));
+  absl::StatusOr<ScalarProgram> program = BuildScalarProgram(
+      DecompText(def, operand), absl::MakeConstSpan(kDecompArgs, arity),
+      absl::MakeConstSpan(types, arity), nullptr, absl::MakeConstSpan(&result, 1));
   JF_CHECK(program.ok());  // a test parses every decomp of the table
   return *std::move(program);
 }
 
-// Cached for the life of the process. Two threads may build the same one; the first to publish wins.
+// Cached for the life of the process. Two threads may build the same one; the first to publish
+// wins.
 const ScalarProgram& Decomp(ScalarOp op, DType operand) {
-  static std::array<std::array<std::atomic<const ScalarProgram*>, kNumDTypes>, static_cast<size_t>(ScalarOp::kCount)> cache;
-  std::atomic<const ScalarProgram*>& entry = cache[static_cast<size_t>(op)][static_cast<size_t>(operand)];
+  static std::array<std::array<std::atomic<const ScalarProgram*>, kNumDTypes>,
+                    static_cast<size_t>(ScalarOp::kCount)>
+      cache;
+  std::atomic<const ScalarProgram*>& entry =
+      cache[static_cast<size_t>(op)][static_cast<size_t>(operand)];
   const ScalarProgram* known = entry.load(std::memory_order_acquire);
   if (known != nullptr) return *known;
   auto built = std::make_unique<const ScalarProgram>(BuildDecomp(GetScalarOp(op), operand));
-  if (entry.compare_exchange_strong(known, built.get(), std::memory_order_acq_rel)) known = built.release();
+  if (entry.compare_exchange_strong(known, built.get(), std::memory_order_acq_rel))
+    known = built.release();
   return *known;
 }
 
@@ -61,8 +67,10 @@ class Appender {
   explicit Appender(ScalarProgram* program) : program_(program) {}
 
   int16_t Append(const ScalarInst& inst) {
-    Key key{static_cast<uint64_t>(inst.op) | static_cast<uint64_t>(inst.dtype) << 8 | static_cast<uint64_t>(static_cast<uint16_t>(inst.in[0])) << 16 |
-                static_cast<uint64_t>(static_cast<uint16_t>(inst.in[1])) << 32 | static_cast<uint64_t>(static_cast<uint16_t>(inst.in[2])) << 48,
+    Key key{static_cast<uint64_t>(inst.op) | static_cast<uint64_t>(inst.dtype) << 8 |
+                static_cast<uint64_t>(static_cast<uint16_t>(inst.in[0])) << 16 |
+                static_cast<uint64_t>(static_cast<uint16_t>(inst.in[1])) << 32 |
+                static_cast<uint64_t>(static_cast<uint16_t>(inst.in[2])) << 48,
             inst.imm};
     auto [at, inserted] = known_.try_emplace(key, static_cast<int16_t>(program_->insts.size()));
     if (inserted) {
@@ -131,7 +139,8 @@ using Registers = absl::InlinedVector<ScalarValue, 96>;
 
 std::string ConstantToString(DType dtype, ScalarValue v) {
   if (dtype == DType::kBool) return v.u != 0 ? "true" : "false";
-  if (IsFloat(dtype)) return absl::StrFormat("%.*g", dtype == DType::kF64 ? 17 : 9, ScalarToDouble(dtype, v));
+  if (IsFloat(dtype))
+    return absl::StrFormat("%.*g", dtype == DType::kF64 ? 17 : 9, ScalarToDouble(dtype, v));
   return IsSigned(dtype) ? absl::StrCat(v.i) : absl::StrCat(v.u);
 }
 
@@ -170,7 +179,8 @@ bool HasDecomp(ScalarOp op, DType operand) {
   return def.llvm[static_cast<size_t>(ClassOf(type))].empty() && !DecompText(def, type).empty();
 }
 
-std::vector<int16_t> InlineProgram(const ScalarProgram& callee, absl::Span<const int16_t> args, ScalarProgram* program) {
+std::vector<int16_t> InlineProgram(const ScalarProgram& callee, absl::Span<const int16_t> args,
+                                   ScalarProgram* program) {
   return Splice(callee, args, [program](const ScalarInst& inst) {
     JF_CHECK(program->insts.size() < 32000);
     program->insts.push_back(inst);
@@ -215,7 +225,8 @@ void EvalScalarProgram(const ScalarProgram& program, const ScalarValue* args, Sc
     }
     registers[i] = EvalScalarInst(inst, types, in);
   }
-  for (size_t i = 0; i < program.results.size(); ++i) out[i] = registers[static_cast<size_t>(program.results[i])];
+  for (size_t i = 0; i < program.results.size(); ++i)
+    out[i] = registers[static_cast<size_t>(program.results[i])];
 }
 
 std::string ScalarProgramToString(const ScalarProgram& program) {
@@ -229,12 +240,14 @@ std::string ScalarProgramToString(const ScalarProgram& program) {
       absl::StrAppend(&text, ConstantToString(inst.dtype, ScalarValue::FromBits(inst.imm)));
     } else {
       absl::StrAppend(&text, ToAbsl(GetScalarOp(inst.op).name));
-      for (size_t k = 0; k < 3 && inst.in[k] >= 0; ++k) absl::StrAppend(&text, k == 0 ? " %" : ", %", inst.in[k]);
+      for (size_t k = 0; k < 3 && inst.in[k] >= 0; ++k)
+        absl::StrAppend(&text, k == 0 ? " %" : ", %", inst.in[k]);
     }
     absl::StrAppend(&text, " : ", ToAbsl(DTypeName(inst.dtype)), "\n");
   }
   absl::StrAppend(&text, "return");
-  for (size_t i = 0; i < program.results.size(); ++i) absl::StrAppend(&text, i == 0 ? " %" : ", %", program.results[i]);
+  for (size_t i = 0; i < program.results.size(); ++i)
+    absl::StrAppend(&text, i == 0 ? " %" : ", %", program.results[i]);
   absl::StrAppend(&text, "\n");
   return text;
 }

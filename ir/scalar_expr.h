@@ -1,14 +1,17 @@
-// Scalar programs: what happens to one element, written with the closed set of primitives of scalar_ops.inc.
+// Scalar programs: what happens to one element, written with the closed set of primitives of
+// scalar_ops.inc.
 //
-// A ScalarProgram is a straight line of instructions in SSA form (instruction i may read only instructions before i). Registers
-// have compute types: f16 and bf16 live in f32 registers; the one instruction that yields dtype f16/bf16 is Convert, whose result
-// is an f32 register rounded to that grid. Integer registers have their exact width and wrap. Bool registers hold 0 or 1.
-// Bodies in the tables are text in a small expression language ("x * select(x >= 0, 1 - h, h)", statements "h = ...;" before the
-// result, several results "{m, s}"); BuildScalarProgram parses (once per text, cached) and instantiates it for given types.
-// Literals and attributes are weak: they take the type of what they meet.
-// ExpandDecomps rewrites every primitive that has no LLVM template but a `decomp` body (polynomials for exp, tanh ...;
-// guarded divisions for the integer ops): the CPU emitter, the declared evaluator and the plan interpreter all use it.
-// Must not know: tensors, graphs, back ends (the CUDA and LLVM columns are only text here).
+// A ScalarProgram is a straight line of instructions in SSA form (instruction i may read only
+// instructions before i). Registers have compute types: f16 and bf16 live in f32 registers; the one
+// instruction that yields dtype f16/bf16 is Convert, whose result is an f32 register rounded to
+// that grid. Integer registers have their exact width and wrap. Bool registers hold 0 or 1. Bodies
+// in the tables are text in a small expression language ("x * select(x >= 0, 1 - h, h)", statements
+// "h = ...;" before the result, several results "{m, s}"); BuildScalarProgram parses (once per
+// text, cached) and instantiates it for given types. Literals and attributes are weak: they take
+// the type of what they meet. ExpandDecomps rewrites every primitive that has no LLVM template but
+// a `decomp` body (polynomials for exp, tanh ...; guarded divisions for the integer ops): the CPU
+// emitter, the declared evaluator and the plan interpreter all use it. Must not know: tensors,
+// graphs, back ends (the CUDA and LLVM columns are only text here).
 #ifndef JITFUSE_IR_SCALAR_EXPR_H_
 #define JITFUSE_IR_SCALAR_EXPR_H_
 
@@ -25,7 +28,8 @@
 
 namespace jitfuse::internal {
 
-// kArg (imm = argument number) and kConst (imm = bits of a ScalarValue) come first, then the rows of the table.
+// kArg (imm = argument number) and kConst (imm = bits of a ScalarValue) come first, then the rows
+// of the table.
 enum class ScalarOp : uint8_t {
   kArg,
   kConst,
@@ -35,8 +39,9 @@ enum class ScalarOp : uint8_t {
   kCount,
 };
 
-// One register's content. The member in use follows from the dtype: bool b; u* u (zero-extended); i* i (sign-extended);
-// f16, bf16, f32: f32; f64: f64. The rest of the 8 bytes is zero, so that equal values have equal bits().
+// One register's content. The member in use follows from the dtype: bool b; u* u (zero-extended);
+// i* i (sign-extended); f16, bf16, f32: f32; f64: f64. The rest of the 8 bytes is zero, so that
+// equal values have equal bits().
 union ScalarValue {
   uint64_t u;
   int64_t i;
@@ -47,14 +52,16 @@ union ScalarValue {
   static ScalarValue FromBits(uint64_t bits);
   uint64_t bits() const { return u; }
 };
-// A number as a register of `dtype`: rounded / truncated to it by the cast rules of the semantics page.
+// A number as a register of `dtype`: rounded / truncated to it by the cast rules of the semantics
+// page.
 ScalarValue ScalarFromDouble(DType dtype, double v);
 ScalarValue ScalarFromInt(DType dtype, int64_t v);
 double ScalarToDouble(DType dtype, ScalarValue v);
 // Memory <-> register, for any stored dtype.
 ScalarValue LoadScalar(DType dtype, const void* address);
 void StoreScalar(DType dtype, ScalarValue v, void* address);
-// The cast rules (ir/support/float_bits.h, semantics.md "Casts"); `to` may be f16/bf16 (an f32 register on that grid).
+// The cast rules (ir/support/float_bits.h, semantics.md "Casts"); `to` may be f16/bf16 (an f32
+// register on that grid).
 ScalarValue ConvertScalar(DType from, DType to, ScalarValue v);
 
 struct ScalarInst {
@@ -91,34 +98,38 @@ enum class ScalarClass : uint8_t { kF32, kF64, kSigned, kUnsigned, kBool };
 inline constexpr int kNumScalarClasses = 5;
 ScalarClass ClassOf(DType compute_type);
 
-// A row of scalar_ops.inc. Templates: $0 $1 $2 operands (names or literals; may be used several times), $t result type, $s operand
-// type (of operand 1 for select), as the back end spells them; the LLVM emitter passes vector types. Further,
-//   CUDA: $u  the unsigned type in which integers wrap: unsigned int up to 32 bits, else unsigned long long
+// A row of scalar_ops.inc. Templates: $0 $1 $2 operands (names or literals; may be used several
+// times), $t result type, $s operand type (of operand 1 for select), as the back end spells them;
+// the LLVM emitter passes vector types. Further,
+//   CUDA: $u  the unsigned type in which integers wrap: unsigned int up to 32 bits, else unsigned
+//   long long
 //         $w  the width of $s in bits: 8, 16, 32 or 64 (so "$wu" becomes "32u")
 //   LLVM: $m  the suffix of an intrinsic overloaded on $s: "v16f32", "f32", "v4i64"
 //         $b  the bool type of the same width: "<16 x i1>" or "i1"
-// The CUDA value is to be assigned to a variable of type $t. CUDA templates cover the whole domain (Convert apart, whose pairs the
-// emitters own); an empty LLVM template means: use the decomp (HasDecomp, ExpandDecomps).
+// The CUDA value is to be assigned to a variable of type $t. CUDA templates cover the whole domain
+// (Convert apart, whose pairs the emitters own); an empty LLVM template means: use the decomp
+// (HasDecomp, ExpandDecomps).
 struct ScalarOpDef {
   ScalarOp op;
   std::string_view name;  // as in bodies and dumps: "add"
   int arity;
   ScalarTypeRule rule;
-  DTypeSet domain;                                 // operand types (compute types)
-  std::string_view cuda[kNumScalarClasses];        // a C++ expression
-  std::string_view llvm[kNumScalarClasses];        // one instruction: what follows "%r = "
-  std::string_view decomp_f32;                     // body text; args a, b, c
-  std::string_view decomp_f64;                     // body text for f64; empty: as decomp_f32
-  std::string_view decomp_int;                     // body text for integers and bool
-  std::string_view grad;                           // body text of the gradients {da, db, dc} from g, a, b, c, y; "" if none
+  DTypeSet domain;                           // operand types (compute types)
+  std::string_view cuda[kNumScalarClasses];  // a C++ expression
+  std::string_view llvm[kNumScalarClasses];  // one instruction: what follows "%r = "
+  std::string_view decomp_f32;               // body text; args a, b, c
+  std::string_view decomp_f64;               // body text for f64; empty: as decomp_f32
+  std::string_view decomp_int;               // body text for integers and bool
+  std::string_view grad;  // body text of the gradients {da, db, dc} from g, a, b, c, y; "" if none
   bool commutative;
-  int cost;                                        // issue slots, roughly; add is 1, exp 8
-  double max_ulp_f32, max_ulp_f64;                 // on any back end, against the exact result, in ulps of it; 0.5: correctly
-                                                   // rounded; 0: exact
-  long double (*wide)(const long double* in);      // float meaning at the evaluator's precision (0 or 1 for bool results);
-                                                   // null for integer-only rows
-  ScalarValue (*eval)(DType operand, DType result, const ScalarValue* in);  // meaning in the declared type; null: the decomp
-                                                                           // is the meaning (and Convert: ConvertScalar)
+  int cost;                         // issue slots, roughly; add is 1, exp 8
+  double max_ulp_f32, max_ulp_f64;  // on any back end, against the exact result, in ulps of it;
+                                    // 0.5: correctly rounded; 0: exact
+  long double (*wide)(const long double* in);  // float meaning at the evaluator's precision (0 or 1
+                                               // for bool results); null for integer-only rows
+  ScalarValue (*eval)(DType operand, DType result,
+                      const ScalarValue* in);  // meaning in the declared type; null: the decomp
+                                               // is the meaning (and Convert: ConvertScalar)
   std::string_view doc;
 };
 
@@ -127,33 +138,44 @@ std::optional<ScalarOp> FindScalarOp(std::string_view name);
 
 using AttrLookup = std::function<std::optional<double>(std::string_view name)>;
 
-// Parses `body` and instantiates it. `arg_names[i]` names argument i, whose register type is arg_types[i]; other identifiers are
-// attributes, asked from `attr`. Errors (unknown name, type mismatch) are bugs of a table row and name the text and the column.
-// result_types[i] (if given) is the dtype of result i: a weak result takes it (else the type of argument 0, else f32), any other must
-// have that compute type. The language:
+// Parses `body` and instantiates it. `arg_names[i]` names argument i, whose register type is
+// arg_types[i]; other identifiers are attributes, asked from `attr`. Errors (unknown name, type
+// mismatch) are bugs of a table row and name the text and the column. result_types[i] (if given) is
+// the dtype of result i: a weak result takes it (else the type of argument 0, else f32), any other
+// must have that compute type. The language:
 //   body   = { name "=" expr ";" } ( expr | "{" expr { "," expr } "}" )
-//   expr   = operators as in C with C's precedence: || && | ^ & == != < <= > >= + - * / unary - ! ~, and c ? a : b; calls; literals
-//   calls  = name(args) of a row of the table; cast_f32(x) ... cast_<dtype>(x); cast(x): to result_types[0], also f16/bf16;
+//   expr   = operators as in C with C's precedence: || && | ^ & == != < <= > >= + - * / unary - !
+//   ~, and c ? a : b; calls; literals calls  = name(args) of a row of the table; cast_f32(x) ...
+//   cast_<dtype>(x); cast(x): to result_types[0], also f16/bf16;
 //            bitcast_int(x), bitcast_float(x)
-//   weak   = 1, 0.5, 0x1.8p+1, true, false, inf, nan, pi, width (bits of the type it takes), zero, lowest, highest (-inf, inf for floats)
-// Operations on weak values alone are done in long double, then rounded to the type they meet. "/" is for floats only.
-absl::StatusOr<ScalarProgram> BuildScalarProgram(std::string_view body, absl::Span<const std::string_view> arg_names,
-                                                 absl::Span<const DType> arg_types, const AttrLookup& attr = nullptr,
+//   weak   = 1, 0.5, 0x1.8p+1, true, false, inf, nan, pi, width (bits of the type it takes), zero,
+//   lowest, highest (-inf, inf for floats)
+// Operations on weak values alone are done in long double, then rounded to the type they meet. "/"
+// is for floats only.
+absl::StatusOr<ScalarProgram> BuildScalarProgram(std::string_view body,
+                                                 absl::Span<const std::string_view> arg_names,
+                                                 absl::Span<const DType> arg_types,
+                                                 const AttrLookup& attr = nullptr,
                                                  absl::Span<const DType> result_types = {});
 
-// As above, spliced into an existing list: args are registers of `program`; returns the result registers.
-// (Used to apply a body to values that a program already holds.)
-std::vector<int16_t> InlineProgram(const ScalarProgram& callee, absl::Span<const int16_t> args, ScalarProgram* program);
+// As above, spliced into an existing list: args are registers of `program`; returns the result
+// registers. (Used to apply a body to values that a program already holds.)
+std::vector<int16_t> InlineProgram(const ScalarProgram& callee, absl::Span<const int16_t> args,
+                                   ScalarProgram* program);
 
-// expand_fma: fma too, for CPUs that have no such instruction (x86-64-v2), where llvm.fma would call a library.
+// expand_fma: fma too, for CPUs that have no such instruction (x86-64-v2), where llvm.fma would
+// call a library.
 ScalarProgram ExpandDecomps(const ScalarProgram& program, bool expand_fma = false);
-// True if `op` on operands of `operand` type has no LLVM template but a decomposition, so that ExpandDecomps rewrites it.
+// True if `op` on operands of `operand` type has no LLVM template but a decomposition, so that
+// ExpandDecomps rewrites it.
 bool HasDecomp(ScalarOp op, DType operand);
-// The type by which templates and decomps of instruction i are chosen: that of operand 0, of operand 1 for select.
+// The type by which templates and decomps of instruction i are chosen: that of operand 0, of
+// operand 1 for select.
 DType OperandType(const ScalarProgram& program, int i);
 
-// One instruction, in its declared type, correctly defined for every input (no traps, no undefined behaviour). in[k] are the
-// operand registers, in_types their types. For ops with a float decomp this evaluates the decomposition.
+// One instruction, in its declared type, correctly defined for every input (no traps, no undefined
+// behaviour). in[k] are the operand registers, in_types their types. For ops with a float decomp
+// this evaluates the decomposition.
 ScalarValue EvalScalarInst(const ScalarInst& inst, const DType* in_types, const ScalarValue* in);
 // A whole program (results.size() values are written to out).
 void EvalScalarProgram(const ScalarProgram& program, const ScalarValue* args, ScalarValue* out);

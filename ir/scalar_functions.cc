@@ -11,7 +11,8 @@
 namespace jitfuse::internal::eval {
 namespace {
 
-// The type in which integers of type T wrap without undefined behaviour (int promotion of u16 would overflow).
+// The type in which integers of type T wrap without undefined behaviour (int promotion of u16 would
+// overflow).
 template <typename T>
 using Wrap = std::conditional_t<(sizeof(T) > 4), uint64_t, uint32_t>;
 
@@ -77,7 +78,8 @@ struct QuotientRemainder {
   T quotient = 0, remainder = 0;
 };
 
-// C's quotient and remainder, with 0 and 0 for division by zero, and wrapping for the lowest value by -1.
+// C's quotient and remainder, with 0 and 0 for division by zero, and wrapping for the lowest value
+// by -1.
 template <typename T>
 QuotientRemainder<T> Divide(T a, T b) {
   if (b == 0) return {};
@@ -114,25 +116,25 @@ T RoundToEven(T x) {
 
 }  // namespace
 
-#define JF_WRAPPING(Name, op)                                                                  \
-  ScalarValue Name(DType operand, DType, const ScalarValue* in) {                              \
-    return Binary(operand, in, [](auto a, auto b) {                                            \
-      using T = decltype(a);                                                                   \
-      if constexpr (std::is_floating_point_v<T>) {                                             \
-        return a op b;                                                                         \
-      } else {                                                                                 \
-        return static_cast<T>(static_cast<Wrap<T>>(a) op static_cast<Wrap<T>>(b));             \
-      }                                                                                        \
-    });                                                                                        \
+#define JF_WRAPPING(Name, op)                                                      \
+  ScalarValue Name(DType operand, DType, const ScalarValue* in) {                  \
+    return Binary(operand, in, [](auto a, auto b) {                                \
+      using T = decltype(a);                                                       \
+      if constexpr (std::is_floating_point_v<T>) {                                 \
+        return a op b;                                                             \
+      } else {                                                                     \
+        return static_cast<T>(static_cast<Wrap<T>>(a) op static_cast<Wrap<T>>(b)); \
+      }                                                                            \
+    });                                                                            \
   }
 JF_WRAPPING(Add, +)
 JF_WRAPPING(Sub, -)
 JF_WRAPPING(Mul, *)
 #undef JF_WRAPPING
 
-#define JF_COMPARE(Name, op)                                                \
-  ScalarValue Name(DType operand, DType, const ScalarValue* in) {           \
-    return Compare(operand, in, [](auto a, auto b) { return a op b; });     \
+#define JF_COMPARE(Name, op)                                            \
+  ScalarValue Name(DType operand, DType, const ScalarValue* in) {       \
+    return Compare(operand, in, [](auto a, auto b) { return a op b; }); \
   }
 JF_COMPARE(Eq, ==)
 JF_COMPARE(Ne, !=)
@@ -142,18 +144,18 @@ JF_COMPARE(Gt, >)
 JF_COMPARE(Ge, >=)
 #undef JF_COMPARE
 
-#define JF_BITWISE(Name, op)                                                \
-  ScalarValue Name(DType operand, DType, const ScalarValue* in) {           \
-    return IntBinary(operand, in, [](auto a, auto b) { return a op b; });   \
+#define JF_BITWISE(Name, op)                                              \
+  ScalarValue Name(DType operand, DType, const ScalarValue* in) {         \
+    return IntBinary(operand, in, [](auto a, auto b) { return a op b; }); \
   }
 JF_BITWISE(And, &)
 JF_BITWISE(Or, |)
 JF_BITWISE(Xor, ^)
 #undef JF_BITWISE
 
-#define JF_FLOAT(Name, expr)                                           \
-  ScalarValue Name(DType operand, DType, const ScalarValue* in) {      \
-    return Float(operand, in, [](auto x) { return expr; });            \
+#define JF_FLOAT(Name, expr)                                      \
+  ScalarValue Name(DType operand, DType, const ScalarValue* in) { \
+    return Float(operand, in, [](auto x) { return expr; });       \
   }
 JF_FLOAT(Floor, std::floor(x))
 JF_FLOAT(Ceil, std::ceil(x))
@@ -162,9 +164,9 @@ JF_FLOAT(RoundEven, RoundToEven(x))
 JF_FLOAT(Sqrt, std::sqrt(x))
 #undef JF_FLOAT
 
-#define JF_PREDICATE(Name, expr)                                          \
-  ScalarValue Name(DType operand, DType, const ScalarValue* in) {         \
-    return FloatPredicate(operand, in, [](auto x) { return expr; });      \
+#define JF_PREDICATE(Name, expr)                                     \
+  ScalarValue Name(DType operand, DType, const ScalarValue* in) {    \
+    return FloatPredicate(operand, in, [](auto x) { return expr; }); \
   }
 JF_PREDICATE(IsNan, std::isnan(x))
 JF_PREDICATE(IsInf, std::isinf(x))
@@ -261,8 +263,12 @@ ScalarValue Shr(DType operand, DType, const ScalarValue* in) {
   });
 }
 
-ScalarValue ShlRaw(DType operand, DType result, const ScalarValue* in) { return Shl(operand, result, in); }
-ScalarValue ShrRaw(DType operand, DType result, const ScalarValue* in) { return Shr(operand, result, in); }
+ScalarValue ShlRaw(DType operand, DType result, const ScalarValue* in) {
+  return Shl(operand, result, in);
+}
+ScalarValue ShrRaw(DType operand, DType result, const ScalarValue* in) {
+  return Shr(operand, result, in);
+}
 
 ScalarValue Select(DType, DType, const ScalarValue* in) { return in[0].u != 0 ? in[1] : in[2]; }
 

@@ -1,9 +1,10 @@
-// The C++ meaning of the scalar primitives: the functions that the `wide` and `eval` columns of scalar_ops.inc name.
+// The C++ meaning of the scalar primitives: the functions that the `wide` and `eval` columns of
+// scalar_ops.inc name.
 //
-// eval::Name: operands and result as registers of compute types; defined for every input (wrapping integers, no traps).
-// wide::Name: floats in long double (x87's 64-bit significand on x86-64: 11 bits more than f64, and the documented stand-in for
-// double-double); bool results are 0 or 1. Names follow the rows; a row may leave either out.
-// Must not know: programs, text.
+// eval::Name: operands and result as registers of compute types; defined for every input (wrapping
+// integers, no traps). wide::Name: floats in long double (x87's 64-bit significand on x86-64: 11
+// bits more than f64, and the documented stand-in for double-double); bool results are 0 or 1.
+// Names follow the rows; a row may leave either out. Must not know: programs, text.
 #ifndef JITFUSE_IR_SCALAR_FUNCTIONS_H_
 #define JITFUSE_IR_SCALAR_FUNCTIONS_H_
 

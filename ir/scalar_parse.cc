@@ -1,4 +1,5 @@
-// Recursive descent over body texts. Bodies come from tables, so they are short; nesting is limited all the same.
+// Recursive descent over body texts. Bodies come from tables, so they are short; nesting is limited
+// all the same.
 #include "ir/scalar_parse.h"
 
 #include <cstdlib>
@@ -23,9 +24,11 @@ struct BinaryOperator {
 };
 // Longer spellings first; a higher level binds tighter.
 constexpr BinaryOperator kBinary[] = {
-    {"||", 1, ScalarOp::kOr}, {"&&", 2, ScalarOp::kAnd}, {"==", 6, ScalarOp::kEq}, {"!=", 6, ScalarOp::kNe}, {"<=", 7, ScalarOp::kLe},
-    {">=", 7, ScalarOp::kGe}, {"|", 3, ScalarOp::kOr},   {"^", 4, ScalarOp::kXor}, {"&", 5, ScalarOp::kAnd}, {"<", 7, ScalarOp::kLt},
-    {">", 7, ScalarOp::kGt},  {"+", 8, ScalarOp::kAdd},  {"-", 8, ScalarOp::kSub}, {"*", 9, ScalarOp::kMul}, {"/", 9, ScalarOp::kDiv},
+    {"||", 1, ScalarOp::kOr}, {"&&", 2, ScalarOp::kAnd}, {"==", 6, ScalarOp::kEq},
+    {"!=", 6, ScalarOp::kNe}, {"<=", 7, ScalarOp::kLe},  {">=", 7, ScalarOp::kGe},
+    {"|", 3, ScalarOp::kOr},  {"^", 4, ScalarOp::kXor},  {"&", 5, ScalarOp::kAnd},
+    {"<", 7, ScalarOp::kLt},  {">", 7, ScalarOp::kGt},   {"+", 8, ScalarOp::kAdd},
+    {"-", 8, ScalarOp::kSub}, {"*", 9, ScalarOp::kMul},  {"/", 9, ScalarOp::kDiv},
 };
 
 bool IsNameStart(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
@@ -54,8 +57,12 @@ class Parser {
 
  private:
   const std::string& Text() const { return body_.text; }
-  char Peek(size_t ahead = 0) const { return at_ + ahead < Text().size() ? Text()[at_ + ahead] : '\0'; }
-  absl::Status Error(std::string_view message) const { return ScalarBodyError(Text(), static_cast<int>(at_) + 1, message); }
+  char Peek(size_t ahead = 0) const {
+    return at_ + ahead < Text().size() ? Text()[at_ + ahead] : '\0';
+  }
+  absl::Status Error(std::string_view message) const {
+    return ScalarBodyError(Text(), static_cast<int>(at_) + 1, message);
+  }
 
   void SkipSpace() {
     while (Peek() == ' ' || Peek() == '\n') ++at_;
@@ -122,7 +129,8 @@ class Parser {
   const BinaryOperator* PeekBinary() {
     SkipSpace();
     for (const BinaryOperator& candidate : kBinary) {
-      if (Text().compare(at_, candidate.spelling.size(), candidate.spelling) == 0) return &candidate;
+      if (Text().compare(at_, candidate.spelling.size(), candidate.spelling) == 0)
+        return &candidate;
     }
     return nullptr;
   }
@@ -201,8 +209,10 @@ class Parser {
   absl::StatusOr<int> Call(const std::string& name) {
     JF_ASSIGN_OR_RETURN(std::vector<int> args, Arguments());
     if (name == "poly") return Polynomial(args);
-    if (auto op = FindScalarOp(name); op.has_value() && *op != ScalarOp::kConvert && *op != ScalarOp::kBitcast) {
-      if (GetScalarOp(*op).arity != static_cast<int>(args.size())) return Error(absl::StrCat("wrong number of arguments for ", name));
+    if (auto op = FindScalarOp(name);
+        op.has_value() && *op != ScalarOp::kConvert && *op != ScalarOp::kBitcast) {
+      if (GetScalarOp(*op).arity != static_cast<int>(args.size()))
+        return Error(absl::StrCat("wrong number of arguments for ", name));
       return PushOp(*op, std::move(args));
     }
     ScalarBody::Node node;
@@ -232,7 +242,8 @@ class Parser {
   absl::StatusOr<int> Polynomial(const std::vector<int>& args) {
     if (args.size() < 2) return Error("poly needs a variable and coefficients");
     int value = args.back();
-    for (size_t i = args.size() - 2; i > 0; --i) value = PushOp(ScalarOp::kFma, {value, args[0], args[i]});
+    for (size_t i = args.size() - 2; i > 0; --i)
+      value = PushOp(ScalarOp::kFma, {value, args[0], args[i]});
     return value;
   }
 
@@ -245,12 +256,14 @@ class Parser {
 }  // namespace
 
 absl::Status ScalarBodyError(std::string_view text, int column, std::string_view message) {
-  return InternalError("scalar body \"", ToAbsl(text), "\", column ", column, ": ", ToAbsl(message));
+  return InternalError("scalar body \"", ToAbsl(text), "\", column ", column, ": ",
+                       ToAbsl(message));
 }
 
 absl::StatusOr<const ScalarBody*> ParseScalarBody(std::string_view text) {
   static auto* mutex = new std::mutex;
-  static auto* cache = new std::map<std::string, std::unique_ptr<const absl::StatusOr<ScalarBody>>, std::less<>>;
+  static auto* cache =
+      new std::map<std::string, std::unique_ptr<const absl::StatusOr<ScalarBody>>, std::less<>>;
   std::lock_guard<std::mutex> lock(*mutex);
   auto found = cache->find(text);
   if (found == cache->end()) {

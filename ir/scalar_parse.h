@@ -1,9 +1,10 @@
 // Scalar bodies as trees: what the parser makes of a text, before types are known.
 //
-// In: body text (grammar at BuildScalarProgram). Out: a ScalarBody, parsed once per text and cached for the life of the process.
-// Nodes are in post-order: a node's operands have smaller indices. Operators and calls are both kOp; poly() is already Horner's
-// chain of fma. Names stay names: whether one is a statement's, an argument or an attribute is decided on instantiation.
-// Must not know: argument types, attributes.
+// In: body text (grammar at BuildScalarProgram). Out: a ScalarBody, parsed once per text and cached
+// for the life of the process. Nodes are in post-order: a node's operands have smaller indices.
+// Operators and calls are both kOp; poly() is already Horner's chain of fma. Names stay names:
+// whether one is a statement's, an argument or an attribute is decided on instantiation. Must not
+// know: argument types, attributes.
 #ifndef JITFUSE_IR_SCALAR_PARSE_H_
 #define JITFUSE_IR_SCALAR_PARSE_H_
 

@@ -17,7 +17,8 @@ To FloatToInt(From x) {
   const From limit = std::ldexp(From{1}, std::numeric_limits<To>::digits);  // max + 1, exact
   const From truncated = std::trunc(x);
   if (truncated >= limit) return std::numeric_limits<To>::max();
-  if (truncated < static_cast<From>(std::numeric_limits<To>::min())) return std::numeric_limits<To>::min();
+  if (truncated < static_cast<From>(std::numeric_limits<To>::min()))
+    return std::numeric_limits<To>::min();
   return static_cast<To>(truncated);
 }
 
@@ -26,7 +27,8 @@ ScalarValue ConvertFrom(From x, DType to) {
   if (to == DType::kF16 || to == DType::kBF16) {
     // Every register is exact in long double, so this rounds once, integers included.
     auto wide = static_cast<long double>(x);
-    return Put<float>(to == DType::kF16 ? F32FromF16(F16FromFloat(wide)) : F32FromBF16(BF16FromFloat(wide)));
+    return Put<float>(to == DType::kF16 ? F32FromF16(F16FromFloat(wide))
+                                        : F32FromBF16(BF16FromFloat(wide)));
   }
   return OnType(to, [x](auto tag) {
     using To = decltype(tag);
@@ -78,7 +80,8 @@ ScalarValue LoadScalar(DType dtype, const void* address) {
   if (dtype == DType::kF16) return Put<float>(F32FromF16(LoadRaw<uint16_t>(address)));
   if (dtype == DType::kBF16) return Put<float>(F32FromBF16(LoadRaw<uint16_t>(address)));
   if (dtype == DType::kBool) return Put<bool>(LoadRaw<uint8_t>(address) != 0);
-  return OnType(dtype, [address](auto tag) { return Put<decltype(tag)>(LoadRaw<decltype(tag)>(address)); });
+  return OnType(
+      dtype, [address](auto tag) { return Put<decltype(tag)>(LoadRaw<decltype(tag)>(address)); });
 }
 
 void StoreScalar(DType dtype, ScalarValue v, void* address) {

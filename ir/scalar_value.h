@@ -1,8 +1,8 @@
 // Typed access to ScalarValue registers, and dispatch from a DType to the C++ type of its register.
 //
-// Get<T>(v) and Put<T>(x) read and write the member that belongs to T; Put leaves the unused bytes zero.
-// OnType(dtype, f) calls f(T{}) with the register's C++ type (f16 and bf16: float) and returns what f returns.
-// Must not know: ops.
+// Get<T>(v) and Put<T>(x) read and write the member that belongs to T; Put leaves the unused bytes
+// zero. OnType(dtype, f) calls f(T{}) with the register's C++ type (f16 and bf16: float) and
+// returns what f returns. Must not know: ops.
 #ifndef JITFUSE_IR_SCALAR_VALUE_H_
 #define JITFUSE_IR_SCALAR_VALUE_H_
 
@@ -48,25 +48,36 @@ ScalarValue Put(std::type_identity_t<T> x) {
 template <typename F>
 auto OnType(DType dtype, F&& f) {
   switch (dtype) {
-    case DType::kBool: return f(bool{});
-    case DType::kU8: return f(uint8_t{});
-    case DType::kU16: return f(uint16_t{});
-    case DType::kU32: return f(uint32_t{});
-    case DType::kU64: return f(uint64_t{});
-    case DType::kI8: return f(int8_t{});
-    case DType::kI16: return f(int16_t{});
-    case DType::kI32: return f(int32_t{});
-    case DType::kI64: return f(int64_t{});
-    case DType::kF64: return f(double{});
+    case DType::kBool:
+      return f(bool{});
+    case DType::kU8:
+      return f(uint8_t{});
+    case DType::kU16:
+      return f(uint16_t{});
+    case DType::kU32:
+      return f(uint32_t{});
+    case DType::kU64:
+      return f(uint64_t{});
+    case DType::kI8:
+      return f(int8_t{});
+    case DType::kI16:
+      return f(int16_t{});
+    case DType::kI32:
+      return f(int32_t{});
+    case DType::kI64:
+      return f(int64_t{});
+    case DType::kF64:
+      return f(double{});
     case DType::kF16:
     case DType::kBF16:
-    case DType::kF32: break;
+    case DType::kF32:
+      break;
   }
   return f(float{});
 }
 
-// A number that is not tied to a type yet (weak literals, attributes), as a register of `dtype`: floats round once; whole numbers
-// wrap into integer types, others saturate as casts do.
+// A number that is not tied to a type yet (weak literals, attributes), as a register of `dtype`:
+// floats round once; whole numbers wrap into integer types, others saturate as casts do.
 ScalarValue ScalarFromLongDouble(DType dtype, long double v);
 // The register's number; exact for every type.
 long double ScalarToLongDouble(DType dtype, ScalarValue v);

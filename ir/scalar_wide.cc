@@ -12,20 +12,20 @@ bool Precedes(Wide a, Wide b) { return a < b || (a == b && std::signbit(a) && !s
 
 }  // namespace
 
-#define JF_WIDE1(Name, expr) \
+#define JF_WIDE1(Name, expr)  \
   Wide Name(const Wide* in) { \
     const Wide a = in[0];     \
     return expr;              \
   }
-#define JF_WIDE2(Name, expr)                 \
-  Wide Name(const Wide* in) {                \
-    const Wide a = in[0], b = in[1];         \
-    return expr;                             \
+#define JF_WIDE2(Name, expr)         \
+  Wide Name(const Wide* in) {        \
+    const Wide a = in[0], b = in[1]; \
+    return expr;                     \
   }
 
 JF_WIDE2(Add, a + b)
 JF_WIDE2(Sub, a - b)
-JF_WIDE2(Mul, a * b)
+JF_WIDE2(Mul, a* b)
 JF_WIDE2(Div, a / b)
 JF_WIDE1(Neg, -a)
 JF_WIDE1(Abs, std::fabs(a))

@@ -27,7 +27,8 @@ Format FormatOf(DType dtype) {
   return {24, -126, 128};
 }
 
-// Values from here on round to infinity: halfway between the largest number and the next power of two.
+// Values from here on round to infinity: halfway between the largest number and the next power of
+// two.
 Wide OverflowThreshold(DType dtype) {
   const Format f = FormatOf(dtype);
   return std::ldexp(Wide{1}, f.max_exponent) - std::ldexp(Wide{1}, f.max_exponent - f.digits - 1);
@@ -48,42 +49,51 @@ Wide ToInteger(DType to, Wide v) {
     if constexpr (std::is_same_v<T, bool>) {
       return v != 0;
     } else {
-      return std::clamp(std::trunc(v), static_cast<Wide>(std::numeric_limits<T>::lowest()), static_cast<Wide>(std::numeric_limits<T>::max()));
+      return std::clamp(std::trunc(v), static_cast<Wide>(std::numeric_limits<T>::lowest()),
+                        static_cast<Wide>(std::numeric_limits<T>::max()));
     }
   });
 }
 
 ScalarValue ToRegister(DType dtype, Wide v) {
-  if (IsFloat(dtype)) return dtype == DType::kF64 ? Put<double>(static_cast<double>(v)) : Put<float>(static_cast<float>(v));
+  if (IsFloat(dtype))
+    return dtype == DType::kF64 ? Put<double>(static_cast<double>(v))
+                                : Put<float>(static_cast<float>(v));
   return ScalarFromLongDouble(dtype, v);
 }
 
 using PointList = absl::InlinedVector<Wide, 4>;
 
-// The points at which an operand is tried: its value, both ends of its range (whole numbers within the type for integers), and 0 if
-// that lies between: quotients and signs jump there.
+// The points at which an operand is tried: its value, both ends of its range (whole numbers within
+// the type for integers), and 0 if that lies between: quotients and signs jump there.
 PointList Points(DType dtype, const WideElem& e) {
   if (e.exact()) return {e.value};
-  if (IsFloat(dtype) && std::fabs(e.value) < e.bound) return {e.value, e.value - e.bound, e.value + e.bound, 0};
+  if (IsFloat(dtype) && std::fabs(e.value) < e.bound)
+    return {e.value, e.value - e.bound, e.value + e.bound, 0};
   if (IsFloat(dtype)) return {e.value, e.value - e.bound, e.value + e.bound};
   return {e.value, ToInteger(dtype, e.value - e.bound), ToInteger(dtype, e.value + e.bound)};
 }
 
 class Machine {
  public:
-  Machine(const ScalarProgram& program, const WideElem* args) : program_(program), registers_(program.insts.size()) {
+  Machine(const ScalarProgram& program, const WideElem* args)
+      : program_(program), registers_(program.insts.size()) {
     for (size_t i = 0; i < program.insts.size(); ++i) registers_[i] = Run(program.insts[i], args);
   }
 
   const WideElem& operator[](int16_t id) const { return registers_[static_cast<size_t>(id)]; }
 
  private:
-  DType TypeOf(int16_t id) const { return ComputeType(program_.insts[static_cast<size_t>(id)].dtype); }
+  DType TypeOf(int16_t id) const {
+    return ComputeType(program_.insts[static_cast<size_t>(id)].dtype);
+  }
 
   WideElem Run(const ScalarInst& inst, const WideElem* args) const {
     if (inst.op == ScalarOp::kArg) return args[inst.imm];
-    if (inst.op == ScalarOp::kConst) return {ScalarToLongDouble(inst.dtype, ScalarValue::FromBits(inst.imm)), 0};
-    if (inst.op == ScalarOp::kConvert) return ConvertWide(TypeOf(inst.in[0]), inst.dtype, (*this)[inst.in[0]]);
+    if (inst.op == ScalarOp::kConst)
+      return {ScalarToLongDouble(inst.dtype, ScalarValue::FromBits(inst.imm)), 0};
+    if (inst.op == ScalarOp::kConvert)
+      return ConvertWide(TypeOf(inst.in[0]), inst.dtype, (*this)[inst.in[0]]);
     if (inst.op == ScalarOp::kSelect) return Select(inst);
     const ScalarOpDef& def = GetScalarOp(inst.op);
     const DType operand = TypeOf(inst.in[0]);
@@ -95,14 +105,17 @@ class Machine {
     if (!known || (!exact && def.wide == nullptr && operand != DType::kBool)) {
       return {0, inst.dtype == DType::kBool ? 1 : kInf};
     }
-    if (def.rule == ScalarTypeRule::kCompare) return exact ? Exactly(inst) : CompareRanges(inst, def);
+    if (def.rule == ScalarTypeRule::kCompare)
+      return exact ? Exactly(inst) : CompareRanges(inst, def);
     if (!IsFloat(operand)) return exact ? Exactly(inst) : Corners(inst, def, operand);
     const double max_ulp = operand == DType::kF64 ? def.max_ulp_f64 : def.max_ulp_f32;
     if (exact && max_ulp <= 0.5) return inst.op == ScalarOp::kMul ? Product(inst) : Exactly(inst);
     WideElem e = Corners(inst, def, operand);
     if (!IsFloat(inst.dtype) || !std::isfinite(e.value)) return e;
-    if (max_ulp == 0 || (exact && e.value == 0)) return e;  // tanh(0), log(1): no implementation misses those
-    e.bound += max_ulp * UlpOf(operand, std::fabs(e.value) + e.bound) + std::fabs(e.value) * 0x1p-62L;
+    if (max_ulp == 0 || (exact && e.value == 0))
+      return e;  // tanh(0), log(1): no implementation misses those
+    e.bound +=
+        max_ulp * UlpOf(operand, std::fabs(e.value) + e.bound) + std::fabs(e.value) * 0x1p-62L;
     return SettleRange(operand, e);
   }
 
@@ -117,7 +130,9 @@ class Machine {
   }
 
   // Exact operands and a correctly rounded result: every executor agrees.
-  WideElem Exactly(const ScalarInst& inst) const { return {ScalarToLongDouble(inst.dtype, Declared(inst)), 0}; }
+  WideElem Exactly(const ScalarInst& inst) const {
+    return {ScalarToLongDouble(inst.dtype, Declared(inst)), 0};
+  }
 
   // A product may be rounded, or go unrounded into an fma.
   WideElem Product(const ScalarInst& inst) const {
@@ -125,8 +140,10 @@ class Machine {
     const Wide a = (*this)[inst.in[0]].value, b = (*this)[inst.in[1]].value;
     const Wide product = a * b;  // exact for f32
     if (!std::isfinite(rounded)) return {rounded, 0};
-    if (inst.dtype == DType::kF64 ? std::fma(a, b, -rounded) == 0 : product == rounded) return {rounded, 0};
-    return SettleRange(inst.dtype, {product, UlpOf(inst.dtype, product) / 2 + std::fabs(product) * 0x1p-62L});
+    if (inst.dtype == DType::kF64 ? std::fma(a, b, -rounded) == 0 : product == rounded)
+      return {rounded, 0};
+    return SettleRange(inst.dtype,
+                       {product, UlpOf(inst.dtype, product) / 2 + std::fabs(product) * 0x1p-62L});
   }
 
   Wide At(const ScalarInst& inst, const ScalarOpDef& def, DType operand, const Wide* in) const {
@@ -171,7 +188,8 @@ class Machine {
     const WideElem& chosen = condition.value != 0 ? yes : no;
     if (condition.exact()) return chosen;
     const WideElem& other = condition.value != 0 ? no : yes;
-    return {chosen.value, std::max(chosen.bound, Deviation(chosen.value, other.value) + other.bound)};
+    return {chosen.value,
+            std::max(chosen.bound, Deviation(chosen.value, other.value) + other.bound)};
   }
 
   const ScalarProgram& program_;
@@ -200,7 +218,8 @@ WideElem SettleRange(DType dtype, WideElem e) {
 
 WideElem ConvertWide(DType from, DType to, WideElem e) {
   const DType type = ComputeType(to);
-  if (e.exact()) return {ScalarToLongDouble(type, ConvertScalar(from, to, ToRegister(from, e.value))), 0};
+  if (e.exact())
+    return {ScalarToLongDouble(type, ConvertScalar(from, to, ToRegister(from, e.value))), 0};
   if (IsFloat(to)) {
     const Format a = FormatOf(from), b = FormatOf(to);
     if (!std::isfinite(e.value) || !std::isfinite(e.bound)) return e;
@@ -211,10 +230,13 @@ WideElem ConvertWide(DType from, DType to, WideElem e) {
   if (!std::isfinite(e.bound)) return {0, to == DType::kBool ? 1 : kInf};
   const bool wraps = IsInt(from) && to != DType::kBool;
   auto convert = [&](Wide v) {
-    return wraps ? ScalarToLongDouble(to, ConvertScalar(from, to, ToRegister(from, ToInteger(from, v)))) : ToInteger(to, v);
+    return wraps ? ScalarToLongDouble(to,
+                                      ConvertScalar(from, to, ToRegister(from, ToInteger(from, v))))
+                 : ToInteger(to, v);
   };
   const Wide center = convert(e.value);
-  Wide bound = std::max(Deviation(center, convert(e.value - e.bound)), Deviation(center, convert(e.value + e.bound)));
+  Wide bound = std::max(Deviation(center, convert(e.value - e.bound)),
+                        Deviation(center, convert(e.value + e.bound)));
   // To bool: an interval around 0 contains it, whatever its ends are.
   if (to == DType::kBool && std::fabs(e.value) <= e.bound) bound = 1;
   return {center, bound};
@@ -225,7 +247,8 @@ WideElem MaybeStored(DType dtype, WideElem e) {
   if (!std::isfinite(e.value) || !std::isfinite(e.bound)) return e;
   if (e.exact() && ConvertWide(DType::kF32, dtype, e).value == e.value) return e;
   e.bound += UlpOf(dtype, std::fabs(e.value) + e.bound) / 2;
-  // Stored, a value this large is an infinity; kept in a register until its next use, it is not. Either may be.
+  // Stored, a value this large is an infinity; kept in a register until its next use, it is not.
+  // Either may be.
   const WideElem stored = SettleRange(dtype, e);
   return std::isfinite(stored.value) ? stored : WideElem{e.value, kInf};
 }

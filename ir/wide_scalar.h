@@ -1,8 +1,9 @@
-// Scalar programs on (value, error bound) pairs: the arithmetic of the wide evaluator. The rules stand in ir/eval.h.
+// Scalar programs on (value, error bound) pairs: the arithmetic of the wide evaluator. The rules
+// stand in ir/eval.h.
 //
-// An element is exact if its bound is 0; it is then a value of its register's type. Integers and bools are exact in long double.
-// An infinite bound means that anything may come out.
-// Must not know: graphs, tensors.
+// An element is exact if its bound is 0; it is then a value of its register's type. Integers and
+// bools are exact in long double. An infinite bound means that anything may come out. Must not
+// know: graphs, tensors.
 #ifndef JITFUSE_IR_WIDE_SCALAR_H_
 #define JITFUSE_IR_WIDE_SCALAR_H_
 
@@ -16,11 +17,13 @@ struct WideElem {
   bool exact() const { return bound == 0; }
 };
 
-// Distance between neighbouring values of a float dtype at v (f16 and bf16 included); the smallest subnormal at 0.
+// Distance between neighbouring values of a float dtype at v (f16 and bf16 included); the smallest
+// subnormal at 0.
 long double UlpOf(DType dtype, long double v);
 // 2^-24 for f32: the largest relative error of one rounding.
 long double EpsOf(DType dtype);
-// What a value beyond the dtype's range becomes: an infinity where that is certain, an infinite bound where it is not.
+// What a value beyond the dtype's range becomes: an infinity where that is certain, an infinite
+// bound where it is not.
 WideElem SettleRange(DType dtype, WideElem e);
 // One conversion, as a register of `to`.
 WideElem ConvertWide(DType from, DType to, WideElem e);

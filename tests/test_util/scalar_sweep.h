@@ -1,8 +1,10 @@
-// The ulp sweep of one primitive's meaning (for transcendentals: its decomposition) against long double.
+// The ulp sweep of one primitive's meaning (for transcendentals: its decomposition) against long
+// double.
 //
-// Sweep(op, dtype, points) visits bit patterns spread evenly over all floats, and uniform points in the ranges where the functions
-// change; it returns the largest error in ulp of the exact result and where it was, and counts values that are wrong in kind (NaN,
-// infinity or the sign of zero). Used by the short sweep (null) and the long one (cpu).
+// Sweep(op, dtype, points) visits bit patterns spread evenly over all floats, and uniform points in
+// the ranges where the functions change; it returns the largest error in ulp of the exact result
+// and where it was, and counts values that are wrong in kind (NaN, infinity or the sign of zero).
+// Used by the short sweep (null) and the long one (cpu).
 #ifndef JITFUSE_TESTS_TEST_UTIL_SCALAR_SWEEP_H_
 #define JITFUSE_TESTS_TEST_UTIL_SCALAR_SWEEP_H_
 
@@ -58,10 +60,15 @@ class Sweeper {
     switch (i % 4) {
       case 0:
         if (wide) return Put<double>(std::bit_cast<double>(Next()));
-        return Put<float>(std::bit_cast<float>(static_cast<uint32_t>((0x100000000u / static_cast<uint64_t>(points)) * static_cast<uint64_t>(i) + (Next() >> 56))));
-      case 1: return Number(Uniform(wide ? 760 : 120));
-      case 2: return Number(Uniform(8));
-      default: return Number(Uniform(1.5));
+        return Put<float>(std::bit_cast<float>(static_cast<uint32_t>(
+            (0x100000000u / static_cast<uint64_t>(points)) * static_cast<uint64_t>(i) +
+            (Next() >> 56))));
+      case 1:
+        return Number(Uniform(wide ? 760 : 120));
+      case 2:
+        return Number(Uniform(8));
+      default:
+        return Number(Uniform(1.5));
     }
   }
 
@@ -71,14 +78,18 @@ class Sweeper {
   }
 
   void Visit(const ScalarValue* in) {
-    const long double args[2] = {ScalarToLongDouble(dtype_, in[0]), ScalarToLongDouble(dtype_, in[1])};
+    const long double args[2] = {ScalarToLongDouble(dtype_, in[0]),
+                                 ScalarToLongDouble(dtype_, in[1])};
     const bool trigonometric = def_.op == ScalarOp::kSin || def_.op == ScalarOp::kCos;
-    if (trigonometric && dtype_ == DType::kF64 && std::fabs(args[0]) > 0x1p45L) return;  // outside the stated range
+    if (trigonometric && dtype_ == DType::kF64 && std::fabs(args[0]) > 0x1p45L)
+      return;  // outside the stated range
     ScalarValue out;
     EvalScalarProgram(program_, in, &out);
     const long double got = ScalarToLongDouble(dtype_, out), want = def_.wide(args);
     const WideElem settled = SettleRange(dtype_, {want, def_.max_ulp_f32 * UlpOf(dtype_, want)});
-    if (std::isinf(settled.bound) && (std::isinf(got) || std::fabs(got - want) < 8 * UlpOf(dtype_, want))) return;
+    if (std::isinf(settled.bound) &&
+        (std::isinf(got) || std::fabs(got - want) < 8 * UlpOf(dtype_, want)))
+      return;
     if (std::isnan(got) != std::isnan(want) || std::isinf(got) != std::isinf(settled.value) ||
         (want == 0 && (got != 0 || std::signbit(got) != std::signbit(want)))) {
       Report(args, got, want, ++result_.wrong_kind == 1);
@@ -110,14 +121,16 @@ class Sweeper {
 // The rows that the sweeps visit: whatever is rounded by a decomposition.
 template <typename F>
 void ForEachSweptOp(F f) {
-  for (int i = static_cast<int>(ScalarOp::kConst) + 1; i < static_cast<int>(ScalarOp::kCount); ++i) {
+  for (int i = static_cast<int>(ScalarOp::kConst) + 1; i < static_cast<int>(ScalarOp::kCount);
+       ++i) {
     const ScalarOpDef& def = GetScalarOp(static_cast<ScalarOp>(i));
-    if (def.rule == ScalarTypeRule::kSame && def.eval == nullptr && HasDecomp(def.op, DType::kF32)) f(def);
+    if (def.rule == ScalarTypeRule::kSame && def.eval == nullptr && HasDecomp(def.op, DType::kF32))
+      f(def);
   }
 }
 
-// Arguments of f16 and bf16, every `step`-th of them; results rounded to the format are the correctly rounded ones, or (where the exact
-// result is within a hair of a tie) their neighbour.
+// Arguments of f16 and bf16, every `step`-th of them; results rounded to the format are the
+// correctly rounded ones, or (where the exact result is within a hair of a tie) their neighbour.
 inline void SweepHalves(const ScalarOpDef& def, uint32_t step) {
   if (def.arity != 1) return;
   const DType f32 = DType::kF32;
@@ -126,7 +139,8 @@ inline void SweepHalves(const ScalarOpDef& def, uint32_t step) {
     for (uint32_t bits = 0; bits < 65536; bits += step) {
       const auto stored = static_cast<uint16_t>(bits);
       const ScalarValue in = LoadScalar(t, &stored);
-      const float got = ConvertScalar(f32, t, EvalScalarInst({def.op, f32, {0, -1, -1}, 0}, &f32, &in)).f32;
+      const float got =
+          ConvertScalar(f32, t, EvalScalarInst({def.op, f32, {0, -1, -1}, 0}, &f32, &in)).f32;
       const long double x = in.f32, want = def.wide(&x);
       if (std::isnan(want) || std::isinf(want)) {
         ASSERT_EQ(std::isnan(got), std::isnan(want)) << def.name << " " << in.f32;
@@ -134,7 +148,8 @@ inline void SweepHalves(const ScalarOpDef& def, uint32_t step) {
       } else if (std::isinf(got)) {
         ASSERT_GE(std::fabs(want), top) << def.name << " " << in.f32;
       } else {
-        ASSERT_LE(std::fabs(got - want), 0.501L * UlpOf(t, want)) << def.name << " " << DTypeName(t) << " " << in.f32;
+        ASSERT_LE(std::fabs(got - want), 0.501L * UlpOf(t, want))
+            << def.name << " " << DTypeName(t) << " " << in.f32;
       }
     }
   }

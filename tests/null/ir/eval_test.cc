@@ -1,4 +1,5 @@
-// The reference evaluator: both modes against hand-written results, bounds that are neither violated nor absurd, bad inputs.
+// The reference evaluator: both modes against hand-written results, bounds that are neither
+// violated nor absurd, bad inputs.
 #include "ir/eval.h"
 
 #include <gmock/gmock.h>
@@ -71,14 +72,18 @@ Both Eval(const Graph& graph, const std::vector<HostTensor>& inputs) {
   return both;
 }
 
-Both Eval(const std::string& text, const std::vector<HostTensor>& inputs) { return Eval(Parse(text), inputs); }
+Both Eval(const std::string& text, const std::vector<HostTensor>& inputs) {
+  return Eval(Parse(text), inputs);
+}
 
 // One op over one input of 1 dim.
-std::vector<double> Unary(const std::string& op, DType in, const std::vector<double>& values, const std::string& result = "") {
+std::vector<double> Unary(const std::string& op, DType in, const std::vector<double>& values,
+                          const std::string& result = "") {
   const std::string n = absl::StrCat("[", values.size(), "]");
   const std::string from = std::string(DTypeName(in)) + n, to = result.empty() ? from : result + n;
-  Both both = Eval("graph f(%x: " + from + ") -> (" + to + ") {\n %0 = " + op + " : " + to + "\n return %0\n}",
-                  {Numbers(in, {static_cast<int64_t>(values.size())}, values)});
+  Both both = Eval(
+      "graph f(%x: " + from + ") -> (" + to + ") {\n %0 = " + op + " : " + to + "\n return %0\n}",
+      {Numbers(in, {static_cast<int64_t>(values.size())}, values)});
   return both.declared.empty() ? std::vector<double>() : Values(both.declared[0]);
 }
 
@@ -91,7 +96,8 @@ graph f(%x: f32[2,3], %y: f32[3], %s: scalar f32) -> (f32[2,3]) {
   %3 = add(%2, 0.5) : f32[2,3]
   return %3
 })",
-               {Numbers(DType::kF32, {2, 3}, {1, 2, 3, -4, -5, -6}), Numbers(DType::kF32, {3}, {1, 10, 100}), Numbers(DType::kF32, {}, {-1})});
+                {Numbers(DType::kF32, {2, 3}, {1, 2, 3, -4, -5, -6}),
+                 Numbers(DType::kF32, {3}, {1, 10, 100}), Numbers(DType::kF32, {}, {-1})});
   EXPECT_THAT(Values(b.declared[0]), ElementsAre(0.5, 19.5, 299.5, 0.5, 0.5, 0.5));
 }
 
@@ -119,7 +125,7 @@ graph f(%x: i32[2,3]) -> (i32[3,2], i32[6], i32[2,2,3], i64[2,3]) {
   %3 = iota() {shape=[2,3], axis=1, dtype=i64} : i64[2,3]
   return %0, %1, %2, %3
 })",
-               {Numbers(DType::kI32, {2, 3}, {1, 2, 3, 4, 5, 6})});
+                {Numbers(DType::kI32, {2, 3}, {1, 2, 3, 4, 5, 6})});
   EXPECT_THAT(Values(b.declared[0]), ElementsAre(1, 4, 2, 5, 3, 6));
   EXPECT_THAT(Values(b.declared[1]), ElementsAre(1, 4, 2, 5, 3, 6));
   EXPECT_THAT(Values(b.declared[2]), ElementsAre(1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6));
@@ -127,15 +133,20 @@ graph f(%x: i32[2,3]) -> (i32[3,2], i32[6], i32[2,2,3], i64[2,3]) {
 }
 
 TEST(Evaluator, ClampLimitsBeyondAnIntegerTypeSaturate) {
-  EXPECT_THAT(Unary("clamp(%x) {min=-1, max=300}", DType::kU8, {0, 7, 255}), ElementsAre(0, 7, 255));
-  EXPECT_THAT(Unary("clamp(%x) {min=-1, max=300}", DType::kI8, {-128, -1, 7, 127}), ElementsAre(-1, -1, 7, 127));
-  EXPECT_THAT(Unary("clamp(%x) {min=-1, max=4294967301}", DType::kU32, {0, 7, 4294967295}), ElementsAre(0, 7, 4294967295));
-  EXPECT_THAT(Unary("clamp(%x) {min=-1, max=300}", DType::kU64, {0, 7, 301}), ElementsAre(0, 7, 300));
+  EXPECT_THAT(Unary("clamp(%x) {min=-1, max=300}", DType::kU8, {0, 7, 255}),
+              ElementsAre(0, 7, 255));
+  EXPECT_THAT(Unary("clamp(%x) {min=-1, max=300}", DType::kI8, {-128, -1, 7, 127}),
+              ElementsAre(-1, -1, 7, 127));
+  EXPECT_THAT(Unary("clamp(%x) {min=-1, max=4294967301}", DType::kU32, {0, 7, 4294967295}),
+              ElementsAre(0, 7, 4294967295));
+  EXPECT_THAT(Unary("clamp(%x) {min=-1, max=300}", DType::kU64, {0, 7, 301}),
+              ElementsAre(0, 7, 300));
   EXPECT_THAT(Unary("clamp(%x)", DType::kI64, {-5, 7}), ElementsAre(-5, 7));
 }
 
 TEST(Evaluator, ReductionsOfNarrowIntegersAndBools) {
-  Both b = Eval(R"(
+  Both b =
+      Eval(R"(
 graph f(%x: i8[4], %p: bool[3]) -> (i64[], i64[], i8[], i8[], bool[], bool[], i64[]) {
   %0 = sum(%x) : i64[]
   %1 = prod(%x) : i64[]
@@ -146,7 +157,7 @@ graph f(%x: i8[4], %p: bool[3]) -> (i64[], i64[], i8[], i8[], bool[], bool[], i6
   %6 = sum(%p) : i64[]
   return %0, %1, %2, %3, %4, %5, %6
 })",
-               {Numbers(DType::kI8, {4}, {100, 100, -3, 2}), Numbers(DType::kBool, {3}, {1, 0, 1})});
+           {Numbers(DType::kI8, {4}, {100, 100, -3, 2}), Numbers(DType::kBool, {3}, {1, 0, 1})});
   const double want[] = {199, -60000, 100, -3, 1, 0, 2};
   for (size_t i = 0; i < 7; ++i) {
     EXPECT_THAT(Values(b.declared[i]), ElementsAre(want[i])) << i;
@@ -161,7 +172,8 @@ graph f(%x: f32[3,4]) -> (i64[3], i64[3]) {
   %1 = argmin(%x) {axes=[1]} : i64[3]
   return %0, %1
 })";
-  Both b = Eval(text, {Numbers(DType::kF32, {3, 4}, {1, 5, 5, -2, 3, kNan, 9, kNan, -kInf, -kInf, kInf, kInf})});
+  Both b = Eval(text, {Numbers(DType::kF32, {3, 4},
+                               {1, 5, 5, -2, 3, kNan, 9, kNan, -kInf, -kInf, kInf, kInf})});
   EXPECT_THAT(Values(b.declared[0]), ElementsAre(1, 1, 2));
   EXPECT_THAT(Values(b.declared[1]), ElementsAre(3, 1, 0));
 }
@@ -190,11 +202,14 @@ TEST(Evaluator, MatMulInEveryLayout) {
       for (bool tb : {false, true}) {
         const DType t = *ParseDType(dtype);
         const std::string d = dtype;
-        Both r = Eval("graph f(%a: " + d + (ta ? "[3,2]" : "[2,3]") + ", %b: " + d + (tb ? "[2,3]" : "[3,2]") + ") -> (" + d + "[2,2]) {\n" +
-                         " %0 = matmul(%a, %b) {transpose_a=" + (ta ? "true" : "false") + ", transpose_b=" + (tb ? "true" : "false") + "} : " + d +
-                         "[2,2]\n return %0\n}",
-                     {Numbers(t, ta ? std::vector<int64_t>{3, 2} : std::vector<int64_t>{2, 3}, ta ? at : a),
-                      Numbers(t, tb ? std::vector<int64_t>{2, 3} : std::vector<int64_t>{3, 2}, tb ? bt : b)});
+        Both r = Eval(
+            "graph f(%a: " + d + (ta ? "[3,2]" : "[2,3]") + ", %b: " + d +
+                (tb ? "[2,3]" : "[3,2]") + ") -> (" + d + "[2,2]) {\n" +
+                " %0 = matmul(%a, %b) {transpose_a=" + (ta ? "true" : "false") +
+                ", transpose_b=" + (tb ? "true" : "false") + "} : " + d + "[2,2]\n return %0\n}",
+            {Numbers(t, ta ? std::vector<int64_t>{3, 2} : std::vector<int64_t>{2, 3}, ta ? at : a),
+             Numbers(t, tb ? std::vector<int64_t>{2, 3} : std::vector<int64_t>{3, 2},
+                     tb ? bt : b)});
         EXPECT_THAT(Values(r.declared[0]), ElementsAre(14, 1, 32, 1)) << dtype << ta << tb;
       }
     }
@@ -207,16 +222,21 @@ graph f(%a: f32[2,1,1,2], %b: f32[3,2,1]) -> (f32[2,3,1,1]) {
   %0 = matmul(%a, %b) : f32[2,3,1,1]
   return %0
 })",
-               {Numbers(DType::kF32, {2, 1, 1, 2}, {1, 2, 3, 4}), Numbers(DType::kF32, {3, 2, 1}, {1, 1, 10, 0, 0, 10})});
+                {Numbers(DType::kF32, {2, 1, 1, 2}, {1, 2, 3, 4}),
+                 Numbers(DType::kF32, {3, 2, 1}, {1, 1, 10, 0, 0, 10})});
   EXPECT_THAT(Values(b.declared[0]), ElementsAre(3, 10, 20, 7, 30, 40));
-  Both empty = Eval("graph f(%a: f32[2,k], %b: f32[k,2]) -> (f32[2,2]) {\n %0 = matmul(%a, %b) : f32[2,2]\n return %0\n}",
-                   {HostTensor::Make(DType::kF32, {2, 0}), HostTensor::Make(DType::kF32, {0, 2})});
+  Both empty = Eval(
+      "graph f(%a: f32[2,k], %b: f32[k,2]) -> (f32[2,2]) {\n %0 = matmul(%a, %b) : f32[2,2]\n "
+      "return %0\n}",
+      {HostTensor::Make(DType::kF32, {2, 0}), HostTensor::Make(DType::kF32, {0, 2})});
   EXPECT_THAT(Values(empty.declared[0]), ElementsAre(0, 0, 0, 0));
 }
 
 TEST(Evaluator, IntegerMatMulWraps) {
-  Both b = Eval("graph f(%a: i8[1,2], %b: i8[2,1]) -> (i8[1,1]) {\n %0 = matmul(%a, %b) : i8[1,1]\n return %0\n}",
-               {Numbers(DType::kI8, {1, 2}, {100, 100}), Numbers(DType::kI8, {2, 1}, {100, -3})});
+  Both b = Eval(
+      "graph f(%a: i8[1,2], %b: i8[2,1]) -> (i8[1,1]) {\n %0 = matmul(%a, %b) : i8[1,1]\n return "
+      "%0\n}",
+      {Numbers(DType::kI8, {1, 2}, {100, 100}), Numbers(DType::kI8, {2, 1}, {100, -3})});
   EXPECT_THAT(Values(b.declared[0]), ElementsAre(static_cast<int8_t>(9700)));
 }
 
@@ -239,16 +259,18 @@ TEST(Evaluator, MeanDoesNotOverflowAndEmptyMeanIsNan) {
 }
 
 TEST(Evaluator, HalfResultsRoundAfterEveryOp) {
-  // 2048 + 1 is not an f16: the declared value of (x + 1) + 1 stays 2048; fused in f32 it would be 2050.
+  // 2048 + 1 is not an f16: the declared value of (x + 1) + 1 stays 2048; fused in f32 it would be
+  // 2050.
   Both b = Eval(R"(
 graph f(%x: f16[1]) -> (f16[1]) {
   %0 = add(%x, 1) : f16[1]
   %1 = add(%0, 1) : f16[1]
   return %1
 })",
-               {Numbers(DType::kF16, {1}, {2048})});
+                {Numbers(DType::kF16, {1}, {2048})});
   EXPECT_THAT(Values(b.declared[0]), ElementsAre(2048));
-  EXPECT_TRUE(Compare(b.wide[0], Numbers(DType::kF16, {1}, {2050})).ok) << "the fused result is right, too";
+  EXPECT_TRUE(Compare(b.wide[0], Numbers(DType::kF16, {1}, {2050})).ok)
+      << "the fused result is right, too";
   EXPECT_FALSE(Compare(b.wide[0], Numbers(DType::kF16, {1}, {2056})).ok);
 }
 
@@ -259,14 +281,16 @@ graph f(%x: f32[1]) -> (f32[1]) {
   %1 = cast(%0) {dtype=f32} : f32[1]
   return %1
 })",
-               {Numbers(DType::kF32, {1}, {1.003})});
+                {Numbers(DType::kF32, {1}, {1.003})});
   EXPECT_THAT(Values(b.declared[0]), ElementsAre(1));
   EXPECT_EQ(b.wide[0].bound[0], 0) << "exact: " << static_cast<double>(b.wide[0].value[0]);
 }
 
 TEST(Evaluator, ExactInputsGiveExactSumsDifferencesAndQuotients) {
-  for (const char* op : {"add(%x, 0.1)", "subtract(%x, 0.1)", "divide(%x, 3)", "sqrt(%x)", "relu(%x)", "floor(%x)", "reciprocal(%x)", "negative(%x)"}) {
-    const Graph g = Parse(std::string("graph f(%x: f32[3]) -> (f32[3]) {\n %0 = ") + op + " : f32[3]\n return %0\n}");
+  for (const char* op : {"add(%x, 0.1)", "subtract(%x, 0.1)", "divide(%x, 3)", "sqrt(%x)",
+                         "relu(%x)", "floor(%x)", "reciprocal(%x)", "negative(%x)"}) {
+    const Graph g = Parse(std::string("graph f(%x: f32[3]) -> (f32[3]) {\n %0 = ") + op +
+                          " : f32[3]\n return %0\n}");
     Both b = Eval(g, {Numbers(DType::kF32, {3}, {1, 7.25, 0.3})});
     for (long double bound : b.wide[0].bound) EXPECT_EQ(bound, 0) << op;
   }
@@ -280,25 +304,30 @@ graph f(%a: f32[1], %b: f32[1], %c: f32[1]) -> (f32[1]) {
   return %1
 })");
   const float a = 1.1f, b = 1.3f, c = -1.43f;
-  Both r = Eval(g, {Numbers(DType::kF32, {1}, {a}), Numbers(DType::kF32, {1}, {b}), Numbers(DType::kF32, {1}, {c})});
+  Both r = Eval(g, {Numbers(DType::kF32, {1}, {a}), Numbers(DType::kF32, {1}, {b}),
+                    Numbers(DType::kF32, {1}, {c})});
   EXPECT_NE(std::fma(a, b, c), r.declared[0].Number(0)) << "the case is worth something";
   EXPECT_TRUE(Compare(r.wide[0], Numbers(DType::kF32, {1}, {std::fma(a, b, c)})).ok);
   EXPECT_FALSE(Compare(r.wide[0], Numbers(DType::kF32, {1}, {std::fma(a, b, c) + 5e-7f})).ok);
 }
 
-// The bound of a long softmax or norm must stay within some tens of ulp: else it would hide mistakes.
+// The bound of a long softmax or norm must stay within some tens of ulp: else it would hide
+// mistakes.
 TEST(Evaluator, BoundsAreUseful) {
   struct Case {
     const char* op;
     double limit;  // of bound / ulp, where the result is not tiny
   };
-  for (const Case& c : {Case{"softmax(%x)", 200}, Case{"log_softmax(%x)", 200}, Case{"layer_norm(%x)", 2000}, Case{"gelu(%x)", 300}, Case{"silu(%x)", 40},
+  for (const Case& c : {Case{"softmax(%x)", 200}, Case{"log_softmax(%x)", 200},
+                        Case{"layer_norm(%x)", 2000}, Case{"gelu(%x)", 300}, Case{"silu(%x)", 40},
                         Case{"tanh(%x)", 3}, Case{"sigmoid(%x)", 12}, Case{"exp(%x)", 3}}) {
-    const Graph g = Parse(std::string("graph f(%x: f32[2,1000]) -> (f32[2,1000]) {\n %0 = ") + c.op + " : f32[2,1000]\n return %0\n}");
+    const Graph g = Parse(std::string("graph f(%x: f32[2,1000]) -> (f32[2,1000]) {\n %0 = ") +
+                          c.op + " : f32[2,1000]\n return %0\n}");
     Both b = Eval(g, {Random(DType::kF32, {2, 1000}, 7, 4)});
     for (size_t i = 0; i < b.wide[0].value.size(); ++i) {
       if (std::fabs(b.wide[0].value[i]) < 0.1L && std::string(c.op) != "softmax(%x)") continue;
-      ASSERT_LE(b.wide[0].bound[i], c.limit * UlpOf(DType::kF32, b.wide[0].value[i])) << c.op << " " << static_cast<double>(b.wide[0].value[i]);
+      ASSERT_LE(b.wide[0].bound[i], c.limit * UlpOf(DType::kF32, b.wide[0].value[i]))
+          << c.op << " " << static_cast<double>(b.wide[0].value[i]);
     }
   }
 }
@@ -310,7 +339,8 @@ TEST(Evaluator, SumsMayBeTakenInAnyOrder) {
   Both b = Eval(g, {x});
   for (int64_t lanes : {1, 8, 32, 1024}) {
     std::vector<float> acc(static_cast<size_t>(lanes));
-    for (int64_t i = 0; i < n; ++i) acc[static_cast<size_t>(i % lanes)] += static_cast<float>(x.Number(i));
+    for (int64_t i = 0; i < n; ++i)
+      acc[static_cast<size_t>(i % lanes)] += static_cast<float>(x.Number(i));
     for (size_t w = acc.size(); w > 1; w /= 2) {
       for (size_t i = 0; i < w / 2; ++i) acc[i] += acc[i + w / 2];
     }
@@ -319,7 +349,8 @@ TEST(Evaluator, SumsMayBeTakenInAnyOrder) {
   }
   HostTensor missing = x;
   missing.SetNumber(17, 0);
-  EXPECT_FALSE(Compare(b.wide[0], EvalDeclared(g, {missing})->at(0)).ok) << "one lost element is seen";
+  EXPECT_FALSE(Compare(b.wide[0], EvalDeclared(g, {missing})->at(0)).ok)
+      << "one lost element is seen";
 }
 
 TEST(Evaluator, DiscontinuitiesAcceptBothSides) {
@@ -342,7 +373,8 @@ graph f(%x: f32[2]) -> (f32[2], bool[2], i32[2], f32[2]) {
 }
 
 TEST(Evaluator, OverflowIsExactWhereItIsCertain) {
-  Both b = Eval("graph f(%x: f32[3]) -> (f32[3]) {\n %0 = exp(%x) : f32[3]\n return %0\n}", {Numbers(DType::kF32, {3}, {100, 88.72284, -200})});
+  Both b = Eval("graph f(%x: f32[3]) -> (f32[3]) {\n %0 = exp(%x) : f32[3]\n return %0\n}",
+                {Numbers(DType::kF32, {3}, {100, 88.72284, -200})});
   EXPECT_EQ(b.wide[0].value[0], kInf);
   EXPECT_EQ(b.wide[0].bound[0], 0);
   EXPECT_FALSE(Compare(b.wide[0], Numbers(DType::kF32, {3}, {3.4e38, 3.4e38, 0})).ok);
@@ -357,7 +389,8 @@ TEST(Evaluator, NanIsExpectedExactly) {
 }
 
 TEST(Evaluator, SixtyFourBitIntegersAreExact) {
-  const Graph g = Parse("graph f(%x: i64[2]) -> (i64[2]) {\n %0 = multiply(%x, 3) : i64[2]\n return %0\n}");
+  const Graph g =
+      Parse("graph f(%x: i64[2]) -> (i64[2]) {\n %0 = multiply(%x, 3) : i64[2]\n return %0\n}");
   HostTensor x = HostTensor::Make(DType::kI64, {2});
   x.Set(0, ScalarFromInt(DType::kI64, (int64_t{1} << 61) + 1));
   x.Set(1, ScalarFromInt(DType::kI64, INT64_MAX / 3));
@@ -378,7 +411,10 @@ TEST(Evaluator, LongChainsDoNotRecurse) {
 }
 
 TEST(Evaluator, OutputsMayRepeatAndBeInputs) {
-  Both b = Eval("graph f(%x: f32[1]) -> (f32[1], f32[1], f32[1]) {\n %0 = exp(%x) : f32[1]\n return %0, %x, %0\n}", {Numbers(DType::kF32, {1}, {0})});
+  Both b = Eval(
+      "graph f(%x: f32[1]) -> (f32[1], f32[1], f32[1]) {\n %0 = exp(%x) : f32[1]\n return %0, %x, "
+      "%0\n}",
+      {Numbers(DType::kF32, {1}, {0})});
   ASSERT_EQ(b.declared.size(), 3u);
   EXPECT_EQ(b.declared[1].Number(0), 0);
   EXPECT_EQ(b.declared[2].Number(0), 1);
@@ -392,10 +428,14 @@ std::string Message(const Graph& g, const std::vector<HostTensor>& inputs) {
 }
 
 TEST(Evaluator, BadInputsAreNamed) {
-  const Graph g = Parse("graph f(%x: f32[n,3], %y: f32[n]) -> (f32[n,3]) {\n %0 = relu(%x) : f32[n,3]\n return %0\n}");
-  const HostTensor x = HostTensor::Make(DType::kF32, {2, 3}), y = HostTensor::Make(DType::kF32, {2});
+  const Graph g = Parse(
+      "graph f(%x: f32[n,3], %y: f32[n]) -> (f32[n,3]) {\n %0 = relu(%x) : f32[n,3]\n return "
+      "%0\n}");
+  const HostTensor x = HostTensor::Make(DType::kF32, {2, 3}),
+                   y = HostTensor::Make(DType::kF32, {2});
   EXPECT_THAT(Message(g, {x}), HasSubstr("f: got 1 inputs, expected 2"));
-  EXPECT_THAT(Message(g, {HostTensor::Make(DType::kF64, {2, 3}), y}), HasSubstr("input 0 (x: f32[n,3]): got dtype f64, expected f32"));
+  EXPECT_THAT(Message(g, {HostTensor::Make(DType::kF64, {2, 3}), y}),
+              HasSubstr("input 0 (x: f32[n,3]): got dtype f64, expected f32"));
   EXPECT_FALSE(Message(g, {HostTensor::Make(DType::kF32, {2, 4}), y}).empty());
   EXPECT_FALSE(Message(g, {HostTensor::Make(DType::kF32, {2}), y}).empty());
   EXPECT_FALSE(Message(g, {x, HostTensor::Make(DType::kF32, {5})}).empty());
@@ -406,8 +446,11 @@ TEST(Evaluator, BadInputsAreNamed) {
 }
 
 TEST(Evaluator, TooLargeAResultIsAnError) {
-  const Graph g = Parse("graph f(%x: f32[n]) -> (f32[n*1048576,1048576]) {\n %0 = iota() {shape=[n*1048576,1048576], axis=0, dtype=f32} : f32[n*1048576,1048576]\n return %0\n}");
-  EXPECT_THAT(Message(g, {HostTensor::Make(DType::kF32, {1 << 10})}), HasSubstr("too large to evaluate"));
+  const Graph g = Parse(
+      "graph f(%x: f32[n]) -> (f32[n*1048576,1048576]) {\n %0 = iota() {shape=[n*1048576,1048576], "
+      "axis=0, dtype=f32} : f32[n*1048576,1048576]\n return %0\n}");
+  EXPECT_THAT(Message(g, {HostTensor::Make(DType::kF32, {1 << 10})}),
+              HasSubstr("too large to evaluate"));
 }
 
 TEST(Compare, TextNamesTheWorstElement) {

@@ -1,4 +1,5 @@
-// Both evaluator modes against NumPy's results, stored by tools/make_numpy_vectors.py: an oracle that shares nothing with the tables.
+// Both evaluator modes against NumPy's results, stored by tools/make_numpy_vectors.py: an oracle
+// that shares nothing with the tables.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -18,13 +19,16 @@ namespace {
 using Json = nlohmann::json;
 
 HostTensor Unpack(const Json& j) {
-  HostTensor t{*ParseDType(j["dtype"].get<std::string>()), j["dims"].get<std::vector<int64_t>>(), {}};
+  HostTensor t{
+      *ParseDType(j["dtype"].get<std::string>()), j["dims"].get<std::vector<int64_t>>(), {}};
   const std::string hex = j["hex"];
-  for (size_t i = 0; i + 1 < hex.size(); i += 2) t.bytes.push_back(static_cast<uint8_t>(std::stoi(hex.substr(i, 2), nullptr, 16)));
+  for (size_t i = 0; i + 1 < hex.size(); i += 2)
+    t.bytes.push_back(static_cast<uint8_t>(std::stoi(hex.substr(i, 2), nullptr, 16)));
   return t;
 }
 
-// NumPy's reference is in f64 with exact constants; the op's own constants are rounded to its compute type.
+// NumPy's reference is in f64 with exact constants; the op's own constants are rounded to its
+// compute type.
 long double Slack(DType dtype, long double reference) {
   const long double relative = dtype == DType::kF64 ? 4e-14L : 4e-6L;
   return relative * std::max(std::fabs(reference), 1e-2L);
@@ -57,9 +61,13 @@ TEST(NumpyVectors, EveryCase) {
       const auto at = static_cast<size_t>(i);
       const long double want = ScalarToLongDouble(reference.dtype, reference.At(i));
       ASSERT_FALSE(std::isnan(want));
-      const long double slack = IsFloat(got.dtype) && reference.dtype == DType::kF64 ? Slack(got.dtype, want) : 0;
-      ASSERT_LE(std::fabs(value.value[at] - want), (got.dtype == DType::kF16 ? value.bound[at] : 0) + slack) << "wide, element " << i;
-      ASSERT_LE(std::fabs(ScalarToLongDouble(got.dtype, got.At(i)) - want), value.bound[at] + slack) << "declared, element " << i;
+      const long double slack =
+          IsFloat(got.dtype) && reference.dtype == DType::kF64 ? Slack(got.dtype, want) : 0;
+      ASSERT_LE(std::fabs(value.value[at] - want),
+                (got.dtype == DType::kF16 ? value.bound[at] : 0) + slack)
+          << "wide, element " << i;
+      ASSERT_LE(std::fabs(ScalarToLongDouble(got.dtype, got.At(i)) - want), value.bound[at] + slack)
+          << "declared, element " << i;
     }
   }
 }

@@ -17,13 +17,16 @@ namespace {
 
 using ::testing::HasSubstr;
 
-absl::StatusOr<ScalarProgram> Build(std::string_view body, std::vector<DType> types, std::vector<DType> results = {}, AttrLookup attr = nullptr) {
+absl::StatusOr<ScalarProgram> Build(std::string_view body, std::vector<DType> types,
+                                    std::vector<DType> results = {}, AttrLookup attr = nullptr) {
   const std::vector<std::string_view> all = {"x", "y", "z"};
-  return BuildScalarProgram(body, absl::MakeConstSpan(all.data(), types.size()), types, attr, results);
+  return BuildScalarProgram(body, absl::MakeConstSpan(all.data(), types.size()), types, attr,
+                            results);
 }
 
 // Result 0 of `body` for numbers, in the type of its register.
-double Eval(std::string_view body, DType type, std::vector<double> args, std::vector<DType> results = {}) {
+double Eval(std::string_view body, DType type, std::vector<double> args,
+            std::vector<DType> results = {}) {
   auto p = Build(body, std::vector<DType>(args.size(), type), results);
   EXPECT_TRUE(p.ok()) << p.status();
   if (!p.ok()) return std::nan("");
@@ -67,10 +70,12 @@ TEST(ScalarExpr, StatementsAndSeveralResults) {
 TEST(ScalarExpr, WeakValuesTakeTheTypeTheyMeet) {
   EXPECT_EQ(Eval("x + 0.1", DType::kF32, {0}), static_cast<double>(0.1f));
   EXPECT_EQ(Eval("x + 0.1", DType::kF64, {0}), 0.1);
-  EXPECT_EQ(Eval("x * (1 / 3)", DType::kF32, {1}), static_cast<double>(static_cast<float>(1.0 / 3)));
+  EXPECT_EQ(Eval("x * (1 / 3)", DType::kF32, {1}),
+            static_cast<double>(static_cast<float>(1.0 / 3)));
   EXPECT_EQ(Eval("x + -1", DType::kU8, {0}), 255);
   EXPECT_EQ(Eval("x + 0xff", DType::kU8, {1}), 0);
-  EXPECT_EQ(Eval("x ^ 0x7fffffffffffffff", DType::kI64, {-1}), static_cast<double>(std::numeric_limits<int64_t>::min()));
+  EXPECT_EQ(Eval("x ^ 0x7fffffffffffffff", DType::kI64, {-1}),
+            static_cast<double>(std::numeric_limits<int64_t>::min()));
   EXPECT_EQ(Eval("x * 0x1.8p+1", DType::kF32, {2}), 6);
   EXPECT_EQ(Eval("c = 0.5; select(x > 0, c, 1) * x", DType::kF64, {3}), 1.5);
   EXPECT_EQ(Eval("select(x > 0, 1, -1) * 2", DType::kF32, {-3}), -2);
@@ -93,7 +98,8 @@ TEST(ScalarExpr, NamedLiterals) {
 }
 
 TEST(ScalarExpr, WeakResultsTakeTheResultType) {
-  auto p = BuildScalarProgram("{lowest, 0, width}", {}, {}, nullptr, {DType::kI8, DType::kF64, DType::kU16});
+  auto p = BuildScalarProgram("{lowest, 0, width}", {}, {}, nullptr,
+                              {DType::kI8, DType::kF64, DType::kU16});
   ASSERT_TRUE(p.ok()) << p.status();
   ScalarValue out[3];
   EvalScalarProgram(*p, nullptr, out);
@@ -172,7 +178,8 @@ TEST(ScalarExpr, ErrorsNameTextColumnAndReason) {
   EXPECT_THAT(Message("x y"), HasSubstr("expected the end"));
   EXPECT_THAT(Message("x ? y"), HasSubstr("expected ':'"));
   EXPECT_THAT(Message("x & y"), HasSubstr("and is not defined for f32"));
-  EXPECT_THAT(Message("x / y", {DType::kI32, DType::kI32}), HasSubstr("div is not defined for i32"));
+  EXPECT_THAT(Message("x / y", {DType::kI32, DType::kI32}),
+              HasSubstr("div is not defined for i32"));
   EXPECT_THAT(Message("x + y", {DType::kF32, DType::kF64}), HasSubstr("add of f32 and f64"));
   EXPECT_THAT(Message("select(x, x, y)"), HasSubstr("expected a bool condition"));
   EXPECT_THAT(Message("cast(x)"), HasSubstr("needs the type of the result"));
@@ -215,7 +222,8 @@ TEST(ScalarExpr, Text) {
   auto p = Build("select(x > 0.5, x, y)", {DType::kF32, DType::kF32});
   ASSERT_TRUE(p.ok());
   EXPECT_EQ(ScalarProgramToString(*p),
-            "%0 = arg 0 : f32\n%1 = 0.5 : f32\n%2 = gt %0, %1 : bool\n%3 = arg 1 : f32\n%4 = select %2, %0, %3 : f32\nreturn %4\n");
+            "%0 = arg 0 : f32\n%1 = 0.5 : f32\n%2 = gt %0, %1 : bool\n%3 = arg 1 : f32\n%4 = "
+            "select %2, %0, %3 : f32\nreturn %4\n");
 }
 
 TEST(ScalarExpr, ConcurrentBuildsAndEvaluations) {
@@ -223,7 +231,8 @@ TEST(ScalarExpr, ConcurrentBuildsAndEvaluations) {
   std::vector<double> results(8);
   for (size_t t = 0; t < results.size(); ++t) {
     threads.emplace_back([t, &results] {
-      for (int i = 0; i < 50; ++i) results[t] += Eval(absl::StrCat("erfc(x) + log1p(x) + ", i), DType::kF64, {0.5});
+      for (int i = 0; i < 50; ++i)
+        results[t] += Eval(absl::StrCat("erfc(x) + log1p(x) + ", i), DType::kF64, {0.5});
     });
   }
   for (std::thread& t : threads) t.join();

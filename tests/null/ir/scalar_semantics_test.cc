@@ -1,5 +1,5 @@
-// The semantics page, line by line, for single primitives: NaN and zero, casts, integers, shifts. Decompositions are held to the same
-// tables as the direct meaning.
+// The semantics page, line by line, for single primitives: NaN and zero, casts, integers, shifts.
+// Decompositions are held to the same tables as the direct meaning.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -37,7 +37,8 @@ ScalarValue Apply(ScalarOp op, DType type, std::vector<ScalarValue> in) {
   ScalarValue direct, expanded;
   EvalScalarProgram(p, in.data(), &direct);
   EvalScalarProgram(expansion->second, in.data(), &expanded);
-  EXPECT_EQ(direct.bits(), expanded.bits()) << def.name << " " << DTypeName(type) << ": the decomposition differs";
+  EXPECT_EQ(direct.bits(), expanded.bits())
+      << def.name << " " << DTypeName(type) << ": the decomposition differs";
   return direct;
 }
 
@@ -80,7 +81,8 @@ TEST(ScalarSemantics, MinimumAndMaximum) {
 
 TEST(ScalarSemantics, ComparisonsWithNan) {
   for (DType t : {DType::kF32, DType::kF64}) {
-    for (ScalarOp op : {ScalarOp::kEq, ScalarOp::kLt, ScalarOp::kLe, ScalarOp::kGt, ScalarOp::kGe}) {
+    for (ScalarOp op :
+         {ScalarOp::kEq, ScalarOp::kLt, ScalarOp::kLe, ScalarOp::kGt, ScalarOp::kGe}) {
       EXPECT_EQ(Number(op, t, {kNan, 1}), 0);
       EXPECT_EQ(Number(op, t, {kNan, kNan}), 0);
     }
@@ -97,8 +99,9 @@ TEST(ScalarSemantics, ComparisonsWithNan) {
 
 TEST(ScalarSemantics, SignOfZeroAndNanOfUnaryOps) {
   for (DType t : {DType::kF32, DType::kF64}) {
-    for (ScalarOp op : {ScalarOp::kExpm1, ScalarOp::kLog1p, ScalarOp::kTanh, ScalarOp::kErf, ScalarOp::kSin, ScalarOp::kSqrt, ScalarOp::kFloor,
-                        ScalarOp::kCeil, ScalarOp::kTrunc, ScalarOp::kRoundEven}) {
+    for (ScalarOp op : {ScalarOp::kExpm1, ScalarOp::kLog1p, ScalarOp::kTanh, ScalarOp::kErf,
+                        ScalarOp::kSin, ScalarOp::kSqrt, ScalarOp::kFloor, ScalarOp::kCeil,
+                        ScalarOp::kTrunc, ScalarOp::kRoundEven}) {
       SCOPED_TRACE(std::string(GetScalarOp(op).name));
       ExpectSame(Number(op, t, {0.0}), 0.0);
       ExpectSame(Number(op, t, {-0.0}), -0.0);
@@ -148,7 +151,9 @@ TEST(ScalarSemantics, LimitsOfTranscendentals) {
     for (ScalarOp op : {ScalarOp::kTanh, ScalarOp::kErf}) {
       ExpectSame(Number(op, t, {kInf}), 1);
       ExpectSame(Number(op, t, {-kInf}), -1);
-      ExpectSame(Number(op, t, {1e-40}), ScalarToDouble(t, ScalarFromDouble(t, op == ScalarOp::kTanh ? 1e-40 : 1.1283791670955126e-40)));
+      ExpectSame(Number(op, t, {1e-40}),
+                 ScalarToDouble(t, ScalarFromDouble(
+                                       t, op == ScalarOp::kTanh ? 1e-40 : 1.1283791670955126e-40)));
     }
     ExpectSame(Number(ScalarOp::kErfc, t, {kInf}), 0.0);
     ExpectSame(Number(ScalarOp::kErfc, t, {-kInf}), 2);
@@ -162,12 +167,32 @@ TEST(ScalarSemantics, LimitsOfTranscendentals) {
 }
 
 TEST(ScalarSemantics, PowHasTheSpecialCasesOfC) {
-  const double values[] = {0.0, -0.0, 0.5, -0.5, 1, -1, 1.5, -1.5, 2, -2, 3, -3, 1e10, -1e10, kInf, -kInf, kNan, 4294967296.0, 4503599627370497.0};
+  const double values[] = {0.0,
+                           -0.0,
+                           0.5,
+                           -0.5,
+                           1,
+                           -1,
+                           1.5,
+                           -1.5,
+                           2,
+                           -2,
+                           3,
+                           -3,
+                           1e10,
+                           -1e10,
+                           kInf,
+                           -kInf,
+                           kNan,
+                           4294967296.0,
+                           4503599627370497.0};
   for (DType t : {DType::kF32, DType::kF64}) {
     for (double x : values) {
       for (double y : values) {
-        double a = ScalarToDouble(t, ScalarFromDouble(t, x)), b = ScalarToDouble(t, ScalarFromDouble(t, y));
-        double want = t == DType::kF32 ? std::pow(static_cast<float>(a), static_cast<float>(b)) : std::pow(a, b);
+        double a = ScalarToDouble(t, ScalarFromDouble(t, x)),
+               b = ScalarToDouble(t, ScalarFromDouble(t, y));
+        double want = t == DType::kF32 ? std::pow(static_cast<float>(a), static_cast<float>(b))
+                                       : std::pow(a, b);
         double got = Number(ScalarOp::kPow, t, {a, b});
         SCOPED_TRACE(testing::Message() << a << " ^ " << b);
         if (std::isnan(want) || std::isinf(want) || want == 0) {
@@ -187,11 +212,28 @@ TEST(ScalarSemantics, FloatToIntegerTruncatesSaturatesAndNanIsZero) {
     double want;
   };
   const Case cases[] = {
-      {2.9, DType::kI32, 2}, {-2.9, DType::kI32, -2}, {kNan, DType::kI32, 0}, {kInf, DType::kI32, 2147483647}, {-kInf, DType::kI32, -2147483648.0},
-      {300, DType::kU8, 255}, {-1, DType::kU8, 0}, {-0.9, DType::kU8, 0}, {128, DType::kI8, 127}, {-129, DType::kI8, -128}, {kNan, DType::kU8, 0},
-      {40000, DType::kI16, 32767}, {70000, DType::kU16, 65535}, {-1e30, DType::kU64, 0}, {kInf, DType::kU32, 4294967295.0},
-      {1e30, DType::kI64, 9223372036854775807.0}, {-1e30, DType::kI64, -9223372036854775808.0}, {1e30, DType::kU64, 18446744073709551615.0},
-      {kNan, DType::kBool, 1}, {-0.0, DType::kBool, 0}, {1e-40, DType::kBool, 1}, {255.99, DType::kU8, 255},
+      {2.9, DType::kI32, 2},
+      {-2.9, DType::kI32, -2},
+      {kNan, DType::kI32, 0},
+      {kInf, DType::kI32, 2147483647},
+      {-kInf, DType::kI32, -2147483648.0},
+      {300, DType::kU8, 255},
+      {-1, DType::kU8, 0},
+      {-0.9, DType::kU8, 0},
+      {128, DType::kI8, 127},
+      {-129, DType::kI8, -128},
+      {kNan, DType::kU8, 0},
+      {40000, DType::kI16, 32767},
+      {70000, DType::kU16, 65535},
+      {-1e30, DType::kU64, 0},
+      {kInf, DType::kU32, 4294967295.0},
+      {1e30, DType::kI64, 9223372036854775807.0},
+      {-1e30, DType::kI64, -9223372036854775808.0},
+      {1e30, DType::kU64, 18446744073709551615.0},
+      {kNan, DType::kBool, 1},
+      {-0.0, DType::kBool, 0},
+      {1e-40, DType::kBool, 1},
+      {255.99, DType::kU8, 255},
   };
   for (DType from : {DType::kF32, DType::kF64}) {
     for (const Case& c : cases) {
@@ -199,7 +241,8 @@ TEST(ScalarSemantics, FloatToIntegerTruncatesSaturatesAndNanIsZero) {
       EXPECT_EQ(ScalarToDouble(c.to, v), c.want) << c.from << " -> " << DTypeName(c.to);
     }
   }
-  EXPECT_EQ(ConvertScalar(DType::kF64, DType::kI64, Put<double>(9223372036854774784.0)).i, 9223372036854774784);
+  EXPECT_EQ(ConvertScalar(DType::kF64, DType::kI64, Put<double>(9223372036854774784.0)).i,
+            9223372036854774784);
   EXPECT_EQ(ConvertScalar(DType::kF32, DType::kI64, Put<float>(0x1p63f)).i, INT64_MAX);
   EXPECT_EQ(ConvertScalar(DType::kF32, DType::kU64, Put<float>(0x1p63f)).u, uint64_t{1} << 63);
 }
@@ -211,17 +254,25 @@ TEST(ScalarSemantics, IntegerConversionsWrapAndToBoolCompares) {
   EXPECT_EQ(ConvertScalar(DType::kU64, DType::kI64, ScalarFromInt(DType::kU64, -1)).i, -1);
   EXPECT_EQ(ConvertScalar(DType::kI32, DType::kBool, ScalarFromInt(DType::kI32, 256)).u, 1u);
   EXPECT_EQ(ConvertScalar(DType::kBool, DType::kF64, ScalarFromInt(DType::kBool, 1)).f64, 1);
-  EXPECT_EQ(ConvertScalar(DType::kI64, DType::kF32, ScalarFromInt(DType::kI64, INT64_MAX)).f32, 0x1p63f);
+  EXPECT_EQ(ConvertScalar(DType::kI64, DType::kF32, ScalarFromInt(DType::kI64, INT64_MAX)).f32,
+            0x1p63f);
 }
 
 TEST(ScalarSemantics, ConversionsIntoNarrowFloatsRoundOnce) {
   // Through f32, 1 + 2^-11 + 2^-30 would become 1 + 2^-11 and then fall to even.
-  EXPECT_EQ(ConvertScalar(DType::kF64, DType::kF16, Put<double>(1 + 0x1p-11 + 0x1p-30)).f32, 1 + 0x1p-10f);
-  EXPECT_EQ(ConvertScalar(DType::kF64, DType::kBF16, Put<double>(1 + 0x1p-8 + 0x1p-40)).f32, 1 + 0x1p-7f);
+  EXPECT_EQ(ConvertScalar(DType::kF64, DType::kF16, Put<double>(1 + 0x1p-11 + 0x1p-30)).f32,
+            1 + 0x1p-10f);
+  EXPECT_EQ(ConvertScalar(DType::kF64, DType::kBF16, Put<double>(1 + 0x1p-8 + 0x1p-40)).f32,
+            1 + 0x1p-7f);
   EXPECT_EQ(ConvertScalar(DType::kF64, DType::kF16, Put<double>(65520)).f32, kInf);
   EXPECT_EQ(ConvertScalar(DType::kF64, DType::kF16, Put<double>(65519.999)).f32, 65504);
-  EXPECT_EQ(ConvertScalar(DType::kI64, DType::kBF16, ScalarFromInt(DType::kI64, (int64_t{257} << 48) + 1)).f32, std::ldexp(258.0f, 48));
-  EXPECT_EQ(ConvertScalar(DType::kI64, DType::kBF16, ScalarFromInt(DType::kI64, int64_t{257} << 48)).f32, std::ldexp(256.0f, 48));
+  EXPECT_EQ(
+      ConvertScalar(DType::kI64, DType::kBF16, ScalarFromInt(DType::kI64, (int64_t{257} << 48) + 1))
+          .f32,
+      std::ldexp(258.0f, 48));
+  EXPECT_EQ(
+      ConvertScalar(DType::kI64, DType::kBF16, ScalarFromInt(DType::kI64, int64_t{257} << 48)).f32,
+      std::ldexp(256.0f, 48));
   EXPECT_EQ(ConvertScalar(DType::kU64, DType::kBF16, ScalarFromInt(DType::kU64, -1)).f32, 0x1p64f);
   EXPECT_EQ(ConvertScalar(DType::kI32, DType::kF16, ScalarFromInt(DType::kI32, 2049)).f32, 2048);
   EXPECT_EQ(ConvertScalar(DType::kI32, DType::kF16, ScalarFromInt(DType::kI32, 100000)).f32, kInf);
@@ -231,7 +282,8 @@ TEST(ScalarSemantics, ConversionsIntoNarrowFloatsRoundOnce) {
 
 TEST(ScalarSemantics, EveryHalfValueLoadsStoresAndRoundTrips) {
   for (DType t : {DType::kF16, DType::kBF16}) {
-    const int fraction = t == DType::kF16 ? 10 : 7, bias = t == DType::kF16 ? 15 : 127, top = t == DType::kF16 ? 31 : 255;
+    const int fraction = t == DType::kF16 ? 10 : 7, bias = t == DType::kF16 ? 15 : 127,
+              top = t == DType::kF16 ? 31 : 255;
     for (uint32_t bits = 0; bits < 65536; ++bits) {
       uint16_t stored = static_cast<uint16_t>(bits), back = 0;
       ScalarValue v = LoadScalar(t, &stored);
@@ -242,7 +294,9 @@ TEST(ScalarSemantics, EveryHalfValueLoadsStoresAndRoundTrips) {
         ASSERT_EQ(std::isnan(v.f32), mantissa != 0);
         ASSERT_TRUE(mantissa != 0 || v.f32 == sign * kInf);
       } else {
-        const double want = exponent == 0 ? std::ldexp(mantissa, 1 - bias - fraction) : std::ldexp((1 << fraction) + mantissa, exponent - bias - fraction);
+        const double want =
+            exponent == 0 ? std::ldexp(mantissa, 1 - bias - fraction)
+                          : std::ldexp((1 << fraction) + mantissa, exponent - bias - fraction);
         ASSERT_EQ(v.f32, sign * want);
         ASSERT_EQ(std::signbit(v.f32), bits >> 15 != 0);
       }
@@ -257,13 +311,15 @@ TEST(ScalarSemantics, EveryHalfValueLoadsStoresAndRoundTrips) {
   }
 }
 
-// Every pair of neighbouring f16 and bf16 values: what lies between rounds to the nearer, ties to even.
+// Every pair of neighbouring f16 and bf16 values: what lies between rounds to the nearer, ties to
+// even.
 TEST(ScalarSemantics, HalfwayPointsRoundToEven) {
   for (DType t : {DType::kF16, DType::kBF16}) {
     const uint16_t last = t == DType::kF16 ? 0x7bff : 0x7f7f;
     for (uint16_t bits = 0; bits < last; ++bits) {
       const uint16_t next = static_cast<uint16_t>(bits + 1);
-      const double low = LoadScalar(t, &bits).f32, high = LoadScalar(t, &next).f32, middle = (low + high) / 2;
+      const double low = LoadScalar(t, &bits).f32, high = LoadScalar(t, &next).f32,
+                   middle = (low + high) / 2;
       const double even = bits % 2 == 0 ? low : high;
       ASSERT_EQ(ConvertScalar(DType::kF64, t, Put<double>(middle)).f32, even);
       ASSERT_EQ(ConvertScalar(DType::kF64, t, Put<double>(std::nextafter(middle, kInf))).f32, high);
@@ -296,9 +352,10 @@ TEST(ScalarSemantics, IntegerDivision) {
   struct Row {
     int64_t a, b, floor, rem, trunc, fmod;
   };
-  const Row rows[] = {{7, 2, 3, 1, 3, 1},    {-7, 2, -4, 1, -3, -1}, {7, -2, -4, -1, -3, 1}, {-7, -2, 3, -1, 3, -1}, {6, 3, 2, 0, 2, 0},
-                      {-6, 3, -2, 0, -2, 0}, {5, 0, 0, 0, 0, 0},     {-5, 0, 0, 0, 0, 0},    {0, 0, 0, 0, 0, 0},     {0, -3, 0, 0, 0, 0},
-                      {1, 100, 0, 1, 0, 1},  {-1, 100, -1, 99, 0, -1}};
+  const Row rows[] = {{7, 2, 3, 1, 3, 1},     {-7, 2, -4, 1, -3, -1}, {7, -2, -4, -1, -3, 1},
+                      {-7, -2, 3, -1, 3, -1}, {6, 3, 2, 0, 2, 0},     {-6, 3, -2, 0, -2, 0},
+                      {5, 0, 0, 0, 0, 0},     {-5, 0, 0, 0, 0, 0},    {0, 0, 0, 0, 0, 0},
+                      {0, -3, 0, 0, 0, 0},    {1, 100, 0, 1, 0, 1},   {-1, 100, -1, 99, 0, -1}};
   for (DType t : {DType::kI8, DType::kI16, DType::kI32, DType::kI64}) {
     for (const Row& r : rows) {
       std::vector<ScalarValue> in = {ScalarFromInt(t, r.a), ScalarFromInt(t, r.b)};
@@ -333,7 +390,10 @@ TEST(ScalarSemantics, AllNarrowDivisions) {
   for (int64_t a = -128; a < 128; ++a) {
     for (int64_t b = -128; b < 128; ++b) {
       std::vector<ScalarValue> in = {ScalarFromInt(DType::kI8, a), ScalarFromInt(DType::kI8, b)};
-      const int64_t floor = b == 0 ? 0 : static_cast<int64_t>(std::floor(static_cast<double>(a) / static_cast<double>(b)));
+      const int64_t floor =
+          b == 0
+              ? 0
+              : static_cast<int64_t>(std::floor(static_cast<double>(a) / static_cast<double>(b)));
       ASSERT_EQ(Apply(ScalarOp::kFloorDivide, DType::kI8, in).i, static_cast<int8_t>(floor));
       ASSERT_EQ(Apply(ScalarOp::kRemainder, DType::kI8, in).i, b == 0 ? 0 : a - floor * b);
     }
@@ -342,7 +402,8 @@ TEST(ScalarSemantics, AllNarrowDivisions) {
 
 TEST(ScalarSemantics, ArithmeticWraps) {
   for (DType t : {DType::kI8, DType::kI16, DType::kI32, DType::kI64}) {
-    ScalarValue low = ScalarFromInt(t, Low(t)), one = ScalarFromInt(t, 1), high = ScalarFromInt(t, ~Low(t));
+    ScalarValue low = ScalarFromInt(t, Low(t)), one = ScalarFromInt(t, 1),
+                high = ScalarFromInt(t, ~Low(t));
     EXPECT_EQ(Apply(ScalarOp::kAdd, t, {high, one}).i, Low(t));
     EXPECT_EQ(Apply(ScalarOp::kSub, t, {low, one}).i, ~Low(t));
     EXPECT_EQ(Apply(ScalarOp::kMul, t, {low, low}).i, 0);
@@ -369,11 +430,14 @@ TEST(ScalarSemantics, ShiftsByTheWidthAndMore) {
     for (int64_t count : beyond) {
       ScalarValue c = ScalarFromInt(t, count);
       EXPECT_EQ(Apply(ScalarOp::kShl, t, {ones, c}).u, 0u) << DTypeName(t) << " << " << count;
-      EXPECT_EQ(Apply(ScalarOp::kShr, t, {ones, c}).u, IsSigned(t) ? ones.u : 0u) << DTypeName(t) << " >> " << count;
+      EXPECT_EQ(Apply(ScalarOp::kShr, t, {ones, c}).u, IsSigned(t) ? ones.u : 0u)
+          << DTypeName(t) << " >> " << count;
       EXPECT_EQ(Apply(ScalarOp::kShr, t, {ScalarFromInt(t, 5), c}).u, 0u);
     }
-    EXPECT_EQ(Apply(ScalarOp::kShl, t, {ScalarFromInt(t, 1), ScalarFromInt(t, width - 1)}).bits(), ScalarFromInt(t, static_cast<int64_t>(uint64_t{1} << (width - 1))).bits());
-    EXPECT_EQ(Apply(ScalarOp::kShr, t, {ones, ScalarFromInt(t, width - 1)}).bits(), ScalarFromInt(t, IsSigned(t) ? -1 : 1).bits());
+    EXPECT_EQ(Apply(ScalarOp::kShl, t, {ScalarFromInt(t, 1), ScalarFromInt(t, width - 1)}).bits(),
+              ScalarFromInt(t, static_cast<int64_t>(uint64_t{1} << (width - 1))).bits());
+    EXPECT_EQ(Apply(ScalarOp::kShr, t, {ones, ScalarFromInt(t, width - 1)}).bits(),
+              ScalarFromInt(t, IsSigned(t) ? -1 : 1).bits());
   }
 }
 
@@ -395,16 +459,21 @@ TEST(ScalarSemantics, EmulatedFmaRoundsOnce) {
         const int e = static_cast<int>(next() >> 58) - 32;
         v = ScalarFromDouble(t, std::ldexp(next() >> 63 ? -m : m, e));
       }
-      if (i % 3 == 0) in[2] = ScalarFromDouble(t, -ScalarToDouble(t, in[0]) * ScalarToDouble(t, in[1]));  // cancellation
+      if (i % 3 == 0)
+        in[2] = ScalarFromDouble(
+            t, -ScalarToDouble(t, in[0]) * ScalarToDouble(t, in[1]));  // cancellation
       EvalScalarProgram(p, in, &want);
       EvalScalarProgram(emulated, in, &got);
-      ASSERT_EQ(ScalarToDouble(t, got), ScalarToDouble(t, want)) << ScalarToDouble(t, in[0]) << " " << ScalarToDouble(t, in[1]) << " " << ScalarToDouble(t, in[2]);
+      ASSERT_EQ(ScalarToDouble(t, got), ScalarToDouble(t, want))
+          << ScalarToDouble(t, in[0]) << " " << ScalarToDouble(t, in[1]) << " "
+          << ScalarToDouble(t, in[2]);
     }
   }
   for (double x : {kInf, -kInf, kNan, 0.0, 1e308, 1e-300}) {
     ScalarProgram p;
     p.num_args = 1;
-    p.insts = {{ScalarOp::kArg, DType::kF64, {-1, -1, -1}, 0}, {ScalarOp::kFma, DType::kF64, {0, 0, 0}, 0}};
+    p.insts = {{ScalarOp::kArg, DType::kF64, {-1, -1, -1}, 0},
+               {ScalarOp::kFma, DType::kF64, {0, 0, 0}, 0}};
     p.results = {1};
     ScalarValue in = Put<double>(x), got;
     EvalScalarProgram(ExpandDecomps(p, true), &in, &got);

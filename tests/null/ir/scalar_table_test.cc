@@ -1,4 +1,5 @@
-// ir/scalar_ops.inc as data: every row has a path on each back end for every type of its domain, and every text in it parses.
+// ir/scalar_ops.inc as data: every row has a path on each back end for every type of its domain,
+// and every text in it parses.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -16,7 +17,8 @@ constexpr int kFirstRow = static_cast<int>(ScalarOp::kConst) + 1;
 
 template <typename F>
 void ForEachRow(F f) {
-  for (int i = kFirstRow; i < static_cast<int>(ScalarOp::kCount); ++i) f(GetScalarOp(static_cast<ScalarOp>(i)));
+  for (int i = kFirstRow; i < static_cast<int>(ScalarOp::kCount); ++i)
+    f(GetScalarOp(static_cast<ScalarOp>(i)));
 }
 
 template <typename F>
@@ -26,19 +28,24 @@ void ForEachType(const ScalarOpDef& def, F f) {
   }
 }
 
-std::string_view Template(const std::string_view* column, DType dtype) { return column[static_cast<int>(ClassOf(dtype))]; }
+std::string_view Template(const std::string_view* column, DType dtype) {
+  return column[static_cast<int>(ClassOf(dtype))];
+}
 
-// The result type where the rule fixes it; for bitcast the type of the other kind with the same width.
+// The result type where the rule fixes it; for bitcast the type of the other kind with the same
+// width.
 DType ResultOf(const ScalarOpDef& def, DType operand) {
   switch (def.rule) {
     case ScalarTypeRule::kCompare:
-    case ScalarTypeRule::kPredicate: return DType::kBool;
+    case ScalarTypeRule::kPredicate:
+      return DType::kBool;
     case ScalarTypeRule::kBitcast:
       return operand == DType::kF32   ? DType::kI32
              : operand == DType::kI32 ? DType::kF32
              : operand == DType::kF64 ? DType::kI64
                                       : DType::kF64;
-    default: return operand;
+    default:
+      return operand;
   }
 }
 
@@ -88,23 +95,27 @@ TEST(ScalarTable, TemplatesUseTheirOperandsAndKnownPlaceholders) {
       for (int c = 0; c < kNumScalarClasses; ++c) {
         std::string_view t = column[c];
         if (t.empty()) continue;
-        for (int k = 0; k < def.arity; ++k) EXPECT_NE(t.find(absl::StrCat("$", k)), t.npos) << def.name << ": " << t;
+        for (int k = 0; k < def.arity; ++k)
+          EXPECT_NE(t.find(absl::StrCat("$", k)), t.npos) << def.name << ": " << t;
         for (size_t i = 0; i < t.size(); ++i) {
           if (t[i] != '$') continue;
           ASSERT_LT(i + 1, t.size());
           const std::string_view known = column == def.cuda ? "012tsuw" : "012tsmb";
           EXPECT_NE(known.find(t[i + 1]), known.npos) << def.name << ": " << t;
-          EXPECT_TRUE(t[i + 1] < '0' || t[i + 1] > '2' || t[i + 1] - '0' < def.arity) << def.name << ": " << t;
+          EXPECT_TRUE(t[i + 1] < '0' || t[i + 1] > '2' || t[i + 1] - '0' < def.arity)
+              << def.name << ": " << t;
         }
       }
     }
   });
 }
 
-// What LLVM 19 turns into vector instructions; everything else becomes a scalar call into a maths library.
+// What LLVM 19 turns into vector instructions; everything else becomes a scalar call into a maths
+// library.
 TEST(ScalarTable, LlvmIntrinsicsAreVectorInstructions) {
-  const std::set<std::string> known = {"fma", "fabs", "abs", "copysign", "minimum", "maximum", "smin", "smax", "umin", "umax",
-                                       "floor", "ceil", "trunc", "roundeven", "sqrt"};
+  const std::set<std::string> known = {"fma",     "fabs", "abs",   "copysign",  "minimum",
+                                       "maximum", "smin", "smax",  "umin",      "umax",
+                                       "floor",   "ceil", "trunc", "roundeven", "sqrt"};
   ForEachRow([&](const ScalarOpDef& def) {
     for (std::string_view t : def.llvm) {
       size_t at = t.find("@llvm.");
@@ -160,7 +171,8 @@ TEST(ScalarTable, BoundsAreGivenWhereThereIsRounding) {
     EXPECT_GE(def.max_ulp_f32, 0) << def.name;
     EXPECT_LE(def.max_ulp_f32, 5) << def.name;
     EXPECT_LE(def.max_ulp_f64, 5) << def.name;
-    if ((def.domain & kComputeFloats) != 0 && def.op != ScalarOp::kConvert && def.op != ScalarOp::kBitcast) {
+    if ((def.domain & kComputeFloats) != 0 && def.op != ScalarOp::kConvert &&
+        def.op != ScalarOp::kBitcast) {
       EXPECT_NE(def.wide, nullptr) << def.name;
     }
     EXPECT_GE(def.cost, 0) << def.name;

@@ -1,4 +1,5 @@
-// The short ulp sweep: the published bounds hold on a million points in all for f32 and some for f64; a part of the f16 and bf16 values.
+// The short ulp sweep: the published bounds hold on a million points in all for f32 and some for
+// f64; a part of the f16 and bf16 values.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -25,14 +26,17 @@ TEST(ScalarUlp, F32) { ExpectWithinBounds(DType::kF32, 80000); }
 TEST(ScalarUlp, F64) { ExpectWithinBounds(DType::kF64, 12000); }
 
 // Every 7th f16 and bf16 argument (tests/cpu sweeps them all).
-TEST(ScalarUlp, HalfArguments) { ForEachSweptOp([](const ScalarOpDef& def) { SweepHalves(def, 7); }); }
+TEST(ScalarUlp, HalfArguments) {
+  ForEachSweptOp([](const ScalarOpDef& def) { SweepHalves(def, 7); });
+}
 
 TEST(ScalarUlp, BoundedFunctionsStayInBounds) {
   for (DType t : {DType::kF32, DType::kF64}) {
     for (ScalarOp op : {ScalarOp::kTanh, ScalarOp::kErf, ScalarOp::kSin, ScalarOp::kCos}) {
       for (int i = -20000; i <= 20000; ++i) {
         const ScalarValue in = ScalarFromDouble(t, i * 0x1p-11 * 1.0009765625);
-        const double y = std::fabs(ScalarToDouble(t, EvalScalarInst({op, t, {0, -1, -1}, 0}, &t, &in)));
+        const double y =
+            std::fabs(ScalarToDouble(t, EvalScalarInst({op, t, {0, -1, -1}, 0}, &t, &in)));
         ASSERT_LE(y, 1) << GetScalarOp(op).name << " " << i;
       }
     }
