@@ -271,8 +271,10 @@ class Classifier {
       }
       JF_RETURN_IF_ERROR(CheckStrides(view, where));
       JF_RETURN_IF_ERROR(CheckWritable(view, where));
-      cls_.outputs.push_back(Classify(type, view));
       JF_ASSIGN_OR_RETURN(std::vector<int> aliases, FindAliases(inputs, outputs, o, view, where));
+      // In place on a strided view: the same symbols for the same strides, so that both element maps are seen to be one.
+      bool in_place = !aliases.empty() && !IsContiguous(view);
+      cls_.outputs.push_back(in_place ? cls_.inputs[static_cast<size_t>(aliases[0])] : Classify(type, view));
       cls_.output_aliases.push_back(std::move(aliases));
     }
     return absl::OkStatus();

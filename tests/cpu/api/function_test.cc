@@ -77,6 +77,14 @@ TEST(FunctionTest, RunIntoStridedBuffersAndInPlace) {
   EXPECT_THAT(*in_place.ToVector(), ElementsAre(2, 6, 12, 20, 30));
 }
 
+TEST(FunctionTest, InPlaceOnAStridedView) {
+  Function f = ReluChain();
+  std::vector<float> storage = {1, 9, 2, 9, 3, 9};
+  Array every_other = Array::View(storage.data(), DType::kF32, {3}, {2}), one = F32({3}, {1, 1, 1});
+  ASSERT_TRUE(f.RunInto({every_other, one, one}, {every_other}).ok());
+  EXPECT_THAT(storage, ElementsAre(2, 9, 3, 9, 4, 9));
+}
+
 TEST(FunctionTest, InPlaceIsRefusedWhereItWouldShow) {
   Builder b("flip");
   Tensor x = b.Input("x", DType::kF32, {3, 3});
