@@ -275,9 +275,11 @@ class Verifier {
       for (const Store& st : s.stores) {
         if (!plan_.IsRow() && !st.elem) return Fail("a store of a flat plan is not elem");
         JF_RETURN_IF_ERROR(Access(st.access, st.elem ? num_axes_ : plan_.num_parallel()));
-        for (int axis = 0; axis < (st.elem ? num_axes_ : plan_.num_parallel()); ++axis) {
-          if (plan_.extent(axis).Is(1) || plan_.extent(axis).Is(0) || UsesAxis(st.access, axis))
-            continue;
+        int axes = st.elem ? num_axes_ : plan_.num_parallel();
+        bool empty = false;
+        for (int axis = 0; axis < axes; ++axis) empty = empty || plan_.extent(axis).Is(0);
+        for (int axis = 0; axis < axes && !empty; ++axis) {
+          if (plan_.extent(axis).Is(1) || UsesAxis(st.access, axis)) continue;
           return Fail("store ", AccessToString(st.access),
                       " writes one element at all points of axis ", axis);
         }

@@ -86,6 +86,52 @@ TEST(RunPlan, EmptyAndScalar) {
     ExpectNear(Ran(h, t, {{InputNamed(h, "a"), a}, {InputNamed(h, "s"), s}}), {0.75}, 0);
 }
 
+TEST(RunPlan, EmptyWithStrides) {
+  Graph g = Parsed(R"(graph f(%a: f32[0,6], %b: f32[6,0]) -> (f32[6,0], f32[6]) {
+    %0 = transpose(%a) : f32[6,0]
+    %1 = add(%0, %b) : f32[6,0]
+    %2 = sum(%1) {axes=[1]} : f32[6]
+    return %1, %2
+  })");
+  TestValues values = {{InputNamed(g, "a"), StridedTensor::Make(DType::kF32, {0, 6})},
+                       {InputNamed(g, "b"), StridedTensor::Make(DType::kF32, {6, 0})}};
+  for (const Target& t : Targets()) {
+    EXPECT_EQ(Ran(g, t, values, {}, 0).size(), 0);
+    ExpectNear(Ran(g, t, values, {}, 1), std::vector<double>(6, 0), 0);
+  }
+}
+
+// An output may have an input's buffer: then nothing is read after the first store of a row.
+TEST(RunPlan, InPlace) {
+  Graph g = Parsed(R"(graph f(%x: f32[3,40], %r: f32[3,40]) -> (f32[3,40], f32[3,40]) {
+    %0 = add(%x, %r) : f32[3,40]
+    %1 = layer_norm(%0) : f32[3,40]
+    return %0, %1
+  })");
+  Value xv = InputNamed(g, "x"), rv = InputNamed(g, "r");
+  StridedTensor x = StridedTensor::Make(DType::kF32, {3, 40}).Random(14);
+  StridedTensor r = StridedTensor::Make(DType::kF32, {3, 40}).Random(15);
+  PlanOptions options;
+  options.may_alias = {xv, rv};
+  for (const Target& t : Targets()) {
+    TestValues apart = {{xv, x}, {rv, r}};
+    ASSERT_TRUE(RunGroup(g, WholeGroup(g), t, {}, &apart).ok());
+    absl::StatusOr<std::vector<KernelPlan>> plans = BuildPlan(g, WholeGroup(g), {}, t, options);
+    ASSERT_TRUE(plans.ok()) << plans.status();
+    ASSERT_TRUE(VerifyPlan((*plans)[0]).ok()) << VerifyPlan((*plans)[0]);
+    StridedTensor first = x, second = r;  // sum over x, norm over r
+    std::vector<void*> buffers;
+    for (const Param& p : (*plans)[0].params) {
+      bool is_first = p.value == xv || p.value == g.outputs()[0];
+      buffers.push_back(is_first ? first.data() : second.data());
+      EXPECT_EQ(p.may_alias, p.role == ParamRole::kInput);
+    }
+    ASSERT_TRUE(InterpretPlan((*plans)[0], buffers, {}, {}).ok());
+    EXPECT_EQ(first.bytes, apart[g.outputs()[0]].bytes) << PlanToString((*plans)[0]);
+    EXPECT_EQ(second.bytes, apart[g.outputs()[1]].bytes) << PlanToString((*plans)[0]);
+  }
+}
+
 // The user's cast rounds; a bf16 intermediate does not.
 TEST(RunPlan, CastsRoundAndIntermediatesDoNot) {
   Graph g = Parsed(R"(graph f(%a: bf16[4], %b: bf16[4]) -> (f32[4], f32[4]) {
