@@ -12,6 +12,7 @@
 #include "ir/text.h"
 #include "ir/wide_scalar.h"
 #include "nlohmann/json.hpp"
+#include "tests/test_util/golden.h"
 
 namespace jitfuse::internal {
 namespace {
@@ -35,7 +36,7 @@ long double Slack(DType dtype, long double reference) {
 }
 
 TEST(NumpyVectors, EveryCase) {
-  std::ifstream file(JF_SOURCE_DIR "/tests/data/numpy_vectors.json");
+  std::ifstream file(TestDataPath("tests/data/numpy_vectors.json"));
   ASSERT_TRUE(file) << "tests/data/numpy_vectors.json";
   const Json all = Json::parse(file);
   const Json& arrays = all["arrays"];

@@ -9,6 +9,7 @@
 
 #include "gtest/gtest.h"
 #include "tests/fuzz/text_fuzz.h"
+#include "tests/test_util/golden.h"
 
 namespace jitfuse::internal {
 namespace {
@@ -20,7 +21,7 @@ std::string ReadFile(const std::filesystem::path& path) {
 
 std::vector<std::string> Corpus() {
   std::vector<std::string> corpus;
-  for (const auto& entry : std::filesystem::directory_iterator(JF_SOURCE_DIR "/examples")) {
+  for (const auto& entry : std::filesystem::directory_iterator(TestDataPath("examples"))) {
     if (entry.path().extension() == ".jf") corpus.push_back(ReadFile(entry.path()));
   }
   std::sort(corpus.begin(), corpus.end());
