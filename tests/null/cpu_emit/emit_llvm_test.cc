@@ -127,7 +127,7 @@ TEST(EmitLlvmSource, WorkAndSizes) {
   EXPECT_EQ(row->cols, SizeExpr(1));
   EXPECT_EQ(row->bytes_per_row, m * 4 + 4);
   // Everything that a launch depends on is in the head comment, and so in the kernel's key.
-  EXPECT_NE(row->text.find("sizes [s1]"), std::string::npos) << row->text.substr(0, 200);
+  EXPECT_NE(row->text.find("sizes [s0, s1]"), std::string::npos) << row->text.substr(0, 200);
 }
 
 TEST(EmitLlvmRefusals, SayWhy) {
