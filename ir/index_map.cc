@@ -327,7 +327,16 @@ std::optional<IndexMap> ReshapeCoords(const IndexMap& coords, absl::Span<const D
                                       absl::Span<const Dim> to, const IndexSpace& space) {
   IndexMap out;
   out.coords.resize(to.size());  // zeros, which is right for dims of size 1
-  if (NumElements(from).Is(0) || NumElements(to).Is(0)) return out;
+  if (NumElements(from).Is(0) || NumElements(to).Is(0)) {
+    // No element is ever read. Coordinates hang on an empty axis, so that no load is moved out of
+    // its loop.
+    for (size_t a = 0; a < space.extents.size(); ++a) {
+      if (!space.extents[a].Is(0)) continue;
+      for (size_t d : Kept(to)) out.coords[d] = AxisExpr(static_cast<int>(a));
+      break;
+    }
+    return out;
+  }
   std::vector<size_t> f = Kept(from), t = Kept(to);
   for (const Run& run : MatchRuns(PrefixProducts(from, f), PrefixProducts(to, t))) {
     IndexExpr linear;

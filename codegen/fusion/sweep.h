@@ -12,7 +12,8 @@
 // sits in a Frame one to one with the domain or its rows, so that it can be stored; a clone sits
 // anywhere. Invariant of a group: whatever its nodes read of the group itself exists there at
 // exactly the map it is read at. Work is linear in nodes and operands, but for merges, where the
-// smaller side moves. Files: sweep.cc (forward), join.cc (may a node join), merge.cc, finish.cc.
+// smaller side moves. Files: sweep.cc (forward), join.cc (may a node join), merge.cc, trace.cc (what
+// is needed, who reads what), finish.cc, boundaries.cc.
 #ifndef JITFUSE_CODEGEN_FUSION_SWEEP_H_
 #define JITFUSE_CODEGEN_FUSION_SWEEP_H_
 
@@ -157,16 +158,16 @@ class Sweep {
   void Sink();
   void SinkGroup(int group);
   bool SinkInto(int group, int reader, Rejection* why);
-  std::vector<int> ReadersOf(int group) const;
   void Siblings();
   void JoinSiblings(Value base);
   bool SiblingsFit(int a, int b) const;
 
-  // -- liveness, in merge.cc: which members are stored, who reads what, in live code.
+  // -- trace.cc: which members are stored, who reads what, in live code.
   struct Reading {
     NodeId reader;
     int group;
   };
+  std::vector<int> ByLevelDescending() const;
   void Trace();
   void TraceGroup(int group);
   // The maps at which `reader` reads `base` in `group`, with the way back where there is one.
@@ -176,6 +177,7 @@ class Sweep {
     bool full = false;
   };
   std::vector<ReadAt> ReadsAt(int group, NodeId reader, Value base) const;
+  std::vector<int> ReadersOf(int group) const;  // at most a few
   int Alias(int group) const;
 
   // -- finish.cc
@@ -206,6 +208,7 @@ class Sweep {
   bool IsRenaming(const Part& part) const;
   void AddSourceOutputs(std::vector<Group>* groups) const;
   std::vector<int> Order(const std::vector<Group>& groups) const;
+  // -- boundaries.cc
   void WriteBoundaries(FusionPlan* plan, const std::vector<int>& work_of) const;
   Rejection WhyRead(const FusionPlan& plan, Value value, int from, int to, int work_from,
                     int work_to) const;
