@@ -1,4 +1,5 @@
 // Offsets, and what a vector of an access is: one wide word, one element for all, equally spaced elements, or whatever.
+#include <algorithm>
 #include <cstdint>
 #include <numeric>
 
@@ -234,9 +235,18 @@ std::string Emitter::Indexed(const AccessMap& access, const Point& point) {
   return absl::StrCat("p", access.param, "[", offset.empty() ? "0" : offset, "]");
 }
 
-bool Emitter::NoAllocate(int param) const {
-  const Param& p = plan_.params[static_cast<size_t>(param)];
-  return schedule_.no_allocate && p.role == ParamRole::kInput && !p.may_alias;
+// The hint is for what is read once: an operand that is the same along a parallel axis (a weight) is left to the caches.
+bool Emitter::NoAllocate(const AccessMap& access) const {
+  const Param& p = plan_.params[static_cast<size_t>(access.param)];
+  if (!schedule_.no_allocate || p.role != ParamRole::kInput || p.may_alias) return false;
+  auto uses = [&](int axis) {
+    auto in = [axis](const Affine& a) { return std::any_of(a.coefs.begin(), a.coefs.end(), [axis](const auto& c) { return c.first == axis; }); };
+    return in(access.linear) || std::any_of(access.terms.begin(), access.terms.end(), [&](const IndexTerm& t) { return in(t.linear); });
+  };
+  for (int axis = 0; axis < plan_.num_parallel(); ++axis) {
+    if (!plan_.extent(axis).Is(1) && !uses(axis)) return false;
+  }
+  return true;
 }
 
 std::string Emitter::RawType(const AccessMap& access, const AccessShape& shape, int vec) const {
@@ -248,7 +258,7 @@ std::string Emitter::RawType(const AccessMap& access, const AccessShape& shape, 
 std::string Emitter::RawLoad(const AccessMap& access, const AccessShape& shape, const Point& point, int vec) {
   if (shape.kind != AccessKind::kVector) return Indexed(access, point);
   const int bytes = shape.width * ItemSize(ParamType(access));
-  const bool hint = NoAllocate(access.param) && bytes >= 4;
+  const bool hint = NoAllocate(access) && bytes >= 4;
   return absl::StrCat(hint ? "jf_ldna" : "jf_ld", bytes, "<", vec / shape.width, ">(", Address(access, point), ")");
 }
 

@@ -97,13 +97,13 @@ class Emitter {
   void VectorStore(const Store& store, const AccessShape& shape, const Point& point, int vec, const std::string& array);
   std::string SizeText(const SizeExpr& size, bool is_signed);
   std::string SizeArg(const SizeExpr& size);                               // name of the kernel's argument
-  bool NoAllocate(int param) const;
+  bool NoAllocate(const AccessMap& access) const;
 
   // emit_scalar.cc
   std::string Operand(int inst) const;
   std::string Value(int inst, const Point& point);                         // the right side of an instruction's statement
   void Statement(int inst, const Point& point);
-  std::string StoreOperand(const Store& store) const;                      // converted to the compute type of the parameter
+  std::string StoreOperand(const Stage& stage, const Store& store) const;                      // converted to the compute type of the parameter
   void Program(const ScalarProgram& program, const std::vector<std::string>& args, const std::vector<DType>& arg_types,
                const std::vector<std::string>& results, Writer* out) const;
 
@@ -113,6 +113,7 @@ class Emitter {
   void RowStage(const Stage& stage, int number);
   void RegisterLoop(const Stage& stage, int number);
   void StreamLoop(const Stage& stage, int number);
+  int StreamUnroll(const Stage& stage) const;
   void DeclareReciprocals(const Stage& stage);
   bool DividesByRowValue(const Inst& i) const;
   void RowStores(const Stage& stage);
@@ -120,6 +121,8 @@ class Emitter {
   void AcrossThreads(const Stage& stage, int number);
   void AcrossLanes(const Stage& stage, int number, int width);
   void Broadcast(const Stage& stage, int number, int width);
+  void AcrossSlots(const Stage& stage, int number);
+  bool WalksAcrossRows() const;
   void ThroughShared(const Stage& stage, int number);
   std::string CombineName(const PlanReduce& reduce);                       // emits the function on first use
   std::string CombineCall(const PlanReduce& reduce, const std::vector<std::string>& a, const std::vector<std::string>& b);
@@ -147,6 +150,7 @@ class Emitter {
   SizeExpr inner_points_{1}, parallel_points_{1};
   std::vector<bool> kept_;
   std::string kept_index_;                 // subscript of kept values where code stands
+  bool across_rows_ = false;               // Row: neighbouring threads take neighbouring rows
   bool live_guard_ = false;                // Row: the last block may have rows beyond the end
   std::vector<std::pair<AccessMap, std::string>> row_bases_;
   absl::flat_hash_map<std::string, std::string> row_base_names_;

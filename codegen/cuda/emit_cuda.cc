@@ -353,10 +353,10 @@ void Emitter::Element(const Stage& stage, int number, const Loop& loop, const st
     const Store& store = stage.stores[k];
     if (!store.elem) continue;
     if (Shape(store.access, loop).kind == AccessKind::kVector) {
-      out_.Line("w", k, "[j] = ", StoreOperand(store), ";");
+      out_.Line("w", k, "[j] = ", StoreOperand(stage, store), ";");
     } else {
       out_.Line(live_guard_ ? "if (live) " : "", Indexed(store.access, point), " = ",
-                CudaStoredValue(ParamType(store.access), StoreOperand(store)), ";");
+                CudaStoredValue(ParamType(store.access), StoreOperand(stage, store)), ";");
     }
   }
 }

@@ -16,14 +16,45 @@ constexpr int kFlush = 64;
 // Up to so many warps a row, every thread combines their partial results one by one; beyond, by shuffles.
 constexpr int kSequentialWarps = 8;
 
+// Shared memory that a block may have without asking.
+constexpr int64_t kMaxShared = 48 * 1024;
+
 bool Divides(int64_t divisor, const SizeExpr& size) { return size.KnownDivisor() % divisor == 0; }
 
 }  // namespace
 
 void Emitter::Row() {
+  across_rows_ = WalksAcrossRows();
   grid_ = CeilDiv(parallel_points_, SizeExpr(schedule_.rows_per_block));
   RowPrologue();
   for (size_t k = 0; k < plan_.stages.size(); ++k) RowStage(plan_.stages[k], static_cast<int>(k));
+}
+
+// Whether rows lie side by side in memory (a reduction of an outer axis): then neighbouring threads take neighbouring rows, and a row's threads
+// meet in shared memory only.
+bool Emitter::WalksAcrossRows() const {
+  const CudaSchedule& s = schedule_;
+  if (s.rows_per_block == 1 || s.threads_per_row == 1 || s.vec != 1) return false;
+  auto step = [&](const AccessMap& access, Space space) {
+    SizeExpr sum;
+    for (const IndexRun& run : RunsOf(access.linear)) {
+      if (run.space == space && run.div.Is(1)) sum = sum + run.coef;
+    }
+    return sum;
+  };
+  bool across = false;
+  int64_t shared = 0;
+  for (const Stage& stage : plan_.stages) {
+    for (int id : stage.elem_insts) {
+      if (inst(id).kind != Inst::Kind::kLoad) continue;
+      if (step(LoadAccess(inst(id)), Space::kInner).Is(1)) return false;
+      across |= step(LoadAccess(inst(id)), Space::kParallel).Is(1);
+    }
+    for (const PlanReduce& reduce : stage.reduces) {
+      for (DType d : reduce.dtypes) shared += int64_t{s.threads} * ItemSize(d);
+    }
+  }
+  return across && shared <= kMaxShared;
 }
 
 void Emitter::RowPrologue() {
@@ -33,8 +64,8 @@ void Emitter::RowPrologue() {
     out_.Line("const unsigned lane = threadIdx.x;");
     out_.Line("const ", index_type_, " row = blockIdx.x;");
   } else {
-    out_.Line("const unsigned lane = threadIdx.x % ", s.threads_per_row, "u;");
-    out_.Line("const unsigned slot = threadIdx.x / ", s.threads_per_row, "u;");
+    out_.Line("const unsigned lane = threadIdx.x ", across_rows_ ? absl::StrCat("/ ", s.rows_per_block) : absl::StrCat("% ", s.threads_per_row), "u;");
+    out_.Line("const unsigned slot = threadIdx.x ", across_rows_ ? absl::StrCat("% ", s.rows_per_block) : absl::StrCat("/ ", s.threads_per_row), "u;");
     const std::string row = absl::StrCat(block, " * ", Unsigned(s.rows_per_block), " + slot");
     live_guard_ = !Divides(s.rows_per_block, parallel_points_);
     if (live_guard_) {
@@ -112,6 +143,15 @@ void Emitter::RegisterLoop(const Stage& stage, int number) {
   out_.End();
 }
 
+// Iterations of a stream loop that are in flight together: enough loads, but neither more code nor more registers than they are worth.
+int Emitter::StreamUnroll(const Stage& stage) const {
+  const auto work = static_cast<int>(stage.elem_insts.size() + 1) * schedule_.vec;
+  const auto loads = static_cast<int>(std::count_if(stage.elem_insts.begin(), stage.elem_insts.end(),
+                                                    [&](int id) { return inst(id).kind == Inst::Kind::kLoad; }));
+  if (work > 512 || loads > 3) return 1;
+  return work > 256 || loads > 1 ? 2 : 4;
+}
+
 // The row is read in a loop, once a stage.
 void Emitter::StreamLoop(const Stage& stage, int number) {
   const CudaSchedule& s = schedule_;
@@ -133,9 +173,7 @@ void Emitter::StreamLoop(const Stage& stage, int number) {
     begin = "c0";
     end = "end";
   }
-  // Enough loads in flight, not too much code.
-  const size_t work = (stage.elem_insts.size() + 1) * static_cast<size_t>(s.vec);
-  out_.Line("#pragma unroll ", work <= 256 ? 4 : work <= 512 ? 2 : 1);
+  out_.Line("#pragma unroll ", StreamUnroll(stage));
   out_.Block("for (", index_type_, " c = ", begin, "; c < ", end, "; c += ", Unsigned(stride), ")");
   Items(stage, number, loop);
   out_.End();
@@ -156,7 +194,7 @@ void Emitter::RowStores(const Stage& stage) {
     if (store.elem) continue;
     if (!open && !guard.empty()) out_.Block("if (", guard, ")");
     open = true;
-    out_.Line(Indexed(store.access, {"row", ""}), " = ", CudaStoredValue(ParamType(store.access), StoreOperand(store)), ";");
+    out_.Line(Indexed(store.access, {"row", ""}), " = ", CudaStoredValue(ParamType(store.access), StoreOperand(stage, store)), ";");
   }
   if (open && !guard.empty()) out_.End();
 }
@@ -212,6 +250,10 @@ std::string Emitter::CombineCall(const PlanReduce& reduce, const std::vector<std
 void Emitter::AcrossThreads(const Stage& stage, int number) {
   const int threads = schedule_.threads_per_row;
   if (threads == 1) return;
+  if (across_rows_) {
+    AcrossSlots(stage, number);
+    return;
+  }
   AcrossLanes(stage, number, std::min(threads, 32));
   if (threads > 32) {
     ThroughShared(stage, number);
@@ -248,6 +290,41 @@ void Emitter::Broadcast(const Stage& stage, int number, int width) {
       out_.Line(name, " = jf_first", Lanes(width, schedule_.threads), "(", name, ");");
     }
   }
+}
+
+// A row's threads are rows_per_block apart: a tree in shared memory, operands in the order of lanes.
+void Emitter::AcrossSlots(const Stage& stage, int number) {
+  const std::string distance = absl::StrCat("s * ", schedule_.rows_per_block, "u");
+  auto each = [&](auto fn) {
+    for (size_t r = 0; r < stage.reduces.size(); ++r) {
+      const std::vector<std::string> a = Accumulators(stage.reduces[r], number, static_cast<int>(r), "a");
+      std::vector<std::string> b;
+      for (const std::string& name : a) b.push_back(absl::StrCat("m", name.substr(1)));
+      fn(stage.reduces[r], a, b);
+    }
+  };
+  auto publish = [&](const PlanReduce&, const std::vector<std::string>& a, const std::vector<std::string>& b) {
+    for (size_t k = 0; k < a.size(); ++k) out_.Line(b[k], "[threadIdx.x] = ", a[k], ";");
+  };
+  each([&](const PlanReduce& reduce, const std::vector<std::string>&, const std::vector<std::string>& b) {
+    for (size_t k = 0; k < b.size(); ++k) out_.Line("__shared__ ", ToAbsl(CudaType(reduce.dtypes[k])), " ", b[k], "[", schedule_.threads, "];");
+  });
+  each(publish);
+  out_.Line("__syncthreads();");
+  out_.Line("#pragma unroll 1");
+  out_.Block("for (unsigned s = 1; s < ", schedule_.threads_per_row, "u; s *= 2)");
+  out_.Block("if (lane % (2 * s) == 0)");
+  each([&](const PlanReduce& reduce, const std::vector<std::string>& a, std::vector<std::string> b) {
+    for (std::string& name : b) absl::StrAppend(&name, "[threadIdx.x + ", distance, "]");
+    out_.Line(CombineCall(reduce, a, b), ";");
+  });
+  each(publish);
+  out_.End();
+  out_.Line("__syncthreads();");
+  out_.End();
+  each([&](const PlanReduce&, const std::vector<std::string>& a, const std::vector<std::string>& b) {
+    for (size_t k = 0; k < a.size(); ++k) out_.Line(a[k], " = ", b[k], "[slot];");
+  });
 }
 
 void Emitter::ThroughShared(const Stage& stage, int number) {

@@ -1,4 +1,5 @@
 // Types, literals, conversions and the statements of single instructions.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -192,10 +193,17 @@ void Emitter::Statement(int id, const Point& point) {
   }
 }
 
-std::string Emitter::StoreOperand(const Store& store) const {
-  const DType from = inst(store.value).dtype;
+std::string Emitter::StoreOperand(const Stage& stage, const Store& store) const {
+  const Inst& value = inst(store.value);
+  const DType from = value.dtype;
   const DType to = ParamType(store.access);
-  // Storing rounds f32 to the 16-bit types by itself.
+  // Storing rounds f32 to the 16-bit types by itself; a value that was rounded just for that is taken as it was before.
+  if (value.kind == Inst::Kind::kOp && IsConvert(value.op) && from == to && ComputeType(to) == DType::kF32 && to != DType::kF32) {
+    const int before = value.in[0];
+    const bool here = !inst(before).elem || IsKept(before) ||
+                      std::find(stage.elem_insts.begin(), stage.elem_insts.end(), before) != stage.elem_insts.end();
+    if (here && ComputeType(inst(before).dtype) == DType::kF32) return Operand(before);
+  }
   if (ComputeType(from) == DType::kF32 && ComputeType(to) == DType::kF32) return Operand(store.value);
   return CudaConvert(from, to, Operand(store.value));
 }

@@ -63,6 +63,30 @@ TEST_P(NvrtcArch, Planned) { CompileAll(PlannedCases(*TargetFor(GetParam())), Ge
 
 INSTANTIATE_TEST_SUITE_P(Arch, NvrtcArch, testing::Values("sm_75", "sm_80", "sm_90", "sm_120"));
 
+// Nothing of a kernel lives in local memory: no spills, no array that is indexed by a variable.
+TEST_F(Nvrtc, NoLocalMemory) {
+  const Target target = *TargetFor("sm_90");
+  std::vector<KernelPlan> plans;
+  for (const PlanCase& c : PlannedCases(target)) plans.push_back(c.plan);
+  for (DType dtype : {DType::kF32, DType::kBF16, DType::kF64}) {
+    plans.push_back(Softmax(dtype, 64, 4096, 256, 1, 16 / ItemSize(dtype), ItemSize(dtype)));
+    plans.back().name += "_wide";
+  }
+  for (const KernelPlan& plan : plans) {
+    absl::StatusOr<KernelSource> source = EmitCuda(plan, target);
+    ASSERT_TRUE(source.ok()) << source.status();
+    source->options.push_back("--ptxas-options=-v");
+    absl::StatusOr<CompiledKernel> compiled = CompileCuda(*nvrtc_, *source);
+    ASSERT_TRUE(compiled.ok()) << compiled.status();
+    EXPECT_THAT(compiled->log, HasSubstr(" bytes stack frame")) << plan.name;
+    for (const char* what : {" bytes stack frame", " bytes spill stores"}) {
+      for (size_t at = compiled->log.find(what); at != std::string::npos; at = compiled->log.find(what, at + 1)) {
+        EXPECT_EQ(compiled->log.substr(at - 2, 2), " 0") << plan.name << "\n" << compiled->log;
+      }
+    }
+  }
+}
+
 // The golden kernels, and the whole prelude, for every architecture of the table that this NVRTC knows.
 TEST_F(Nvrtc, EveryArchitecture) {
   int known = 0;

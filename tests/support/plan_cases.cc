@@ -148,6 +148,8 @@ std::vector<PlanCase> RowCases() {
     cases.push_back({SumColumns(dtype, kN, kM, 1, 64), {70 * 33, 70}, {70, 33}});
     cases.push_back({SumColumns(dtype, 70, kM, 32, 4), {70 * 330, 70}, {70, 330}});
     cases.push_back({SumColumns(dtype, 3, 0, 32, 4), {0, 3}, {}});
+    cases.push_back({SumColumns(dtype, kN, kM, 8, 32), {70 * 330, 70}, {70, 330}});
+    cases.push_back({SumColumns(dtype, 64, 100, 256, 1), {64 * 100, 64}, {}});
   }
   return Numbered(std::move(cases));
 }
