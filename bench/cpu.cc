@@ -41,12 +41,15 @@ T Must(jitfuse::StatusOr<T> v) {
   std::exit(1);
 }
 
-// One buffer per thread range, touched by the thread that will use it.
-std::vector<float> Filled(int64_t n, float scale) {
-  std::vector<float> v(static_cast<size_t>(n));
-  for (int64_t i = 0; i < n; ++i) v[static_cast<size_t>(i)] = static_cast<float>(i % 1001 - 500) * scale;
-  return v;
-}
+// Aligned as tensors' buffers are (a vector of floats begins 16 bytes after a page).
+struct Buffer {
+  explicit Buffer(int64_t n, float scale = 0) : data(static_cast<float*>(std::aligned_alloc(256, static_cast<size_t>((n * 4 + 255) / 256 * 256)))) {
+    for (int64_t i = 0; i < n; ++i) data[i] = static_cast<float>(i % 1001 - 500) * scale;
+  }
+  ~Buffer() { std::free(data); }
+  Buffer(const Buffer&) = delete;
+  float* data;
+};
 
 // body(first, count) over equal parts, one per thread.
 void OnThreads(const std::function<void(int64_t, int64_t)>& body) {
@@ -76,16 +79,16 @@ constexpr Case kCases[] = {
 void RunCase(const Case& c, int samples, Report* report) {
   const bool rows = c.streams == 2;
   const int64_t n = rows ? int64_t{8192} * 4096 : kElements;
-  std::vector<float> a = Filled(n, 0.01f), b = Filled(rows ? 4096 : n, 0.002f), d = Filled(rows ? 4096 : n, 0.001f), y = Filled(n, 0);
+  Buffer a(n, 0.01f), b(rows ? 4096 : n, 0.002f), d(rows ? 4096 : n, 0.001f), y(n);
   jitfuse::CompileOptions options;
   options.device = jitfuse::DeviceKind::kCpu;
   jitfuse::Function f = Must(jitfuse::CompileText(c.text, options));
   std::vector<int64_t> dims = rows ? std::vector<int64_t>{n / 4096, 4096} : std::vector<int64_t>{n};
-  std::vector<Array> in = {Array::View(a.data(), DType::kF32, dims)};
+  std::vector<Array> in = {Array::View(a.data, DType::kF32, dims)};
   std::vector<int64_t> others = rows ? std::vector<int64_t>{4096} : dims;
-  if (f.num_inputs() > 1) in.push_back(Array::View(b.data(), DType::kF32, others));
-  if (f.num_inputs() > 2) in.push_back(Array::View(d.data(), DType::kF32, others));
-  std::vector<Array> out = {Array::View(y.data(), DType::kF32, dims)};
+  if (f.num_inputs() > 1) in.push_back(Array::View(b.data, DType::kF32, others));
+  if (f.num_inputs() > 2) in.push_back(Array::View(d.data, DType::kF32, others));
+  std::vector<Array> out = {Array::View(y.data, DType::kF32, dims)};
   auto fused = [&] {
     jitfuse::Status status = f.RunInto(in, out);
     if (!status.ok()) {
@@ -97,9 +100,9 @@ void RunCase(const Case& c, int samples, Report* report) {
     for (int64_t done = 0; done < n; done += kElements) {
       OnThreads([&](int64_t first, int64_t count) {
         first += done;
-        if (c.streams == 2) Copy(a.data() + first, y.data() + first, count);
-        if (c.streams == 3) Add(a.data() + first, b.data() + first, y.data() + first, count);
-        if (c.streams == 4) MulAdd(a.data() + first, b.data() + first, d.data() + first, y.data() + first, count);
+        if (c.streams == 2) Copy(a.data + first, y.data + first, count);
+        if (c.streams == 3) Add(a.data + first, b.data + first, y.data + first, count);
+        if (c.streams == 4) MulAdd(a.data + first, b.data + first, d.data + first, y.data + first, count);
       });
     }
   };

@@ -12,6 +12,8 @@
 namespace jitfuse::internal {
 namespace {
 
+constexpr int64_t kStreamBytes = int64_t{48} << 20;  // beyond what a reader would find in the last-level cache
+constexpr int kMaxStreamCost = 24;                   // issue slots per element, above which the core is busier than memory
 constexpr int kMaxLanes = 64;
 constexpr int kRowBufferAlign = 64;
 
@@ -64,6 +66,7 @@ absl::StatusOr<KernelSource> LlvmEmitter::Emit() {
     EmitVectorLoop(0, I64::Named("%col_begin"), I64::Named("%col_end"));
   }
   text_.EndLoop(rows);
+  if (streams_) text_.Line("call void @llvm.x86.sse.sfence()");  // streamed stores are seen before the work counts as done
   JF_RETURN_IF_ERROR(error_);
 
   KernelSource source;
@@ -290,16 +293,7 @@ void LlvmEmitter::EmitVectorLoop(int s, const I64& begin, const I64& end) {
   I64 full_end = text_.Add(begin, full);
   if (!full.Is(0) && !(vector_axis_ >= 0 && plan_.extent(vector_axis_).IsConstant() && plan_.extent(vector_axis_).constant() < step) && vector_axis_ >= 0) {
     EmitSplats(s, lanes_);
-    if (Blocked()) {
-      LlvmText::Loop blocks = text_.BeginLoop(begin, full_end, step * kBlockIterations, "block");
-      InitBlock();
-      I64 block_end = text_.UMin(text_.Add(blocks.index, step * kBlockIterations), full_end);
-      EmitLoop(s, blocks.index, block_end, {.lanes = lanes_, .copies = copies});
-      FlushBlock();
-      text_.EndLoop(blocks);
-    } else {
-      EmitLoop(s, begin, full_end, {.lanes = lanes_, .copies = copies});
-    }
+    EmitFullBodies(s, begin, full_end, copies);
   } else {
     full_end = begin;
   }
@@ -317,6 +311,106 @@ void LlvmEmitter::EmitVectorLoop(int s, const I64& begin, const I64& end) {
   EmitSplats(s, lanes);
   EmitLoop(s, full_end, end, {.lanes = lanes, .masked = rest == Rest::kMasked, .limit = end});
   if (Blocked()) FlushBlock();
+}
+
+// The part of a vector loop that takes `copies` whole vectors an iteration.
+void LlvmEmitter::EmitFullBodies(int s, const I64& begin, const I64& end, int copies) {
+  Body body{.lanes = lanes_, .copies = copies};
+  if (Blocked()) {
+    int64_t step = int64_t{copies} * lanes_ * kBlockIterations;
+    LlvmText::Loop blocks = text_.BeginLoop(begin, end, step, "block");
+    InitBlock();
+    EmitLoop(s, blocks.index, text_.UMin(text_.Add(blocks.index, step), end), body);
+    FlushBlock();
+    text_.EndLoop(blocks);
+  } else if (MayStream(s)) {
+    std::string streamed = text_.NewLabel("streamed"), plain = text_.NewLabel("plain"), joined = text_.NewLabel("joined");
+    PlanPrefetches(s);
+    text_.BranchIf(StreamCondition(s, begin), streamed, plain);
+    text_.Label(streamed);
+    body.streaming = true;
+    EmitLoop(s, begin, end, body);
+    streams_ = true;
+    text_.Branch(joined);
+    text_.Label(plain);
+    body.streaming = false;
+    EmitLoop(s, begin, end, body);
+    text_.Branch(joined);
+    text_.Label(joined);
+  } else {
+    EmitLoop(s, begin, end, body);
+  }
+}
+
+// Whether the stage's full vectors may be written past the caches: it only stores, light work of contiguous vectors, and the outputs may be large. Large outputs
+// written the plain way are first read (a third of a copy's traffic), and push everything else out of the caches.
+bool LlvmEmitter::MayStream(int s) const {
+  const Stage& stage = plan_.stages[static_cast<size_t>(s)];
+  if (!stage.reduces.empty() || lanes_ == 1) return false;
+  for (const Param& p : plan_.params) {
+    if (p.may_alias) return false;  // in place, the lines are in the cache already
+  }
+  int stores = 0, cost = 0;
+  for (const Store& store : stage.stores) {
+    if (!IsVectorStore(store)) continue;
+    int bytes = ItemSize(param(store.access).dtype) * lanes_;
+    if (Classify(store.access) != Along::kContiguous || bytes < 16 || bytes > 64) return false;
+    ++stores;
+  }
+  for (int i : stage.elem_insts) {
+    if (inst(i).kind == Inst::Kind::kOp && in_vector_[static_cast<size_t>(i)]) cost += GetScalarOp(inst(i).op).cost;
+  }
+  SizeExpr bytes = StoredBytes(s);
+  return stores > 0 && cost <= kMaxStreamCost && !(bytes.IsConstant() && bytes.constant() < kStreamBytes);
+}
+
+SizeExpr LlvmEmitter::StoredBytes(int s) const {
+  SizeExpr bytes = 0, points = NumElements(plan_.parallel) * NumElements(plan_.inner);
+  for (const Store& store : plan_.stages[static_cast<size_t>(s)].stores) {
+    if (IsVectorStore(store)) bytes = bytes + points * ItemSize(param(store.access).dtype);
+  }
+  return bytes;
+}
+
+// i1: the outputs are large, and each store of a vector that begins at `begin` is aligned to its size.
+std::string LlvmEmitter::StreamCondition(int s, const I64& begin) {
+  std::string yes = text_.Value("icmp sge i64 ", Size(StoredBytes(s)).text, ", ", kStreamBytes);
+  for (const Store& store : plan_.stages[static_cast<size_t>(s)].stores) {
+    if (!IsVectorStore(store)) continue;
+    std::string address = text_.Value("ptrtoint ptr ", Address(store.access, BaseOf(store.access), begin), " to i64");
+    std::string low = text_.Value("and i64 ", address, ", ", ItemSize(param(store.access).dtype) * lanes_ - 1);
+    yes = text_.Value("and i1 ", yes, ", ", text_.Value("icmp eq i64 ", low, ", 0"));
+  }
+  return yes;
+}
+
+// While the last stage streams out a row, memory has room to bring the next one, which nothing else asks for before this row is done.
+void LlvmEmitter::PlanPrefetches(int s) {
+  prefetches_.clear();
+  int next_row = plan_.num_parallel() - 1;
+  if (!plan_.IsRow() || next_row < 0 || s == 0 || s + 1 < static_cast<int>(plan_.stages.size())) return;
+  for (int i : plan_.stages[0].elem_insts) {
+    if (inst(i).kind != Inst::Kind::kLoad || !in_vector_[static_cast<size_t>(i)]) continue;
+    const AccessMap& access = access_of(i);
+    if (Classify(access) != Along::kContiguous) continue;
+    for (const auto& [axis, coef] : access.linear.coefs) {
+      if (axis == next_row) prefetches_.push_back({Address(access, BaseAddress(access), Size(coef)), ItemSize(param(access).dtype)});
+    }
+  }
+}
+
+// One per cache line; into the second level, for the first one is in use.
+void LlvmEmitter::EmitPrefetches(const Body& body) {
+  constexpr int kLine = 64;
+  for (const Prefetch& p : prefetches_) {
+    int vector_bytes = p.item_size * body.lanes;
+    for (int c = 0; c < body.copies; ++c) {
+      if (c > 0 && c * vector_bytes % kLine != 0) continue;
+      I64 offset = text_.Mul(text_.Add(body.index, int64_t{c} * body.lanes), p.item_size);
+      std::string address = text_.Value("getelementptr i8, ptr ", p.base, ", i64 ", offset.text);
+      text_.Line("call void @llvm.prefetch.p0(ptr ", address, ", i32 0, i32 2, i32 1)");
+    }
+  }
 }
 
 // Splats of scalars that the vector loop uses, made before it.
@@ -368,6 +462,7 @@ void LlvmEmitter::EmitBody(int s, const Body& body) {
     }
   }
   Accumulate(body);
+  if (body.streaming) EmitPrefetches(body);
   for (int c = 0; c < body.copies; ++c) {
     for (int i : stage.elem_insts) {
       if (!kept_.contains(i)) continue;

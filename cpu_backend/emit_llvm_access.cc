@@ -184,7 +184,7 @@ void LlvmEmitter::StoreVector(const AccessMap& access, const std::string& value,
     text_.Line("call void @llvm.masked.store.", MemorySuffix(dtype, lanes), ".p0(", type, " ", vector, ", ptr ", address, ", i32 ", size, ", ", VectorOf("i1", lanes), " ",
                mask, ")");
   } else {
-    text_.Line("store ", type, " ", vector, ", ptr ", address, ", align ", size);
+    text_.Line("store ", type, " ", vector, ", ptr ", address, ", align ", body.streaming ? size * lanes : size, body.streaming ? ", !nontemporal !{i32 1}" : "");
   }
 }
 

@@ -31,6 +31,7 @@ class LlvmEmitter {
     int lanes = 1;
     int copies = 1;
     bool masked = false;
+    bool streaming = false;    // stores go past the caches
     I64 limit = {};
     std::string mask = {};  // <lanes x i1>
   };
@@ -56,6 +57,12 @@ class LlvmEmitter {
   void EmitScalarInst(int inst);
   void EmitVectorLoop(int stage, const I64& begin, const I64& end);
   void EmitSplats(int stage, int lanes);
+  void EmitFullBodies(int stage, const I64& begin, const I64& end, int copies);
+  bool MayStream(int stage) const;
+  SizeExpr StoredBytes(int stage) const;
+  std::string StreamCondition(int stage, const I64& begin);
+  void PlanPrefetches(int stage);
+  void EmitPrefetches(const Body& body);
   void EmitLoop(int stage, const I64& begin, const I64& end, Body body);
   void EmitBody(int stage, const Body& body);
   int PickCopies() const;
@@ -150,6 +157,12 @@ class LlvmEmitter {
   std::map<int, std::string> kept_;                           // inst -> row buffer
   I64 kept_offset_ = 0;                                       // of the current outer inner point in the row buffers
   int64_t col_multiple_ = 1;
+  struct Prefetch {
+    std::string base;  // address at vector coordinate 0
+    int item_size = 1;
+  };
+  bool streams_ = false;                                      // some loop does
+  std::vector<Prefetch> prefetches_;                          // of the loop being emitted, if it streams
   std::vector<Reduce> reduces_;
   bool cascade_ = false;                                      // some reduce has levels
   std::string block_count_;

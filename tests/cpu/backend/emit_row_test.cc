@@ -128,6 +128,24 @@ TEST(EmitLlvmRowTypes, TwoInnerAxes) {
   RunAll(cases, 2);
 }
 
+// The last stage of a large result streams and prefetches the next row; the bits must be those of a small one.
+TEST(EmitLlvmRowStreaming, LargeResultsEqualSmallOnes) {
+  const int64_t cols = 1000, rows = 14000, part = 500;  // 56 MB
+  KernelPlan plan = Softmax(DType::kF32, SizeExpr::Symbol(0), cols, 32, 1, 1, 1);
+  std::vector<float> in(static_cast<size_t>(rows * cols)), large(in.size()), small(in.size());
+  FillRandom(DType::kF32, in.data(), part * cols, 5, false);
+  for (int64_t r = part; r < rows; r += part) std::copy_n(in.begin(), part * cols, in.begin() + r * cols);
+  for (const Target& target : CpuTargets()) {
+    CpuModule module(target, {Scheduled(plan, target, 2)});
+    EXPECT_NE(module.sources[0].text.find("nontemporal"), std::string::npos);
+    EXPECT_NE(module.sources[0].text.find("llvm.prefetch"), std::string::npos);
+    if (module.object == nullptr) continue;
+    module.Run(0, {in.data(), large.data()}, {}, {rows});
+    for (int64_t r = 0; r < rows; r += part) module.Run(0, {in.data() + r * cols, small.data() + r * cols}, {}, {part});
+    ASSERT_EQ(std::memcmp(large.data(), small.data(), large.size() * 4), 0) << target.arch;
+  }
+}
+
 // The error of an f32 sum must grow like log n: 2^24 equal terms, whose exact sum is known.
 TEST(EmitLlvmRowAccuracy, LongSums) {
   for (const Target& target : CpuTargets()) {

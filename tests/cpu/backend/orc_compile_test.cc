@@ -81,8 +81,11 @@ TEST(OrcConcurrency, ConcurrentCompileLoadRunUnload) {
       if (!kernel.ok()) return void(++wrong);
       std::vector<float> x(1000, 1), y(1000);
       std::vector<void*> buffers = {x.data(), y.data()};
+      std::vector<int64_t> sizes;
+      for (const SizeExpr& e : source->size_args) sizes.push_back(e.Eval({1000}));
       LaunchArgs args;
       args.buffers = buffers;
+      args.sizes = sizes;
       args.rows = 1;
       args.cols = 1000;
       args.bytes_per_row = int64_t{1} << 40;  // so that it is split over threads

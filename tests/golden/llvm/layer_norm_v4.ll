@@ -1,5 +1,5 @@
 ; made by hand: layer_norm_f32
-; rows s0, cols 1, col_multiple 1, sizes [s0], 16 lanes, unroll 1, x86-64-v4
+; rows s0, cols 1, col_multiple 1, sizes [s0, s0*256], 16 lanes, unroll 1, x86-64-v4
 define void @layer_norm_f32(ptr %buffers, ptr %scalars, ptr %sizes, i64 %row_begin, i64 %row_end, i64 %col_begin, i64 %col_end) nounwind {
 entry:
   %e0 = getelementptr ptr, ptr %buffers, i64 0
@@ -14,6 +14,8 @@ entry:
   %e11 = alloca <16 x float>
   %e12 = alloca <16 x float>
   %e13 = alloca <16 x float>
+  %e129 = getelementptr i64, ptr %sizes, i64 1
+  %e130 = load i64, ptr %e129, align 8  ; s0*256
   br label %start
 start:
   %v8 = icmp slt i64 %row_begin, %row_end
@@ -148,29 +150,65 @@ done16:
   %v120 = shufflevector <16 x float> %v119, <16 x float> poison, <16 x i32> zeroinitializer
   %v121 = insertelement <16 x float> poison, float %v115, i64 0
   %v122 = shufflevector <16 x float> %v121, <16 x float> poison, <16 x i32> zeroinitializer
-  %v124 = icmp slt i64 0, 64
-  br i1 %v124, label %pre123, label %done123
-pre123:
-  br label %body123
-body123:
-  %i123 = phi i64 [ 0, %pre123 ], [ %i123.next, %latch123 ]  ; vectors
-  %v125 = getelementptr float, ptr %e6, i64 %i123
-  %v126 = load <16 x float>, ptr %v125, align 64
-  %v127 = fsub <16 x float> %v126, %v120
-  %v128 = fmul <16 x float> %v127, %v122
-  %v129 = getelementptr float, ptr %v118, i64 %i123
-  store <16 x float> %v128, ptr %v129, align 4
-  br label %latch123
-latch123:
-  %i123.next = add nsw i64 %i123, 16
-  %v130 = icmp slt i64 %i123.next, 64
-  br i1 %v130, label %body123, label %done123
-done123:
+  %v126 = mul i64 %i7, 64
+  %v127 = getelementptr float, ptr %e1, i64 %v126
+  %v128 = getelementptr float, ptr %v127, i64 64
+  %v131 = icmp sge i64 %e130, 50331648
+  %v132 = ptrtoint ptr %v118 to i64
+  %v133 = and i64 %v132, 63
+  %v134 = icmp eq i64 %v133, 0
+  %v135 = and i1 %v131, %v134
+  br i1 %v135, label %streamed123, label %plain124
+streamed123:
+  %v137 = icmp slt i64 0, 64
+  br i1 %v137, label %pre136, label %done136
+pre136:
+  br label %body136
+body136:
+  %i136 = phi i64 [ 0, %pre136 ], [ %i136.next, %latch136 ]  ; vectors
+  %v138 = getelementptr float, ptr %e6, i64 %i136
+  %v139 = load <16 x float>, ptr %v138, align 64
+  %v140 = fsub <16 x float> %v139, %v120
+  %v141 = fmul <16 x float> %v140, %v122
+  %v142 = mul i64 %i136, 4
+  %v143 = getelementptr i8, ptr %v128, i64 %v142
+  call void @llvm.prefetch.p0(ptr %v143, i32 0, i32 2, i32 1)
+  %v144 = getelementptr float, ptr %v118, i64 %i136
+  store <16 x float> %v141, ptr %v144, align 64, !nontemporal !{i32 1}
+  br label %latch136
+latch136:
+  %i136.next = add nsw i64 %i136, 16
+  %v145 = icmp slt i64 %i136.next, 64
+  br i1 %v145, label %body136, label %done136
+done136:
+  br label %joined125
+plain124:
+  %v147 = icmp slt i64 0, 64
+  br i1 %v147, label %pre146, label %done146
+pre146:
+  br label %body146
+body146:
+  %i146 = phi i64 [ 0, %pre146 ], [ %i146.next, %latch146 ]  ; vectors
+  %v148 = getelementptr float, ptr %e6, i64 %i146
+  %v149 = load <16 x float>, ptr %v148, align 64
+  %v150 = fsub <16 x float> %v149, %v120
+  %v151 = fmul <16 x float> %v150, %v122
+  %v152 = getelementptr float, ptr %v118, i64 %i146
+  store <16 x float> %v151, ptr %v152, align 4
+  br label %latch146
+latch146:
+  %i146.next = add nsw i64 %i146, 16
+  %v153 = icmp slt i64 %i146.next, 64
+  br i1 %v153, label %body146, label %done146
+done146:
+  br label %joined125
+joined125:
   br label %latch7
 latch7:
   %i7.next = add nsw i64 %i7, 1
-  %v131 = icmp slt i64 %i7.next, %row_end
-  br i1 %v131, label %body7, label %done7
+  %v154 = icmp slt i64 %i7.next, %row_end
+  br i1 %v154, label %body7, label %done7
 done7:
+  call void @llvm.x86.sse.sfence()
   ret void
 }

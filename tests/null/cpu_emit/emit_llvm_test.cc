@@ -111,6 +111,23 @@ TEST(EmitLlvmText, NoRestWhereTheBodyDivides) {
   EXPECT_TRUE(rest({SizeExpr(1023)}));
 }
 
+// Outputs that may be large, written contiguously by light work, are streamed; small ones, in-place ones, heavy work and reductions are not.
+TEST(EmitLlvmText, StreamsLargeOutputs) {
+  auto streams = [](const KernelPlan& plan) {
+    std::string text = TextFor(With(plan, 16, 1), "x86-64-v4");
+    EXPECT_EQ(text.find("nontemporal") != std::string::npos, text.find("sfence") != std::string::npos);
+    return text.find("nontemporal") != std::string::npos;
+  };
+  EXPECT_TRUE(streams(AddMulRelu(DType::kF32, {SizeExpr::Symbol(0)}, 1, 1)));
+  EXPECT_TRUE(streams(AddMulRelu(DType::kF32, {SizeExpr(1 << 24)}, 1, 1)));
+  EXPECT_FALSE(streams(AddMulRelu(DType::kF32, {SizeExpr(1 << 20)}, 1, 1)));
+  EXPECT_TRUE(streams(Softmax(DType::kF32, SizeExpr::Symbol(0), 512, 32, 1, 1, 1)));
+  EXPECT_FALSE(streams(Sum({SizeExpr::Symbol(1)})));
+  KernelPlan in_place = AddMulRelu(DType::kF32, {SizeExpr::Symbol(0)}, 1, 1);
+  in_place.params[0].may_alias = true;
+  EXPECT_FALSE(streams(in_place));
+}
+
 TEST(EmitLlvmSource, WorkAndSizes) {
   SizeExpr n = SizeExpr::Symbol(0), m = SizeExpr::Symbol(1);
   absl::StatusOr<KernelSource> flat = EmitLlvm(With(AddMulRelu(DType::kF32, {n, m, SizeExpr(100)}, 1, 1), 8, 2), *TargetFor("x86-64-v3"));
