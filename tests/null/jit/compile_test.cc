@@ -69,6 +69,20 @@ TEST(CompileTest, UnfusedTakesTheArenaAndGivesTheSame) {
   EXPECT_EQ(h.cache().executables()[0]->steps.size(), 2u);
 }
 
+TEST(CompileTest, FastNumericsThatOfferNothingSaySo) {
+  auto notes = [](Numerics numerics) {
+    Options options;
+    options.numerics = numerics;
+    Harness h("graph f(%a: f32[n]) -> (f32[n]) {\n %0 = exp(%a) : f32[n]\n return %0\n}", options);
+    EXPECT_TRUE(h.Run({{{2}, {0, 1}}}).ok());
+    int found = 0;
+    for (const Note& n : h.cache().executables().at(0)->fusion.notes) found += n.reason == Reason::kNumericsFastSame;
+    return found;
+  };
+  EXPECT_EQ(notes(Numerics::kFast), 1);
+  EXPECT_EQ(notes(Numerics::kDefault), 0);
+}
+
 TEST(CompileTest, SecondPassOverManySizesHitsTheFirstLevel) {
   Harness h("graph f(%x: f32[n,m]) -> (f32[m]) {\n %0 = sum(%x) {axes=[0], keepdims=false} : f32[m]\n return %0\n}");
   for (int pass = 0; pass < 2; ++pass) {
