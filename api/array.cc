@@ -13,20 +13,27 @@ inline namespace v1 {
 
 using internal::InvalidArgument;
 
-const char* DTypeName(DType dtype) { return internal::DTypeName(internal::FromPublic(dtype)).data(); }
+const char* DTypeName(DType dtype) {
+  return internal::DTypeName(internal::FromPublic(dtype)).data();
+}
 int ItemSize(DType dtype) { return internal::ItemSize(internal::FromPublic(dtype)); }
 
-Array Array::View(void* data, DType dtype, std::vector<std::int64_t> dims, std::vector<std::int64_t> strides, Device device) {
+Array Array::View(void* data, DType dtype, std::vector<std::int64_t> dims,
+                  std::vector<std::int64_t> strides, Device device) {
   return ArrayAccess::Make(data, dtype, std::move(dims), std::move(strides), device, nullptr);
 }
 
-Array Array::View(const void* data, DType dtype, std::vector<std::int64_t> dims, std::vector<std::int64_t> strides, Device device) {
+Array Array::View(const void* data, DType dtype, std::vector<std::int64_t> dims,
+                  std::vector<std::int64_t> strides, Device device) {
   return View(const_cast<void*>(data), dtype, std::move(dims), std::move(strides), device);
 }
 
-StatusOr<Array> Array::Empty(DType dtype, std::vector<std::int64_t> dims, Device device, void* stream) {
+StatusOr<Array> Array::Empty(DType dtype, std::vector<std::int64_t> dims, Device device,
+                             void* stream) {
   for (std::int64_t d : dims) {
-    if (d < 0) return Status(StatusCode::kInvalidArgument, absl::StrCat("Array::Empty: a dim is ", d, "; expected 0 or more"));
+    if (d < 0)
+      return Status(StatusCode::kInvalidArgument,
+                    absl::StrCat("Array::Empty: a dim is ", d, "; expected 0 or more"));
   }
   auto elements = internal::CheckedNumElements(dims);
   std::int64_t bytes = 0;
@@ -37,22 +44,28 @@ StatusOr<Array> Array::Empty(DType dtype, std::vector<std::int64_t> dims, Device
   JF_API_ASSIGN_OR_RETURN(const internal::Backend* backend, internal::GetBackend(device.kind));
   auto size = static_cast<std::size_t>(bytes);
   void* data = backend->allocator()->Allocate(size, stream);
-  if (data == nullptr) return Status(StatusCode::kResourceExhausted, absl::StrCat("Array::Empty: no memory for ", bytes, " bytes"));
-  std::shared_ptr<void> owner(data, [backend, size, stream](void* p) { backend->allocator()->Free(p, size, stream); });
+  if (data == nullptr)
+    return Status(StatusCode::kResourceExhausted,
+                  absl::StrCat("Array::Empty: no memory for ", bytes, " bytes"));
+  std::shared_ptr<void> owner(
+      data, [backend, size, stream](void* p) { backend->allocator()->Free(p, size, stream); });
   return ArrayAccess::Make(data, dtype, std::move(dims), {}, device, std::move(owner));
 }
 
-StatusOr<Array> Array::FromValues(DType dtype, std::vector<std::int64_t> dims, const std::vector<double>& values) {
+StatusOr<Array> Array::FromValues(DType dtype, std::vector<std::int64_t> dims,
+                                  const std::vector<double>& values) {
   StatusOr<Array> out = Empty(dtype, std::move(dims));
   if (!out.ok()) return out;
   if (out->num_elements() != static_cast<std::int64_t>(values.size())) {
     return Status(StatusCode::kInvalidArgument,
-                  absl::StrCat("Array::FromValues: expected ", out->num_elements(), " values for these dims, got ", values.size()));
+                  absl::StrCat("Array::FromValues: expected ", out->num_elements(),
+                               " values for these dims, got ", values.size()));
   }
   internal::DType d = internal::FromPublic(dtype);
   auto* to = static_cast<char*>(out->data());
   for (std::size_t i = 0; i < values.size(); ++i) {
-    internal::StoreScalar(d, internal::ScalarFromDouble(d, values[i]), to + i * static_cast<std::size_t>(ItemSize(dtype)));
+    internal::StoreScalar(d, internal::ScalarFromDouble(d, values[i]),
+                          to + i * static_cast<std::size_t>(ItemSize(dtype)));
   }
   return out;
 }
@@ -84,7 +97,8 @@ bool Array::IsContiguous() const {
 StatusOr<Array> Array::CopyTo(Device device, void* stream) const {
   StatusOr<Array> out = Empty(dtype_, dims_, device, stream);
   if (!out.ok() || num_elements() == 0) return out;
-  auto bytes = static_cast<std::size_t>(num_elements()) * static_cast<std::size_t>(ItemSize(dtype_));
+  auto bytes =
+      static_cast<std::size_t>(num_elements()) * static_cast<std::size_t>(ItemSize(dtype_));
   if (device_.kind == DeviceKind::kCpu) {
     JF_API_ASSIGN_OR_RETURN(internal::HostTensor host, internal::ToHostTensor(*this));
     JF_API_ASSIGN_OR_RETURN(const internal::Backend* backend, internal::GetBackend(device.kind));
@@ -93,21 +107,26 @@ StatusOr<Array> Array::CopyTo(Device device, void* stream) const {
   }
   JF_API_ASSIGN_OR_RETURN(const internal::Backend* backend, internal::GetBackend(device_.kind));
   if (!IsContiguous()) {
-    return Status(StatusCode::kUnimplemented, "Array::CopyTo: copies from a GPU need a contiguous array; run a function that copies it first");
+    return Status(StatusCode::kUnimplemented,
+                  "Array::CopyTo: copies from a GPU need a contiguous array; run a function that "
+                  "copies it first");
   }
-  JF_API_RETURN_IF_ERROR(device.kind == DeviceKind::kCpu ? backend->CopyToHost(out->data(), data_, bytes, stream)
-                                                         : backend->CopyOnDevice(out->data(), data_, bytes, stream));
+  JF_API_RETURN_IF_ERROR(device.kind == DeviceKind::kCpu
+                             ? backend->CopyToHost(out->data(), data_, bytes, stream)
+                             : backend->CopyOnDevice(out->data(), data_, bytes, stream));
   return out;
 }
 
 StatusOr<std::vector<double>> Array::ToVector(void* stream) const {
-  StatusOr<Array> host = device_.kind == DeviceKind::kCpu ? StatusOr<Array>(*this) : CopyTo(Device{}, stream);
+  StatusOr<Array> host =
+      device_.kind == DeviceKind::kCpu ? StatusOr<Array>(*this) : CopyTo(Device{}, stream);
   if (!host.ok()) return host.status();
   JF_API_ASSIGN_OR_RETURN(internal::HostTensor t, internal::ToHostTensor(*host));
   std::vector<double> out;
   auto size = static_cast<std::size_t>(ItemSize(dtype_));
   for (std::size_t at = 0; at < t.bytes.size(); at += size) {
-    out.push_back(internal::ScalarToDouble(t.dtype, internal::LoadScalar(t.dtype, t.bytes.data() + at)));
+    out.push_back(
+        internal::ScalarToDouble(t.dtype, internal::LoadScalar(t.dtype, t.bytes.data() + at)));
   }
   return out;
 }

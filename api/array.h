@@ -1,8 +1,9 @@
 // Array: a tensor's data, owned or borrowed, on the CPU or a CUDA device.
 //
-// An Array is a pointer, a dtype, dims, strides (in elements; any sign, 0 included) and a device. Copies share the data. Borrowed data must outlive its uses; owned
-// data is freed with the last copy (stream-ordered on a GPU). Host scalars are rank-0 CPU Arrays (Array::Scalar).
-// Nothing here checks what is in the memory.
+// An Array is a pointer, a dtype, dims, strides (in elements; any sign, 0 included) and a device.
+// Copies share the data. Borrowed data must outlive its uses; owned data is freed with the last
+// copy (stream-ordered on a GPU). Host scalars are rank-0 CPU Arrays (Array::Scalar). Nothing here
+// checks what is in the memory.
 #ifndef JITFUSE_API_ARRAY_H_
 #define JITFUSE_API_ARRAY_H_
 
@@ -21,7 +22,9 @@ inline namespace v1 {
 struct Device {
   DeviceKind kind = DeviceKind::kCpu;  // kCpu or kCuda
   int index = 0;
-  friend bool operator==(const Device& a, const Device& b) { return a.kind == b.kind && a.index == b.index; }
+  friend bool operator==(const Device& a, const Device& b) {
+    return a.kind == b.kind && a.index == b.index;
+  }
 };
 
 class Array {
@@ -29,12 +32,18 @@ class Array {
   Array() = default;  // no data, rank 0
 
   // Borrows `data`. Empty strides: contiguous, row-major.
-  static Array View(void* data, DType dtype, std::vector<std::int64_t> dims, std::vector<std::int64_t> strides = {}, Device device = {});
-  static Array View(const void* data, DType dtype, std::vector<std::int64_t> dims, std::vector<std::int64_t> strides = {}, Device device = {});
-  // Owned, contiguous, uninitialised; `stream` orders it on a GPU. kResourceExhausted if there is no memory, kInvalidArgument for bad dims.
-  static StatusOr<Array> Empty(DType dtype, std::vector<std::int64_t> dims, Device device = {}, void* stream = nullptr);
-  // Owned, on the CPU, a copy of `values` converted by the cast rules. values.size() must be the product of dims.
-  static StatusOr<Array> FromValues(DType dtype, std::vector<std::int64_t> dims, const std::vector<double>& values);
+  static Array View(void* data, DType dtype, std::vector<std::int64_t> dims,
+                    std::vector<std::int64_t> strides = {}, Device device = {});
+  static Array View(const void* data, DType dtype, std::vector<std::int64_t> dims,
+                    std::vector<std::int64_t> strides = {}, Device device = {});
+  // Owned, contiguous, uninitialised; `stream` orders it on a GPU. kResourceExhausted if there is
+  // no memory, kInvalidArgument for bad dims.
+  static StatusOr<Array> Empty(DType dtype, std::vector<std::int64_t> dims, Device device = {},
+                               void* stream = nullptr);
+  // Owned, on the CPU, a copy of `values` converted by the cast rules. values.size() must be the
+  // product of dims.
+  static StatusOr<Array> FromValues(DType dtype, std::vector<std::int64_t> dims,
+                                    const std::vector<double>& values);
   // A host scalar, for Builder::Scalar inputs.
   static Array Scalar(DType dtype, double value);
   static Array ScalarInt(DType dtype, std::int64_t value);
@@ -49,7 +58,8 @@ class Array {
 
   // A contiguous copy on `device`. Synchronises with `stream` where a GPU is involved.
   StatusOr<Array> CopyTo(Device device, void* stream = nullptr) const;
-  // All elements in row-major order as doubles (exact for everything but 64-bit integers beyond 2^53). Synchronises.
+  // All elements in row-major order as doubles (exact for everything but 64-bit integers beyond
+  // 2^53). Synchronises.
   StatusOr<std::vector<double>> ToVector(void* stream = nullptr) const;
 
  private:

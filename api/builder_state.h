@@ -26,17 +26,20 @@ struct BuilderState {
     t.result_ = value.result;
     return t;
   }
-  // Keeps the first error; the Tensor returned is invalid but knows its Builder, so that the error is found.
+  // Keeps the first error; the Tensor returned is invalid but knows its Builder, so that the error
+  // is found.
   static Tensor Fail(std::shared_ptr<BuilderState> state, const absl::Status& error) {
     if (state != nullptr && state->status.ok()) state->status = internal::ToPublic(error);
     return Wrap(std::move(state), {});
   }
   __attribute__((visibility("hidden")))  // lies in v1, but what it takes is ours: not exported
-  static Tensor WrapOr(std::shared_ptr<BuilderState> state, const absl::StatusOr<internal::Value>& value) {
+  static Tensor
+  WrapOr(std::shared_ptr<BuilderState> state, const absl::StatusOr<internal::Value>& value) {
     return value.ok() ? Wrap(std::move(state), *value) : Fail(std::move(state), value.status());
   }
   // A copy of the graph with these outputs.
-  __attribute__((visibility("hidden"))) absl::StatusOr<internal::Graph> WithOutputs(const std::vector<Tensor>& outputs) const;
+  __attribute__((visibility("hidden"))) absl::StatusOr<internal::Graph> WithOutputs(
+      const std::vector<Tensor>& outputs) const;
 };
 
 }  // namespace detail

@@ -16,7 +16,9 @@ void SetLog(int level, std::function<void(int level, const std::string& message)
   internal::SetLogSink([sink](int l, std::string_view message) { sink(l, std::string(message)); });
 }
 
-Status DeviceStatus(DeviceKind kind) { return internal::ToPublic(internal::GetBackend(kind).status()); }
+Status DeviceStatus(DeviceKind kind) {
+  return internal::ToPublic(internal::GetBackend(kind).status());
+}
 
 DeviceKind DefaultDevice() { return internal::ResolveAuto(); }
 

@@ -13,14 +13,16 @@ inline namespace v1 {
 
 const char* Version();  // "0.1.0"
 
-// level: 1 what is compiled, 2 what is fused, 3 everything. An empty sink means stderr. Overrides JITFUSE_LOG.
+// level: 1 what is compiled, 2 what is fused, 3 everything. An empty sink means stderr. Overrides
+// JITFUSE_LOG.
 void SetLog(int level, std::function<void(int level, const std::string& message)> sink = {});
 
 // Ok if a function can be compiled for and run on `kind`; else what was searched and how to get it.
 Status DeviceStatus(DeviceKind kind);
 // The kind that DeviceKind::kAuto stands for here.
 DeviceKind DefaultDevice();
-// Waits until `stream` of that device (nullptr: the default stream) has nothing left to do. Returns at once on the CPU. Jitfuse never calls it by itself.
+// Waits until `stream` of that device (nullptr: the default stream) has nothing left to do. Returns
+// at once on the CPU. Jitfuse never calls it by itself.
 Status Synchronize(DeviceKind kind, void* stream = nullptr);
 
 }  // namespace v1

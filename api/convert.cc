@@ -12,10 +12,13 @@ static_assert(static_cast<int>(DType::kBF16) == static_cast<int>(internal::DType
 static_assert(static_cast<int>(DType::kI8) == static_cast<int>(internal::DType::kI8));
 static_assert(static_cast<int>(DType::kU8) == static_cast<int>(internal::DType::kU8));
 static_assert(static_cast<int>(Numerics::kFast) == static_cast<int>(internal::Numerics::kFast));
-static_assert(static_cast<int>(StatusCode::kUnauthenticated) == static_cast<int>(absl::StatusCode::kUnauthenticated));
-static_assert(static_cast<int>(StatusCode::kUnimplemented) == static_cast<int>(absl::StatusCode::kUnimplemented));
+static_assert(static_cast<int>(StatusCode::kUnauthenticated) ==
+              static_cast<int>(absl::StatusCode::kUnauthenticated));
+static_assert(static_cast<int>(StatusCode::kUnimplemented) ==
+              static_cast<int>(absl::StatusCode::kUnimplemented));
 
-Array ArrayAccess::Make(void* data, DType dtype, std::vector<std::int64_t> dims, std::vector<std::int64_t> strides, Device device,
+Array ArrayAccess::Make(void* data, DType dtype, std::vector<std::int64_t> dims,
+                        std::vector<std::int64_t> strides, Device device,
                         std::shared_ptr<void> owner) {
   Array out;
   out.data_ = data;
@@ -76,18 +79,23 @@ TensorView ViewOf(const Array& array) {
 }
 
 absl::StatusOr<HostTensor> ToHostTensor(const Array& array) {
-  if (array.device().kind != DeviceKind::kCpu) return InvalidArgument("expected an array on the CPU, got one on a GPU");
+  if (array.device().kind != DeviceKind::kCpu)
+    return InvalidArgument("expected an array on the CPU, got one on a GPU");
   HostTensor out;
   out.dtype = FromPublic(array.dtype());
   out.dims = array.dims();
   auto size = static_cast<size_t>(ItemSize(out.dtype));
   out.bytes.resize(static_cast<size_t>(array.num_elements()) * size);
   if (out.bytes.empty()) return out;
-  if (array.data() == nullptr) return InvalidArgument("an array of ", array.num_elements(), " elements has no data");
-  std::vector<int64_t> strides = array.strides().empty() ? ContiguousStrides(absl::MakeConstSpan(array.dims())) : array.strides();
+  if (array.data() == nullptr)
+    return InvalidArgument("an array of ", array.num_elements(), " elements has no data");
+  std::vector<int64_t> strides = array.strides().empty()
+                                     ? ContiguousStrides(absl::MakeConstSpan(array.dims()))
+                                     : array.strides();
   uint8_t* to = out.bytes.data();
   ForEachOffset(array.dims(), strides, [&](int64_t offset) {
-    std::memcpy(to, static_cast<const char*>(array.data()) + offset * static_cast<int64_t>(size), size);
+    std::memcpy(to, static_cast<const char*>(array.data()) + offset * static_cast<int64_t>(size),
+                size);
     to += size;
   });
   return out;
@@ -95,7 +103,8 @@ absl::StatusOr<HostTensor> ToHostTensor(const Array& array) {
 
 Array FromHostTensor(HostTensor tensor) {
   auto owner = std::make_shared<HostTensor>(std::move(tensor));
-  return ArrayAccess::Make(owner->bytes.data(), ToPublic(owner->dtype), owner->dims, {}, Device{}, owner);
+  return ArrayAccess::Make(owner->bytes.data(), ToPublic(owner->dtype), owner->dims, {}, Device{},
+                           owner);
 }
 
 }  // namespace internal

@@ -22,8 +22,8 @@ namespace jitfuse {
 inline namespace v1 {
 
 struct ArrayAccess {
-  static Array Make(void* data, DType dtype, std::vector<std::int64_t> dims, std::vector<std::int64_t> strides, Device device,
-                    std::shared_ptr<void> owner);
+  static Array Make(void* data, DType dtype, std::vector<std::int64_t> dims,
+                    std::vector<std::int64_t> strides, Device device, std::shared_ptr<void> owner);
 };
 
 }  // namespace v1
@@ -48,17 +48,20 @@ StatusOr<T> ToPublic(absl::StatusOr<T> value) {
 }  // namespace internal
 }  // namespace jitfuse
 
-// Returns the public form of an inside error from a function that returns v1::Status or v1::StatusOr.
-#define JF_API_RETURN_IF_ERROR(expr)                                     \
-  do {                                                                   \
-    if (absl::Status jf_status = (expr); !jf_status.ok()) [[unlikely]]   \
-      return ::jitfuse::internal::ToPublic(jf_status);                   \
+// Returns the public form of an inside error from a function that returns v1::Status or
+// v1::StatusOr.
+#define JF_API_RETURN_IF_ERROR(expr)                                   \
+  do {                                                                 \
+    if (absl::Status jf_status = (expr); !jf_status.ok()) [[unlikely]] \
+      return ::jitfuse::internal::ToPublic(jf_status);                 \
   } while (false)
 
-#define JF_API_ASSIGN_OR_RETURN(lhs, expr) JF_API_ASSIGN_IMPL(JF_CONCAT(jf_api_, __LINE__), lhs, expr)
-#define JF_API_ASSIGN_IMPL(tmp, lhs, expr)                                              \
-  auto tmp = (expr);                                                                    \
-  if (!tmp.ok()) [[unlikely]] return ::jitfuse::internal::ToPublic(tmp.status());       \
+#define JF_API_ASSIGN_OR_RETURN(lhs, expr) \
+  JF_API_ASSIGN_IMPL(JF_CONCAT(jf_api_, __LINE__), lhs, expr)
+#define JF_API_ASSIGN_IMPL(tmp, lhs, expr)              \
+  auto tmp = (expr);                                    \
+  if (!tmp.ok()) [[unlikely]]                           \
+    return ::jitfuse::internal::ToPublic(tmp.status()); \
   lhs = std::move(tmp).value()
 
 #endif  // JITFUSE_API_CONVERT_H_

@@ -17,42 +17,48 @@ absl::StatusOr<DType> DTypeOf(const DLDataType& t) {
     DType dtype;
   };
   static constexpr Row kRows[] = {
-      {kDLBool, 8, DType::kBool},  {kDLUInt, 8, DType::kU8},   {kDLUInt, 16, DType::kU16},    {kDLUInt, 32, DType::kU32},
-      {kDLUInt, 64, DType::kU64},  {kDLInt, 8, DType::kI8},    {kDLInt, 16, DType::kI16},     {kDLInt, 32, DType::kI32},
-      {kDLInt, 64, DType::kI64},   {kDLFloat, 16, DType::kF16}, {kDLBfloat, 16, DType::kBF16}, {kDLFloat, 32, DType::kF32},
+      {kDLBool, 8, DType::kBool},  {kDLUInt, 8, DType::kU8},      {kDLUInt, 16, DType::kU16},
+      {kDLUInt, 32, DType::kU32},  {kDLUInt, 64, DType::kU64},    {kDLInt, 8, DType::kI8},
+      {kDLInt, 16, DType::kI16},   {kDLInt, 32, DType::kI32},     {kDLInt, 64, DType::kI64},
+      {kDLFloat, 16, DType::kF16}, {kDLBfloat, 16, DType::kBF16}, {kDLFloat, 32, DType::kF32},
       {kDLFloat, 64, DType::kF64}};
   for (const Row& row : kRows) {
     if (row.code == t.code && row.bits == t.bits) return row.dtype;
   }
-  return internal::InvalidArgument("DLPack: no dtype here has type code ", static_cast<int>(t.code), " with ", static_cast<int>(t.bits), " bits");
+  return internal::InvalidArgument("DLPack: no dtype here has type code ", static_cast<int>(t.code),
+                                   " with ", static_cast<int>(t.bits), " bits");
 }
 
 DLDataType DLTypeOf(DType dtype) {
   internal::DType d = internal::FromPublic(dtype);
-  int code = d == internal::DType::kBool    ? kDLBool
-             : d == internal::DType::kBF16  ? kDLBfloat
-             : internal::IsFloat(d)         ? kDLFloat
-             : internal::IsSigned(d)        ? kDLInt
-                                            : kDLUInt;
+  int code = d == internal::DType::kBool   ? kDLBool
+             : d == internal::DType::kBF16 ? kDLBfloat
+             : internal::IsFloat(d)        ? kDLFloat
+             : internal::IsSigned(d)       ? kDLInt
+                                           : kDLUInt;
   return {static_cast<uint8_t>(code), static_cast<uint8_t>(8 * ItemSize(dtype)), 1};
 }
 
 absl::StatusOr<Device> DeviceOf(const DLDevice& d) {
   if (d.device_type == kDLCPU || d.device_type == kDLCUDAHost) return Device{DeviceKind::kCpu, 0};
-  if (d.device_type == kDLCUDA || d.device_type == kDLCUDAManaged) return Device{DeviceKind::kCuda, d.device_id};
-  return internal::InvalidArgument("DLPack: expected a CPU or CUDA tensor, got device type ", static_cast<int>(d.device_type));
+  if (d.device_type == kDLCUDA || d.device_type == kDLCUDAManaged)
+    return Device{DeviceKind::kCuda, d.device_id};
+  return internal::InvalidArgument("DLPack: expected a CPU or CUDA tensor, got device type ",
+                                   static_cast<int>(d.device_type));
 }
 
 StatusOr<Array> Borrow(const DLTensor& t, std::shared_ptr<void> owner) {
   JF_API_ASSIGN_OR_RETURN(DType dtype, DTypeOf(t.dtype));
   JF_API_ASSIGN_OR_RETURN(Device device, DeviceOf(t.device));
   if (t.ndim < 0 || t.ndim > internal::kMaxRank) {
-    return Status(StatusCode::kInvalidArgument, absl::StrCat("DLPack: expected a rank of 0 to ", internal::kMaxRank, ", got ", t.ndim));
+    return Status(StatusCode::kInvalidArgument, absl::StrCat("DLPack: expected a rank of 0 to ",
+                                                             internal::kMaxRank, ", got ", t.ndim));
   }
   std::vector<std::int64_t> dims(t.shape, t.shape + t.ndim), strides;
   if (t.strides != nullptr) strides.assign(t.strides, t.strides + t.ndim);
   void* data = t.data == nullptr ? nullptr : static_cast<char*>(t.data) + t.byte_offset;
-  return ArrayAccess::Make(data, dtype, std::move(dims), std::move(strides), device, std::move(owner));
+  return ArrayAccess::Make(data, dtype, std::move(dims), std::move(strides), device,
+                           std::move(owner));
 }
 
 // The storage behind an exported tensor: the Array, and the arrays DLTensor points into.
@@ -79,7 +85,9 @@ StatusOr<DLManagedTensor*> ToDLPack(const Array& array) {
   auto out = std::make_unique<Export>();
   out->array = array;
   out->dims = array.dims();
-  out->strides = array.strides().empty() ? internal::ContiguousStrides(absl::MakeConstSpan(array.dims())) : array.strides();
+  out->strides = array.strides().empty()
+                     ? internal::ContiguousStrides(absl::MakeConstSpan(array.dims()))
+                     : array.strides();
   DLTensor& t = out->managed.dl_tensor;
   t.data = array.data();
   t.device = {array.device().kind == DeviceKind::kCuda ? kDLCUDA : kDLCPU, array.device().index};
@@ -89,7 +97,9 @@ StatusOr<DLManagedTensor*> ToDLPack(const Array& array) {
   t.strides = out->strides.data();
   t.byte_offset = 0;
   out->managed.manager_ctx = out.get();
-  out->managed.deleter = [](DLManagedTensor* self) { delete static_cast<Export*>(self->manager_ctx); };
+  out->managed.deleter = [](DLManagedTensor* self) {
+    delete static_cast<Export*>(self->manager_ctx);
+  };
   return &out.release()->managed;
 }
 

@@ -14,29 +14,40 @@ using nlohmann::json;
 
 std::string_view KindName(GroupKind kind) {
   switch (kind) {
-    case GroupKind::kLoop: return "loop";
-    case GroupKind::kGemm: return "gemm";
-    case GroupKind::kCopy: return "copy";
-    case GroupKind::kView: return "view";
+    case GroupKind::kLoop:
+      return "loop";
+    case GroupKind::kGemm:
+      return "gemm";
+    case GroupKind::kCopy:
+      return "copy";
+    case GroupKind::kView:
+      return "view";
   }
   return "?";
 }
 
-// Bytes if every op of the group were a kernel of its own: operands read, results written, views free.
+// Bytes if every op of the group were a kernel of its own: operands read, results written, views
+// free.
 SizeExpr UnfusedBytes(const Graph& graph, const Group& group) {
-  auto bytes = [&](Value v) { return NumElements(graph.type(v).dims) * ItemSize(graph.type(v).dtype); };
-  auto source = [&](Value v) {  // views are free: an operand seen through them costs what the source holds
-    while (graph.node(v).kind() == OpKind::kView) v = graph.node(v).in[0];
-    return v;
+  auto bytes = [&](Value v) {
+    return NumElements(graph.type(v).dims) * ItemSize(graph.type(v).dtype);
   };
+  auto source =
+      [&](Value v) {  // views are free: an operand seen through them costs what the source holds
+        while (graph.node(v).kind() == OpKind::kView) v = graph.node(v).in[0];
+        return v;
+      };
   SizeExpr total(0);
   for (NodeId id : group.nodes) {
     const Node& node = graph.node(id);
-    if (node.kind() == OpKind::kView || node.kind() == OpKind::kConstant || node.kind() == OpKind::kIota) continue;
+    if (node.kind() == OpKind::kView || node.kind() == OpKind::kConstant ||
+        node.kind() == OpKind::kIota)
+      continue;
     for (Value v : node.in) {
       if (Value s = source(v); graph.node(s).kind() != OpKind::kConstant) total = total + bytes(s);
     }
-    for (size_t r = 0; r < node.types.size(); ++r) total = total + bytes({id, static_cast<int32_t>(r)});
+    for (size_t r = 0; r < node.types.size(); ++r)
+      total = total + bytes({id, static_cast<int32_t>(r)});
   }
   return total;
 }
@@ -55,7 +66,8 @@ class Explainer {
     out["plan_ms"] = exe_.plan_ms;
     out["arena_bytes"] = call_.arena_bytes;
     out["groups"] = json::array();
-    for (size_t g = 0; g < exe_.fusion.groups.size(); ++g) out["groups"].push_back(GroupJson(static_cast<int>(g)));
+    for (size_t g = 0; g < exe_.fusion.groups.size(); ++g)
+      out["groups"].push_back(GroupJson(static_cast<int>(g)));
     out["boundaries"] = json::array();
     for (const Boundary& b : exe_.fusion.boundaries) out["boundaries"].push_back(BoundaryJson(b));
     out["notes"] = json::array();
@@ -66,9 +78,11 @@ class Explainer {
  private:
   std::string Name(Value v) const {
     for (size_t i = 0; i < exe_.graph.inputs().size(); ++i) {
-      if (exe_.graph.inputs()[i] == v.node) return absl::StrCat("%", exe_.graph.input_name(static_cast<int>(i)));
+      if (exe_.graph.inputs()[i] == v.node)
+        return absl::StrCat("%", exe_.graph.input_name(static_cast<int>(i)));
     }
-    return absl::StrCat("%", v.node, v.result > 0 ? absl::StrCat(".", v.result) : "", " ", ToAbsl(exe_.graph.node(v).def().name));
+    return absl::StrCat("%", v.node, v.result > 0 ? absl::StrCat(".", v.result) : "", " ",
+                        ToAbsl(exe_.graph.node(v).def().name));
   }
 
   json GroupJson(int g) const {
@@ -99,7 +113,8 @@ class Explainer {
       out["kernel"] = kernel.source.entry;
       out["compile_ms"] = kernel.compile_ms;
       out["from_cache"] = kernel.cache_hit;
-      if (kernel.source.lang == SourceLang::kCuda) out["launch"] = {{"grid", bound.grid}, {"threads", kernel.source.threads}};
+      if (kernel.source.lang == SourceLang::kCuda)
+        out["launch"] = {{"grid", bound.grid}, {"threads", kernel.source.threads}};
     } else {
       out["library"] = bound.gemm == nullptr ? "none: the result is empty" : bound.gemm->Describe();
     }
@@ -119,7 +134,10 @@ class Explainer {
   }
 
   json NoteJson(const Note& n) const {
-    return {{"group", n.group}, {"reason", std::string(ReasonName(n.reason))}, {"meaning", std::string(ReasonDoc(n.reason))}, {"detail", n.detail}};
+    return {{"group", n.group},
+            {"reason", std::string(ReasonName(n.reason))},
+            {"meaning", std::string(ReasonDoc(n.reason))},
+            {"detail", n.detail}};
   }
 
   const BoundCall& call_;
@@ -128,13 +146,17 @@ class Explainer {
 
 std::string Bytes(int64_t bytes) {
   if (bytes < 10 * 1024) return absl::StrCat(bytes, " B");
-  if (bytes < 10 * 1024 * 1024) return absl::StrFormat("%.1f KiB", static_cast<double>(bytes) / 1024);
+  if (bytes < 10 * 1024 * 1024)
+    return absl::StrFormat("%.1f KiB", static_cast<double>(bytes) / 1024);
   return absl::StrFormat("%.1f MiB", static_cast<double>(bytes) / (1024 * 1024));
 }
 
 std::string KernelLine(const json& k) {
-  if (k.contains("library")) return absl::StrCat("    library call: ", k["library"].get<std::string>(), "\n");
-  std::string how = k["from_cache"].get<bool>() ? "from the cache" : absl::StrFormat("compiled in %.1f ms", k["compile_ms"].get<double>());
+  if (k.contains("library"))
+    return absl::StrCat("    library call: ", k["library"].get<std::string>(), "\n");
+  std::string how = k["from_cache"].get<bool>()
+                        ? "from the cache"
+                        : absl::StrFormat("compiled in %.1f ms", k["compile_ms"].get<double>());
   return absl::StrCat("    kernel ", k["kernel"].get<std::string>(), ", ", how, "\n");
 }
 
@@ -142,32 +164,39 @@ std::string GroupName(int g) { return g < 0 ? "outside" : absl::StrCat("group ",
 
 std::string WithDetail(const json& j) {
   std::string detail = j["detail"].get<std::string>();
-  return absl::StrCat(j["reason"].get<std::string>(), ": ", j["meaning"].get<std::string>(), detail.empty() ? "" : " (", detail,
-                      detail.empty() ? "" : ")");
+  return absl::StrCat(j["reason"].get<std::string>(), ": ", j["meaning"].get<std::string>(),
+                      detail.empty() ? "" : " (", detail, detail.empty() ? "" : ")");
 }
 
 }  // namespace
 
-std::string ExplainJson(const BoundCall& call) { return Explainer(call).Build().dump(2, ' ', false, json::error_handler_t::replace); }
+std::string ExplainJson(const BoundCall& call) {
+  return Explainer(call).Build().dump(2, ' ', false, json::error_handler_t::replace);
+}
 
 std::string ExplainText(const BoundCall& call) {
   json e = Explainer(call).Build();
-  std::string out = absl::StrCat("graph ", e["graph"].get<std::string>(), " on ", e["backend"].get<std::string>(), ":", e["arch"].get<std::string>(), ": ", e["groups"].size(),
-                                 " groups, ", Bytes(e["arena_bytes"].get<int64_t>()), " of scratch memory, planned in ",
-                                 absl::StrFormat("%.2f ms\n", e["plan_ms"].get<double>()));
+  std::string out =
+      absl::StrCat("graph ", e["graph"].get<std::string>(), " on ", e["backend"].get<std::string>(),
+                   ":", e["arch"].get<std::string>(), ": ", e["groups"].size(), " groups, ",
+                   Bytes(e["arena_bytes"].get<int64_t>()), " of scratch memory, planned in ",
+                   absl::StrFormat("%.2f ms\n", e["plan_ms"].get<double>()));
   for (const json& g : e["groups"]) {
-    absl::StrAppend(&out, "  group ", g["index"].get<int>(), " (", g["kind"].get<std::string>(), ") over ", g["domain"].get<std::string>(), ": ",
+    absl::StrAppend(&out, "  group ", g["index"].get<int>(), " (", g["kind"].get<std::string>(),
+                    ") over ", g["domain"].get<std::string>(), ": ",
                     absl::StrJoin(g["ops"].get<std::vector<std::string>>(), ", "), "\n");
-    absl::StrAppend(&out, "    moves ", Bytes(g["bytes"].get<int64_t>()), "; one kernel per op would move ",
-                    Bytes(g["bytes_unfused"].get<int64_t>()), "\n");
+    absl::StrAppend(&out, "    moves ", Bytes(g["bytes"].get<int64_t>()),
+                    "; one kernel per op would move ", Bytes(g["bytes_unfused"].get<int64_t>()),
+                    "\n");
     for (const json& k : g["kernels"]) out += KernelLine(k);
     for (const json& n : e["notes"]) {
       if (n["group"] == g["index"]) absl::StrAppend(&out, "    note ", WithDetail(n), "\n");
     }
   }
   for (const json& b : e["boundaries"]) {
-    absl::StrAppend(&out, "  boundary ", b["value"].get<std::string>(), " : ", b["type"].get<std::string>(), ", ",
-                    GroupName(b["from"].get<int>()), " -> ", GroupName(b["to"].get<int>()), "\n    ", WithDetail(b), "\n");
+    absl::StrAppend(&out, "  boundary ", b["value"].get<std::string>(), " : ",
+                    b["type"].get<std::string>(), ", ", GroupName(b["from"].get<int>()), " -> ",
+                    GroupName(b["to"].get<int>()), "\n    ", WithDetail(b), "\n");
   }
   for (const json& n : e["notes"]) {
     if (n["group"] == -1) absl::StrAppend(&out, "  note ", WithDetail(n), "\n");

@@ -1,7 +1,8 @@
-// explain(): what one call runs, and why it is cut where it is. Not installed; Function::Explain and ExplainJson show it.
+// explain(): what one call runs, and why it is cut where it is. Not installed; Function::Explain
+// and ExplainJson show it.
 //
-// In: a BoundCall. Out: text for people or JSON ("version": 1; keys are only ever added). Never silent: every boundary between groups and every fallback is there
-// with its reason code.
+// In: a BoundCall. Out: text for people or JSON ("version": 1; keys are only ever added). Never
+// silent: every boundary between groups and every fallback is there with its reason code.
 #ifndef JITFUSE_API_EXPLAIN_H_
 #define JITFUSE_API_EXPLAIN_H_
 

@@ -16,14 +16,16 @@ namespace internal {
 
 StatusOr<Function> MakeFunction(Graph graph, const CompileOptions& options) {
   if (options.numerics == v1::Numerics::kStrict || options.batch_invariant) {
-    return ToPublic(Unimplemented("graph ", graph.name(), ": numerics=strict and batch_invariant are not built yet; use numerics=default"));
+    return ToPublic(Unimplemented(
+        "graph ", graph.name(),
+        ": numerics=strict and batch_invariant are not built yet; use numerics=default"));
   }
   JF_API_RETURN_IF_ERROR(VerifyGraph(graph));
   if (options.device == DeviceKind::kAuto) JF_API_RETURN_IF_ERROR(CheckBackendVariable());
   DeviceKind kind = options.device == DeviceKind::kAuto ? ResolveAuto() : options.device;
   JF_API_ASSIGN_OR_RETURN(const Backend* backend, GetBackend(kind));
-  return FunctionAccess::Make(
-      std::make_shared<v1::detail::FunctionState>(kind, std::move(graph), FromPublic(options), backend, SharedKernels()));
+  return FunctionAccess::Make(std::make_shared<v1::detail::FunctionState>(
+      kind, std::move(graph), FromPublic(options), backend, SharedKernels()));
 }
 
 }  // namespace internal
@@ -36,7 +38,10 @@ using Views = absl::InlinedVector<TensorView, 8>;
 using Pointers = absl::InlinedVector<void*, 8>;
 using Scalars = absl::InlinedVector<std::uint64_t, 8>;
 
-Status Empty() { return Status(StatusCode::kFailedPrecondition, "this Function is empty; make one with Builder::Compile or CompileText"); }
+Status Empty() {
+  return Status(StatusCode::kFailedPrecondition,
+                "this Function is empty; make one with Builder::Compile or CompileText");
+}
 
 // The arrays of one call as the inside sees them.
 struct Call {
@@ -48,32 +53,40 @@ struct Call {
 const char* DeviceName(DeviceKind kind) { return kind == DeviceKind::kCuda ? "a GPU" : "the CPU"; }
 
 // An Array may come from a foreign number: tables are indexed by its dtype.
-absl::Status CheckDType(const detail::FunctionState& f, const Array& array, const char* what, std::size_t i) {
+absl::Status CheckDType(const detail::FunctionState& f, const Array& array, const char* what,
+                        std::size_t i) {
   if (static_cast<int>(array.dtype()) < internal::kNumDTypes) return absl::OkStatus();
-  return internal::InvalidArgument(f.cache.graph().name(), ": ", what, " ", i, " has dtype number ", static_cast<int>(array.dtype()),
-                                   ", expected one below ", internal::kNumDTypes);
+  return internal::InvalidArgument(f.cache.graph().name(), ": ", what, " ", i, " has dtype number ",
+                                   static_cast<int>(array.dtype()), ", expected one below ",
+                                   internal::kNumDTypes);
 }
 
-absl::Status CheckDevice(const detail::FunctionState& f, const Array& array, const char* what, std::size_t i) {
+absl::Status CheckDevice(const detail::FunctionState& f, const Array& array, const char* what,
+                         std::size_t i) {
   DeviceKind expected = f.kind == DeviceKind::kCuda ? DeviceKind::kCuda : DeviceKind::kCpu;
   if (array.device().kind != expected) {
-    return internal::InvalidArgument(f.cache.graph().name(), ": ", what, " ", i, " is on ", DeviceName(array.device().kind),
+    return internal::InvalidArgument(f.cache.graph().name(), ": ", what, " ", i, " is on ",
+                                     DeviceName(array.device().kind),
                                      ", but this function runs on ", DeviceName(expected));
   }
   if (array.data() == nullptr && array.num_elements() > 0) {
-    return internal::InvalidArgument(f.cache.graph().name(), ": ", what, " ", i, " has ", array.num_elements(), " elements but no data");
+    return internal::InvalidArgument(f.cache.graph().name(), ": ", what, " ", i, " has ",
+                                     array.num_elements(), " elements but no data");
   }
   return absl::OkStatus();
 }
 
-absl::Status AddInput(const detail::FunctionState& f, const Array& array, std::size_t i, bool shapes_only, Call* call) {
+absl::Status AddInput(const detail::FunctionState& f, const Array& array, std::size_t i,
+                      bool shapes_only, Call* call) {
   const internal::Graph& graph = f.cache.graph();
   TensorView view = internal::ViewOf(array);
-  bool scalar = i < graph.inputs().size() && graph.node(graph.inputs()[i]).kind() == internal::OpKind::kScalar;
+  bool scalar = i < graph.inputs().size() &&
+                graph.node(graph.inputs()[i]).kind() == internal::OpKind::kScalar;
   std::uint64_t bits = 0;
   if (scalar) {
     if (array.device().kind != DeviceKind::kCpu || (array.data() == nullptr && !shapes_only)) {
-      return internal::InvalidArgument(graph.name(), ": input ", i, " '", graph.input_name(static_cast<int>(i)),
+      return internal::InvalidArgument(graph.name(), ": input ", i, " '",
+                                       graph.input_name(static_cast<int>(i)),
                                        "' is a host scalar; pass Array::Scalar");
     }
     if (array.data() != nullptr) bits = internal::LoadScalar(view.dtype, array.data()).bits();
@@ -87,8 +100,8 @@ absl::Status AddInput(const detail::FunctionState& f, const Array& array, std::s
   return absl::OkStatus();
 }
 
-absl::Status MakeCall(const detail::FunctionState& f, const std::vector<Array>& inputs, const std::vector<Array>* outputs,
-                      bool shapes_only, Call* call) {
+absl::Status MakeCall(const detail::FunctionState& f, const std::vector<Array>& inputs,
+                      const std::vector<Array>* outputs, bool shapes_only, Call* call) {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     JF_RETURN_IF_ERROR(CheckDType(f, inputs[i], "input", i));
     JF_RETURN_IF_ERROR(AddInput(f, inputs[i], i, shapes_only, call));
@@ -107,14 +120,19 @@ absl::Status MakeCall(const detail::FunctionState& f, const std::vector<Array>& 
 class AllocatorAdapter : public internal::Allocator {
  public:
   explicit AllocatorAdapter(v1::Allocator* outer) : outer_(outer) {}
-  void* Allocate(std::size_t bytes, internal::StreamHandle stream) override { return outer_->Allocate(bytes, stream); }
-  void Free(void* ptr, std::size_t bytes, internal::StreamHandle stream) override { outer_->Free(ptr, bytes, stream); }
+  void* Allocate(std::size_t bytes, internal::StreamHandle stream) override {
+    return outer_->Allocate(bytes, stream);
+  }
+  void Free(void* ptr, std::size_t bytes, internal::StreamHandle stream) override {
+    outer_->Free(ptr, bytes, stream);
+  }
 
  private:
   v1::Allocator* outer_;
 };
 
-absl::Status Launch(const detail::FunctionState& f, const internal::BoundCall& bound, const Call& call, const RunOptions& options) {
+absl::Status Launch(const detail::FunctionState& f, const internal::BoundCall& bound,
+                    const Call& call, const RunOptions& options) {
   internal::CallBuffers buffers;
   buffers.inputs = call.input_data;
   buffers.scalars = call.scalars;
@@ -122,21 +140,25 @@ absl::Status Launch(const detail::FunctionState& f, const internal::BoundCall& b
   buffers.stream = options.stream;
   if (options.workspace != nullptr) {
     if (static_cast<std::int64_t>(options.workspace_bytes) < bound.arena_bytes) {
-      return internal::InvalidArgument(f.cache.graph().name(), ": the workspace has ", options.workspace_bytes, " bytes; this call needs ",
+      return internal::InvalidArgument(f.cache.graph().name(), ": the workspace has ",
+                                       options.workspace_bytes, " bytes; this call needs ",
                                        bound.arena_bytes);
     }
     if (reinterpret_cast<std::uintptr_t>(options.workspace) % 256 != 0) {
-      return internal::InvalidArgument(f.cache.graph().name(), ": the workspace must be aligned to 256 bytes");
+      return internal::InvalidArgument(f.cache.graph().name(),
+                                       ": the workspace must be aligned to 256 bytes");
     }
     buffers.arena = options.workspace;
     return internal::Execute(bound, buffers);
   }
-  if (options.allocator == nullptr) return internal::ExecuteWithAllocator(bound, buffers, f.cache.backend().allocator());
+  if (options.allocator == nullptr)
+    return internal::ExecuteWithAllocator(bound, buffers, f.cache.backend().allocator());
   AllocatorAdapter adapter(options.allocator);
   return internal::ExecuteWithAllocator(bound, buffers, &adapter);
 }
 
-StatusOr<Array> MakeResult(const detail::FunctionState& f, DType dtype, const std::vector<std::int64_t>& dims, const RunOptions& options) {
+StatusOr<Array> MakeResult(const detail::FunctionState& f, DType dtype,
+                           const std::vector<std::int64_t>& dims, const RunOptions& options) {
   Device device{f.kind == DeviceKind::kCuda ? DeviceKind::kCuda : DeviceKind::kCpu, 0};
   v1::Allocator* allocator = options.allocator;
   if (allocator == nullptr) return Array::Empty(dtype, dims, device, options.stream);
@@ -145,12 +167,16 @@ StatusOr<Array> MakeResult(const detail::FunctionState& f, DType dtype, const st
   if (bytes == 0) return ArrayAccess::Make(nullptr, dtype, dims, {}, device, nullptr);
   void* stream = options.stream;
   void* data = allocator->Allocate(bytes, stream);
-  if (data == nullptr) return Status(StatusCode::kResourceExhausted, absl::StrCat("the allocator had no ", bytes, " bytes for a result"));
-  std::shared_ptr<void> owner(data, [allocator, bytes, stream](void* p) { allocator->Free(p, bytes, stream); });
+  if (data == nullptr)
+    return Status(StatusCode::kResourceExhausted,
+                  absl::StrCat("the allocator had no ", bytes, " bytes for a result"));
+  std::shared_ptr<void> owner(
+      data, [allocator, bytes, stream](void* p) { allocator->Free(p, bytes, stream); });
   return ArrayAccess::Make(data, dtype, dims, {}, device, std::move(owner));
 }
 
-absl::StatusOr<std::shared_ptr<const internal::BoundCall>> BindShapes(const detail::FunctionState& f, const std::vector<Array>& inputs) {
+absl::StatusOr<std::shared_ptr<const internal::BoundCall>> BindShapes(
+    const detail::FunctionState& f, const std::vector<Array>& inputs) {
   Call call;
   JF_RETURN_IF_ERROR(MakeCall(f, inputs, nullptr, /*shapes_only=*/true, &call));
   return const_cast<detail::FunctionState&>(f).cache.Find(call.inputs, {});
@@ -158,11 +184,13 @@ absl::StatusOr<std::shared_ptr<const internal::BoundCall>> BindShapes(const deta
 
 }  // namespace
 
-StatusOr<std::vector<Array>> Function::Run(const std::vector<Array>& inputs, const RunOptions& options) const {
+StatusOr<std::vector<Array>> Function::Run(const std::vector<Array>& inputs,
+                                           const RunOptions& options) const {
   if (state_ == nullptr) return Empty();
   Call call;
   JF_API_RETURN_IF_ERROR(MakeCall(*state_, inputs, nullptr, /*shapes_only=*/false, &call));
-  JF_API_ASSIGN_OR_RETURN(std::shared_ptr<const internal::BoundCall> bound, state_->cache.Find(call.inputs, {}));
+  JF_API_ASSIGN_OR_RETURN(std::shared_ptr<const internal::BoundCall> bound,
+                          state_->cache.Find(call.inputs, {}));
   std::vector<Array> results;
   for (std::size_t i = 0; i < bound->output_dims.size(); ++i) {
     DType dtype = internal::ToPublic(bound->executable->outputs[i].dtype);
@@ -175,14 +203,18 @@ StatusOr<std::vector<Array>> Function::Run(const std::vector<Array>& inputs, con
   return results;
 }
 
-Status Function::RunInto(const std::vector<Array>& inputs, const std::vector<Array>& outputs, const RunOptions& options) const {
+Status Function::RunInto(const std::vector<Array>& inputs, const std::vector<Array>& outputs,
+                         const RunOptions& options) const {
   if (state_ == nullptr) return Empty();
   Call call;
   JF_API_RETURN_IF_ERROR(MakeCall(*state_, inputs, &outputs, /*shapes_only=*/false, &call));
   if (outputs.size() != static_cast<std::size_t>(num_outputs())) {
-    return internal::ToPublic(internal::InvalidArgument(state_->cache.graph().name(), ": expected ", num_outputs(), " outputs, got ", outputs.size()));
+    return internal::ToPublic(internal::InvalidArgument(state_->cache.graph().name(), ": expected ",
+                                                        num_outputs(), " outputs, got ",
+                                                        outputs.size()));
   }
-  JF_API_ASSIGN_OR_RETURN(std::shared_ptr<const internal::BoundCall> bound, state_->cache.Find(call.inputs, call.outputs));
+  JF_API_ASSIGN_OR_RETURN(std::shared_ptr<const internal::BoundCall> bound,
+                          state_->cache.Find(call.inputs, call.outputs));
   return internal::ToPublic(Launch(*state_, *bound, call, options));
 }
 
@@ -193,26 +225,35 @@ Status Function::Warm(const std::vector<Array>& inputs) const {
 
 StatusOr<std::size_t> Function::WorkspaceBytes(const std::vector<Array>& inputs) const {
   if (state_ == nullptr) return Empty();
-  JF_API_ASSIGN_OR_RETURN(std::shared_ptr<const internal::BoundCall> bound, BindShapes(*state_, inputs));
+  JF_API_ASSIGN_OR_RETURN(std::shared_ptr<const internal::BoundCall> bound,
+                          BindShapes(*state_, inputs));
   return static_cast<std::size_t>(bound->arena_bytes);
 }
 
 StatusOr<std::string> Function::Explain(const std::vector<Array>& inputs) const {
   if (state_ == nullptr) return Empty();
-  JF_API_ASSIGN_OR_RETURN(std::shared_ptr<const internal::BoundCall> bound, BindShapes(*state_, inputs));
+  JF_API_ASSIGN_OR_RETURN(std::shared_ptr<const internal::BoundCall> bound,
+                          BindShapes(*state_, inputs));
   return internal::ExplainText(*bound);
 }
 
 StatusOr<std::string> Function::ExplainJson(const std::vector<Array>& inputs) const {
   if (state_ == nullptr) return Empty();
-  JF_API_ASSIGN_OR_RETURN(std::shared_ptr<const internal::BoundCall> bound, BindShapes(*state_, inputs));
+  JF_API_ASSIGN_OR_RETURN(std::shared_ptr<const internal::BoundCall> bound,
+                          BindShapes(*state_, inputs));
   return internal::ExplainJson(*bound);
 }
 
 DeviceKind Function::device() const { return state_ == nullptr ? DeviceKind::kAuto : state_->kind; }
-int Function::num_inputs() const { return state_ == nullptr ? 0 : static_cast<int>(state_->cache.graph().inputs().size()); }
-int Function::num_outputs() const { return state_ == nullptr ? 0 : static_cast<int>(state_->cache.graph().outputs().size()); }
-std::string Function::ToText() const { return state_ == nullptr ? "" : internal::GraphToString(state_->cache.graph()); }
+int Function::num_inputs() const {
+  return state_ == nullptr ? 0 : static_cast<int>(state_->cache.graph().inputs().size());
+}
+int Function::num_outputs() const {
+  return state_ == nullptr ? 0 : static_cast<int>(state_->cache.graph().outputs().size());
+}
+std::string Function::ToText() const {
+  return state_ == nullptr ? "" : internal::GraphToString(state_->cache.graph());
+}
 
 Function::Stats Function::stats() const {
   Stats out;

@@ -1,8 +1,10 @@
 // Function: a compiled chain. Call it with arrays; ask it what it fused and why.
 //
-// A Function is made by Builder::Compile or CompileText. The first call with new kinds of shapes compiles (milliseconds); every later call, also with another batch
-// size, only binds and launches. Safe to call from any number of threads. Copies share everything.
-// Errors: kInvalidArgument names the input or output, its shape and what was expected; kFailedPrecondition/kNotFound name a library that is missing and what was searched.
+// A Function is made by Builder::Compile or CompileText. The first call with new kinds of shapes
+// compiles (milliseconds); every later call, also with another batch size, only binds and launches.
+// Safe to call from any number of threads. Copies share everything. Errors: kInvalidArgument names
+// the input or output, its shape and what was expected; kFailedPrecondition/kNotFound name a
+// library that is missing and what was searched.
 #ifndef JITFUSE_API_FUNCTION_H_
 #define JITFUSE_API_FUNCTION_H_
 
@@ -26,31 +28,36 @@ class Function {
  public:
   Function() = default;  // empty; every call fails
 
-  // Results are allocated: contiguous, on the function's device. On a GPU they are ready when `options.stream` has passed the call.
-  StatusOr<std::vector<Array>> Run(const std::vector<Array>& inputs, const RunOptions& options = {}) const;
-  // Into the caller's buffers, of any strides. An output may be the very buffer of an input where that is safe (same element map for every use); any other overlap is
-  // an error.
-  Status RunInto(const std::vector<Array>& inputs, const std::vector<Array>& outputs, const RunOptions& options = {}) const;
+  // Results are allocated: contiguous, on the function's device. On a GPU they are ready when
+  // `options.stream` has passed the call.
+  StatusOr<std::vector<Array>> Run(const std::vector<Array>& inputs,
+                                   const RunOptions& options = {}) const;
+  // Into the caller's buffers, of any strides. An output may be the very buffer of an input where
+  // that is safe (same element map for every use); any other overlap is an error.
+  Status RunInto(const std::vector<Array>& inputs, const std::vector<Array>& outputs,
+                 const RunOptions& options = {}) const;
 
-  // Compiles for the shapes of these arrays, runs nothing. Data pointers count only by their alignment.
+  // Compiles for the shapes of these arrays, runs nothing. Data pointers count only by their
+  // alignment.
   Status Warm(const std::vector<Array>& inputs) const;
   // Bytes of scratch memory that a call with these inputs needs (compiles if needed).
   StatusOr<std::size_t> WorkspaceBytes(const std::vector<Array>& inputs) const;
 
-  // What was fused and why not more, for calls like this one: groups, what each contains, bytes moved against unfused, the reason of every boundary and fallback,
-  // kernels and their compile times. Text for people; JSON with a "version" for programs (docs/explain.md).
+  // What was fused and why not more, for calls like this one: groups, what each contains, bytes
+  // moved against unfused, the reason of every boundary and fallback, kernels and their compile
+  // times. Text for people; JSON with a "version" for programs (docs/explain.md).
   StatusOr<std::string> Explain(const std::vector<Array>& inputs) const;
   StatusOr<std::string> ExplainJson(const std::vector<Array>& inputs) const;
 
-  DeviceKind device() const;     // kCpu, kCuda or kInterpret
+  DeviceKind device() const;  // kCpu, kCuda or kInterpret
   int num_inputs() const;
   int num_outputs() const;
-  std::string ToText() const;    // the graph
+  std::string ToText() const;  // the graph
 
   struct Stats {
     long long class_hits = 0;
-    long long compiles = 0;      // classes compiled
-    long long kernels = 0;       // kernels in the process-wide cache
+    long long compiles = 0;  // classes compiled
+    long long kernels = 0;   // kernels in the process-wide cache
   };
   Stats stats() const;
 

@@ -15,8 +15,8 @@ namespace detail {
 struct FunctionState {
   DeviceKind kind;
   internal::CallCache cache;
-  FunctionState(DeviceKind k, internal::Graph graph, const internal::Options& options, const internal::Backend* backend,
-                internal::KernelCache* kernels)
+  FunctionState(DeviceKind k, internal::Graph graph, const internal::Options& options,
+                const internal::Backend* backend, internal::KernelCache* kernels)
       : kind(k), cache(std::move(graph), options, backend, kernels) {}
 };
 

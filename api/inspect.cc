@@ -25,7 +25,8 @@ absl::StatusOr<std::vector<HostTensor>> ToHost(const std::vector<Array>& arrays)
 }
 
 std::string_view KindName(internal::OpKind kind) {
-  static constexpr std::string_view kNames[] = {"input", "scalar", "constant", "pointwise", "view", "iota", "reduce", "matmul", "composite"};
+  static constexpr std::string_view kNames[] = {"input", "scalar", "constant", "pointwise", "view",
+                                                "iota",  "reduce", "matmul",   "composite"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
@@ -40,7 +41,8 @@ StatusOr<std::vector<InputInfo>> ParseInputs(const std::string& graph_text) {
     info.name = graph.input_name(static_cast<int>(i));
     info.dtype = internal::ToPublic(node.types[0].dtype);
     info.scalar = node.kind() == internal::OpKind::kScalar;
-    for (const internal::Dim& d : node.types[0].dims) info.dims.push_back(d.ToString(graph.symbols().names));
+    for (const internal::Dim& d : node.types[0].dims)
+      info.dims.push_back(d.ToString(graph.symbols().names));
     out.push_back(std::move(info));
   }
   return out;
@@ -51,26 +53,36 @@ StatusOr<std::string> FormatText(const std::string& graph_text) {
   return internal::GraphToString(graph);
 }
 
-StatusOr<std::vector<std::vector<std::int64_t>>> InputDims(const std::string& graph_text, const std::map<std::string, std::int64_t>& symbols) {
+StatusOr<std::vector<std::vector<std::int64_t>>> InputDims(
+    const std::string& graph_text, const std::map<std::string, std::int64_t>& symbols) {
   JF_API_ASSIGN_OR_RETURN(internal::Graph graph, internal::ParseGraph(graph_text));
   std::vector<std::int64_t> values;
   for (const std::string& name : graph.symbols().names) {
     auto it = symbols.find(name);
-    if (it == symbols.end()) return Status(StatusCode::kInvalidArgument, absl::StrCat("graph ", graph.name(), ": no size is given for ", name));
-    if (it->second < 0) return Status(StatusCode::kInvalidArgument, absl::StrCat("graph ", graph.name(), ": ", name, " is ", it->second, "; expected 0 or more"));
+    if (it == symbols.end())
+      return Status(StatusCode::kInvalidArgument,
+                    absl::StrCat("graph ", graph.name(), ": no size is given for ", name));
+    if (it->second < 0)
+      return Status(StatusCode::kInvalidArgument,
+                    absl::StrCat("graph ", graph.name(), ": ", name, " is ", it->second,
+                                 "; expected 0 or more"));
     values.push_back(it->second);
   }
   for (const auto& [name, value] : symbols) {
     if (!graph.symbols().Find(name)) {
-      return Status(StatusCode::kInvalidArgument, absl::StrCat("graph ", graph.name(), " has no symbol ", name, " (", value, " was given)"));
+      return Status(StatusCode::kInvalidArgument,
+                    absl::StrCat("graph ", graph.name(), " has no symbol ", name, " (", value,
+                                 " was given)"));
     }
   }
   std::vector<std::vector<std::int64_t>> out;
-  for (internal::NodeId id : graph.inputs()) out.push_back(internal::EvalDims(graph.type({id, 0}).dims, values));
+  for (internal::NodeId id : graph.inputs())
+    out.push_back(internal::EvalDims(graph.type({id, 0}).dims, values));
   return out;
 }
 
-StatusOr<std::vector<Array>> Evaluate(const std::string& graph_text, const std::vector<Array>& inputs) {
+StatusOr<std::vector<Array>> Evaluate(const std::string& graph_text,
+                                      const std::vector<Array>& inputs) {
   JF_API_ASSIGN_OR_RETURN(internal::Graph graph, internal::ParseGraph(graph_text));
   JF_API_ASSIGN_OR_RETURN(std::vector<HostTensor> host, ToHost(inputs));
   JF_API_ASSIGN_OR_RETURN(std::vector<HostTensor> results, internal::EvalDeclared(graph, host));
@@ -79,13 +91,18 @@ StatusOr<std::vector<Array>> Evaluate(const std::string& graph_text, const std::
   return out;
 }
 
-StatusOr<std::vector<CheckResult>> Check(const std::string& graph_text, const std::vector<Array>& inputs, const std::vector<Array>& results) {
+StatusOr<std::vector<CheckResult>> Check(const std::string& graph_text,
+                                         const std::vector<Array>& inputs,
+                                         const std::vector<Array>& results) {
   JF_API_ASSIGN_OR_RETURN(internal::Graph graph, internal::ParseGraph(graph_text));
   JF_API_ASSIGN_OR_RETURN(std::vector<HostTensor> host, ToHost(inputs));
   JF_API_ASSIGN_OR_RETURN(std::vector<HostTensor> got, ToHost(results));
-  JF_API_ASSIGN_OR_RETURN(std::vector<internal::WideTensor> expected, internal::EvalWide(graph, host));
+  JF_API_ASSIGN_OR_RETURN(std::vector<internal::WideTensor> expected,
+                          internal::EvalWide(graph, host));
   if (got.size() != expected.size()) {
-    return Status(StatusCode::kInvalidArgument, absl::StrCat("graph ", graph.name(), ": expected ", expected.size(), " results, got ", got.size()));
+    return Status(StatusCode::kInvalidArgument,
+                  absl::StrCat("graph ", graph.name(), ": expected ", expected.size(),
+                               " results, got ", got.size()));
   }
   std::vector<CheckResult> out;
   for (std::size_t i = 0; i < got.size(); ++i) {
@@ -98,7 +115,12 @@ StatusOr<std::vector<CheckResult>> Check(const std::string& graph_text, const st
 std::vector<OpInfo> ListOps() {
   std::vector<OpInfo> out;
   for (const internal::OpDef* def : internal::AllOps()) {
-    OpInfo info{std::string(def->name), std::string(KindName(def->kind)), std::string(def->doc), std::string(def->example), {}, {}};
+    OpInfo info{std::string(def->name),
+                std::string(KindName(def->kind)),
+                std::string(def->doc),
+                std::string(def->example),
+                {},
+                {}};
     for (std::string_view arg : def->args) info.args.emplace_back(arg);
     for (const internal::AttrDef& attr : def->attrs) info.attrs.emplace_back(attr.name);
     out.push_back(std::move(info));

@@ -1,6 +1,8 @@
-// Looking inside: graph text, the reference evaluator, sources of every stage, the op table, and what was found on this machine. For tools and tests.
+// Looking inside: graph text, the reference evaluator, sources of every stage, the op table, and
+// what was found on this machine. For tools and tests.
 //
-// Nothing here is needed to run a function. Texts are for reading; only those said to be stable are (graph text, JSON of explain).
+// Nothing here is needed to run a function. Texts are for reading; only those said to be stable are
+// (graph text, JSON of explain).
 #ifndef JITFUSE_API_INSPECT_H_
 #define JITFUSE_API_INSPECT_H_
 
@@ -18,38 +20,45 @@ inline namespace v1 {
 struct InputInfo {
   std::string name;
   DType dtype = DType::kF32;
-  bool scalar = false;                  // passed by value
-  std::vector<std::string> dims;        // "n", "784", "n*4"
+  bool scalar = false;            // passed by value
+  std::vector<std::string> dims;  // "n", "784", "n*4"
 };
 // The signature of graph text; also the check that it is well-formed.
 StatusOr<std::vector<InputInfo>> ParseInputs(const std::string& graph_text);
 StatusOr<std::string> FormatText(const std::string& graph_text);  // parsed and printed
 
-// Concrete dims of the inputs when the graph's symbols have these values; every symbol must be given.
-StatusOr<std::vector<std::vector<std::int64_t>>> InputDims(const std::string& graph_text, const std::map<std::string, std::int64_t>& symbols);
+// Concrete dims of the inputs when the graph's symbols have these values; every symbol must be
+// given.
+StatusOr<std::vector<std::vector<std::int64_t>>> InputDims(
+    const std::string& graph_text, const std::map<std::string, std::int64_t>& symbols);
 
 // The reference evaluator on CPU arrays (slow, exact meaning). One result per output.
-StatusOr<std::vector<Array>> Evaluate(const std::string& graph_text, const std::vector<Array>& inputs);
+StatusOr<std::vector<Array>> Evaluate(const std::string& graph_text,
+                                      const std::vector<Array>& inputs);
 
 struct CheckResult {
   bool ok = false;
-  double max_ulp = 0;       // worst error in ulp of the output's dtype
-  double max_bound = 0;     // worst error divided by the evaluator's bound; ok means <= 1
-  std::string where;        // "output 0 [3,17]: got 1.5, expected 1.25 +- 1e-7"
+  double max_ulp = 0;    // worst error in ulp of the output's dtype
+  double max_bound = 0;  // worst error divided by the evaluator's bound; ok means <= 1
+  std::string where;     // "output 0 [3,17]: got 1.5, expected 1.25 +- 1e-7"
 };
 // Results of a run (CPU arrays) against the evaluator's values and error bounds. One per output.
-StatusOr<std::vector<CheckResult>> Check(const std::string& graph_text, const std::vector<Array>& inputs, const std::vector<Array>& results);
+StatusOr<std::vector<CheckResult>> Check(const std::string& graph_text,
+                                         const std::vector<Array>& inputs,
+                                         const std::vector<Array>& results);
 
-// stage: graph, groups, plan, cuda, llvm, ptx, sass. arch: "" (this machine's), "sm_90", "x86-64-v3" ... Shapes come from `inputs` (data may be null). Needs no GPU.
-StatusOr<std::string> SourceOf(const std::string& graph_text, const std::vector<Array>& inputs, const std::string& stage, const std::string& arch,
+// stage: graph, groups, plan, cuda, llvm, ptx, sass. arch: "" (this machine's), "sm_90",
+// "x86-64-v3" ... Shapes come from `inputs` (data may be null). Needs no GPU.
+StatusOr<std::string> SourceOf(const std::string& graph_text, const std::vector<Array>& inputs,
+                               const std::string& stage, const std::string& arch,
                                const CompileOptions& options = {});
 
 struct Finding {
-  std::string what;         // "NVRTC"
+  std::string what;  // "NVRTC"
   bool found = false;
   std::string version;
-  std::string where;        // path, or what was searched
-  std::string remedy;       // the exact line that gets it, if missing
+  std::string where;   // path, or what was searched
+  std::string remedy;  // the exact line that gets it, if missing
 };
 std::vector<Finding> Doctor();
 

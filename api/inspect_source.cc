@@ -17,8 +17,10 @@ namespace {
 
 // The architecture and back end a stage is asked for.
 DeviceKind KindFor(const std::string& stage, const std::string& arch, DeviceKind wanted) {
-  if (absl::StartsWith(arch, "sm_") || stage == "cuda" || stage == "ptx" || stage == "sass") return DeviceKind::kCuda;
-  if (!arch.empty() || stage == "llvm") return arch == "interpret" ? DeviceKind::kInterpret : DeviceKind::kCpu;
+  if (absl::StartsWith(arch, "sm_") || stage == "cuda" || stage == "ptx" || stage == "sass")
+    return DeviceKind::kCuda;
+  if (!arch.empty() || stage == "llvm")
+    return arch == "interpret" ? DeviceKind::kInterpret : DeviceKind::kCpu;
   return wanted == DeviceKind::kAuto ? ResolveAuto() : wanted;
 }
 
@@ -30,7 +32,8 @@ absl::StatusOr<std::unique_ptr<Backend>> BackendFor(DeviceKind kind, std::string
   return BackendForArch(kind, arch);
 }
 
-absl::StatusOr<std::string> StageOfKernel(const KernelPlan& plan, const std::string& stage, const Backend& backend) {
+absl::StatusOr<std::string> StageOfKernel(const KernelPlan& plan, const std::string& stage,
+                                          const Backend& backend) {
   if (stage == "plan") return PlanToString(plan);
   JF_ASSIGN_OR_RETURN(KernelSource source, backend.Emit(plan));
   if (stage == "cuda" || stage == "llvm") return source.text;
@@ -42,8 +45,9 @@ absl::StatusOr<std::string> StageOfKernel(const KernelPlan& plan, const std::str
   return Disassemble(compiled.bytes);
 }
 
-absl::StatusOr<std::string> RenderStage(const Graph& graph, const std::vector<Array>& inputs, const std::string& stage, const Backend& backend,
-                                  const Options& options) {
+absl::StatusOr<std::string> RenderStage(const Graph& graph, const std::vector<Array>& inputs,
+                                        const std::string& stage, const Backend& backend,
+                                        const Options& options) {
   std::vector<TensorView> views;
   for (const Array& a : inputs) views.push_back(ViewOf(a));
   JF_ASSIGN_OR_RETURN(CallClass cls, ClassifyCall(graph, ComputeShapeFacts(graph), views, {}));
@@ -62,13 +66,20 @@ absl::StatusOr<std::string> RenderStage(const Graph& graph, const std::vector<Ar
 }
 
 absl::Status CheckStage(const std::string& stage, const Backend& backend) {
-  static constexpr std::string_view kStages[] = {"graph", "groups", "plan", "cuda", "llvm", "ptx", "sass"};
+  static constexpr std::string_view kStages[] = {"graph", "groups", "plan", "cuda",
+                                                 "llvm",  "ptx",    "sass"};
   bool known = false;
   for (std::string_view s : kStages) known = known || s == stage;
-  if (!known) return InvalidArgument("unknown stage '", stage, "'; expected graph, groups, plan, cuda, llvm, ptx or sass");
+  if (!known)
+    return InvalidArgument("unknown stage '", stage,
+                           "'; expected graph, groups, plan, cuda, llvm, ptx or sass");
   bool cuda_stage = stage == "cuda" || stage == "ptx" || stage == "sass";
-  if (cuda_stage && backend.target().kind != TargetKind::kCuda) return InvalidArgument("stage ", stage, " needs a CUDA architecture such as sm_90, got ", backend.target().arch);
-  if (stage == "llvm" && backend.target().kind != TargetKind::kCpu) return InvalidArgument("stage llvm needs a CPU architecture such as x86-64-v3, got ", backend.target().arch);
+  if (cuda_stage && backend.target().kind != TargetKind::kCuda)
+    return InvalidArgument("stage ", stage, " needs a CUDA architecture such as sm_90, got ",
+                           backend.target().arch);
+  if (stage == "llvm" && backend.target().kind != TargetKind::kCpu)
+    return InvalidArgument("stage llvm needs a CPU architecture such as x86-64-v3, got ",
+                           backend.target().arch);
   return absl::OkStatus();
 }
 
@@ -77,12 +88,16 @@ absl::Status CheckStage(const std::string& stage, const Backend& backend) {
 
 inline namespace v1 {
 
-StatusOr<std::string> SourceOf(const std::string& graph_text, const std::vector<Array>& inputs, const std::string& stage, const std::string& arch,
+StatusOr<std::string> SourceOf(const std::string& graph_text, const std::vector<Array>& inputs,
+                               const std::string& stage, const std::string& arch,
                                const CompileOptions& options) {
   JF_API_ASSIGN_OR_RETURN(internal::Graph graph, internal::ParseGraph(graph_text));
-  JF_API_ASSIGN_OR_RETURN(std::unique_ptr<internal::Backend> backend, internal::BackendFor(internal::KindFor(stage, arch, options.device), arch));
+  JF_API_ASSIGN_OR_RETURN(
+      std::unique_ptr<internal::Backend> backend,
+      internal::BackendFor(internal::KindFor(stage, arch, options.device), arch));
   JF_API_RETURN_IF_ERROR(internal::CheckStage(stage, *backend));
-  return internal::ToPublic(internal::RenderStage(graph, inputs, stage, *backend, internal::FromPublic(options)));
+  return internal::ToPublic(
+      internal::RenderStage(graph, inputs, stage, *backend, internal::FromPublic(options)));
 }
 
 }  // namespace v1

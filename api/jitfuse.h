@@ -1,4 +1,5 @@
-// Everything a program needs: #include <jitfuse/jitfuse.h>. (jitfuse/dlpack.h and jitfuse/inspect.h are included separately.)
+// Everything a program needs: #include <jitfuse/jitfuse.h>. (jitfuse/dlpack.h and jitfuse/inspect.h
+// are included separately.)
 #ifndef JITFUSE_API_JITFUSE_H_
 #define JITFUSE_API_JITFUSE_H_
 

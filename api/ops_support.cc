@@ -26,7 +26,8 @@ absl::StatusOr<AttrValue> ToAttrValue(const AttrArg& arg, internal::Graph* graph
   return AttrValue(std::move(dims));
 }
 
-absl::StatusOr<internal::Value> Add(BuilderState* state, const char* name, absl::Span<const internal::Value> in,
+absl::StatusOr<internal::Value> Add(BuilderState* state, const char* name,
+                                    absl::Span<const internal::Value> in,
                                     std::initializer_list<NamedAttr> named) {
   const internal::OpDef* def = internal::FindOp(name);
   if (def == nullptr) return internal::InvalidArgument("there is no op '", name, "'");
@@ -40,12 +41,14 @@ absl::StatusOr<internal::Value> Add(BuilderState* state, const char* name, absl:
 
 }  // namespace
 
-std::vector<Tensor> ApplyAll(const char* name, std::initializer_list<Tensor> in, std::initializer_list<NamedAttr> attrs, int num_results) {
+std::vector<Tensor> ApplyAll(const char* name, std::initializer_list<Tensor> in,
+                             std::initializer_list<NamedAttr> attrs, int num_results) {
   std::shared_ptr<BuilderState> state;
   absl::InlinedVector<internal::Value, 3> values;
   absl::Status error;
   std::size_t count = in.size();
-  while (count > 1 && BuilderState::Of(*(in.begin() + count - 1)) == nullptr) --count;  // optional operands left out
+  while (count > 1 && BuilderState::Of(*(in.begin() + count - 1)) == nullptr)
+    --count;  // optional operands left out
   for (std::size_t i = 0; i < count; ++i) {
     const Tensor& t = *(in.begin() + i);
     auto owner = BuilderState::Of(t);
@@ -53,26 +56,31 @@ std::vector<Tensor> ApplyAll(const char* name, std::initializer_list<Tensor> in,
     if (owner == nullptr || !t.valid()) {
       error = internal::InvalidArgument(name, ": operand ", i, " is an invalid tensor");
     } else if (owner != state) {
-      error = internal::InvalidArgument(name, ": operand ", i, " belongs to another Builder than operand 0");
+      error = internal::InvalidArgument(name, ": operand ", i,
+                                        " belongs to another Builder than operand 0");
     }
     values.push_back(BuilderState::ValueOf(t));
   }
-  absl::StatusOr<internal::Value> made = error.ok() ? Add(state.get(), name, values, attrs) : absl::StatusOr<internal::Value>(error);
+  absl::StatusOr<internal::Value> made =
+      error.ok() ? Add(state.get(), name, values, attrs) : absl::StatusOr<internal::Value>(error);
   std::vector<Tensor> out;
   for (int r = 0; r < num_results; ++r) {
-    out.push_back(made.ok() ? BuilderState::Wrap(state, {made->node, made->result + r}) : BuilderState::Fail(state, made.status()));
+    out.push_back(made.ok() ? BuilderState::Wrap(state, {made->node, made->result + r})
+                            : BuilderState::Fail(state, made.status()));
   }
   return out;
 }
 
-Tensor Apply(const char* name, std::initializer_list<Tensor> in, std::initializer_list<NamedAttr> attrs) {
+Tensor Apply(const char* name, std::initializer_list<Tensor> in,
+             std::initializer_list<NamedAttr> attrs) {
   return ApplyAll(name, in, attrs, 1)[0];
 }
 
 Tensor LiteralLike(double value, const Tensor& like) {
   auto state = BuilderState::Of(like);
   if (state == nullptr || !like.valid()) return like;
-  return BuilderState::WrapOr(state, internal::ConstantLike(&state->graph, value, BuilderState::ValueOf(like)));
+  return BuilderState::WrapOr(
+      state, internal::ConstantLike(&state->graph, value, BuilderState::ValueOf(like)));
 }
 
 }  // namespace detail

@@ -1,9 +1,10 @@
 // Options: what changes the code (CompileOptions) and what belongs to one call (RunOptions).
 //
-// numerics: kDefault is the published contract. kStrict and batch_invariant are not built yet: Compile returns kUnimplemented. kFast may be faster and less exact;
-// where it has nothing to offer it equals kDefault and explain() says so.
-// RunOptions name resources of the caller: Jitfuse enqueues on `stream` and nowhere else, takes scratch memory from `workspace` or `allocator`, and never
-// synchronises. All pointers must stay valid until the stream has passed the call.
+// numerics: kDefault is the published contract. kStrict and batch_invariant are not built yet:
+// Compile returns kUnimplemented. kFast may be faster and less exact; where it has nothing to offer
+// it equals kDefault and explain() says so. RunOptions name resources of the caller: Jitfuse
+// enqueues on `stream` and nowhere else, takes scratch memory from `workspace` or `allocator`, and
+// never synchronises. All pointers must stay valid until the stream has passed the call.
 #ifndef JITFUSE_API_OPTIONS_H_
 #define JITFUSE_API_OPTIONS_H_
 
@@ -17,26 +18,30 @@ enum class DeviceKind : int { kAuto = 0, kCpu = 1, kCuda = 2, kInterpret = 3 };
 enum class Numerics : int { kDefault = 0, kStrict = 1, kFast = 2 };
 
 struct CompileOptions {
-  DeviceKind device = DeviceKind::kAuto;  // kAuto: JITFUSE_BACKEND, else the GPU where there is one, else the CPU
+  DeviceKind device =
+      DeviceKind::kAuto;  // kAuto: JITFUSE_BACKEND, else the GPU where there is one, else the CPU
   Numerics numerics = Numerics::kDefault;
   bool batch_invariant = false;
-  bool fuse = true;               // false: one kernel per op, for comparison
-  bool rewrite = true;            // false: no folding, CSE, canonical forms
-  bool use_gemm_library = true;   // false: matrix products become loop kernels
-  long long max_fusions = -1;     // stop fusing after so many merges (bisection)
+  bool fuse = true;              // false: one kernel per op, for comparison
+  bool rewrite = true;           // false: no folding, CSE, canonical forms
+  bool use_gemm_library = true;  // false: matrix products become loop kernels
+  long long max_fusions = -1;    // stop fusing after so many merges (bisection)
 };
 
-// Memory for intermediates and for results the library allocates. Must be safe to call from any thread.
+// Memory for intermediates and for results the library allocates. Must be safe to call from any
+// thread.
 class Allocator {
  public:
   virtual ~Allocator() = default;
-  // At least `bytes` (> 0) bytes aligned to 256, usable in stream order. nullptr: out of memory (the call then fails with kResourceExhausted).
+  // At least `bytes` (> 0) bytes aligned to 256, usable in stream order. nullptr: out of memory
+  // (the call then fails with kResourceExhausted).
   virtual void* Allocate(std::size_t bytes, void* stream) = 0;
   virtual void Free(void* ptr, std::size_t bytes, void* stream) = 0;
 };
 
-// Seed and position of the random stream. If device_state is set, two 64-bit words {seed, offset} are read from that device memory when the kernel runs, so that
-// replays of a captured graph differ. Unused by graphs without random ops.
+// Seed and position of the random stream. If device_state is set, two 64-bit words {seed, offset}
+// are read from that device memory when the kernel runs, so that replays of a captured graph
+// differ. Unused by graphs without random ops.
 struct Rng {
   std::uint64_t seed = 0;
   std::uint64_t offset = 0;
@@ -44,9 +49,10 @@ struct Rng {
 };
 
 struct RunOptions {
-  void* stream = nullptr;             // CUstream; nullptr: the default stream. Ignored on the CPU
-  Allocator* allocator = nullptr;     // nullptr: the library's own stream-ordered allocator
-  void* workspace = nullptr;          // if set: at least Function::WorkspaceBytes() bytes, aligned to 256; no allocation is made for intermediates
+  void* stream = nullptr;          // CUstream; nullptr: the default stream. Ignored on the CPU
+  Allocator* allocator = nullptr;  // nullptr: the library's own stream-ordered allocator
+  void* workspace = nullptr;  // if set: at least Function::WorkspaceBytes() bytes, aligned to 256;
+                              // no allocation is made for intermediates
   std::size_t workspace_bytes = 0;
   Rng rng;
 };

@@ -26,10 +26,14 @@ Slot& SlotOf(DeviceKind kind) {
 
 absl::StatusOr<std::unique_ptr<Backend>> Create(DeviceKind kind) {
   switch (kind) {
-    case DeviceKind::kCpu: return absl::StatusOr<std::unique_ptr<Backend>>(CreateCpuBackend());
-    case DeviceKind::kCuda: return CreateCudaBackend();
-    case DeviceKind::kInterpret: return CreateInterpretBackend();
-    case DeviceKind::kAuto: break;
+    case DeviceKind::kCpu:
+      return absl::StatusOr<std::unique_ptr<Backend>>(CreateCpuBackend());
+    case DeviceKind::kCuda:
+      return CreateCudaBackend();
+    case DeviceKind::kInterpret:
+      return CreateInterpretBackend();
+    case DeviceKind::kAuto:
+      break;
   }
   return InvalidArgument("unknown device kind ", static_cast<int>(kind));
 }
@@ -38,8 +42,11 @@ absl::StatusOr<std::unique_ptr<Backend>> Create(DeviceKind kind) {
 
 absl::Status CheckBackendVariable() {
   std::string wanted = EnvString("BACKEND");
-  if (wanted.empty() || wanted == "auto" || wanted == "cpu" || wanted == "cuda" || wanted == "interpret") return absl::OkStatus();
-  return InvalidArgument("JITFUSE_BACKEND: unknown backend '", wanted, "'; known: auto, cpu, cuda, interpret");
+  if (wanted.empty() || wanted == "auto" || wanted == "cpu" || wanted == "cuda" ||
+      wanted == "interpret")
+    return absl::OkStatus();
+  return InvalidArgument("JITFUSE_BACKEND: unknown backend '", wanted,
+                         "'; known: auto, cpu, cuda, interpret");
 }
 
 absl::StatusOr<const Backend*> GetBackend(DeviceKind kind) {
@@ -72,9 +79,12 @@ absl::StatusOr<std::unique_ptr<Backend>> BackendForArch(DeviceKind kind, const s
   if (arch.empty() || arch == "host") return Create(kind);
   JF_ASSIGN_OR_RETURN(Target target, TargetFor(arch));
   switch (target.kind) {
-    case TargetKind::kCpu: return CreateCpuBackendFor(arch);
-    case TargetKind::kCuda: return CreateOfflineCudaBackend(target);
-    case TargetKind::kInterpret: return CreateInterpretBackend();
+    case TargetKind::kCpu:
+      return CreateCpuBackendFor(arch);
+    case TargetKind::kCuda:
+      return CreateOfflineCudaBackend(target);
+    case TargetKind::kInterpret:
+      return CreateInterpretBackend();
   }
   return InvalidArgument("unknown target kind");
 }

@@ -1,7 +1,9 @@
-// The back ends and the kernel cache of this process. Not installed. The only place that names concrete back ends.
+// The back ends and the kernel cache of this process. Not installed. The only place that names
+// concrete back ends.
 //
-// Made on first use, kept for the life of the process (never destroyed: threads may still hold kernels while it ends). Thread-safe. A back end that cannot be had is
-// tried again on the next request, so that a library that appears later is found.
+// Made on first use, kept for the life of the process (never destroyed: threads may still hold
+// kernels while it ends). Thread-safe. A back end that cannot be had is tried again on the next
+// request, so that a library that appears later is found.
 #ifndef JITFUSE_API_RUNTIME_H_
 #define JITFUSE_API_RUNTIME_H_
 
@@ -20,7 +22,8 @@ absl::StatusOr<const Backend*> GetBackend(DeviceKind kind);  // kAuto is resolve
 DeviceKind ResolveAuto();
 absl::Status CheckBackendVariable();  // an error if JITFUSE_BACKEND names no backend
 KernelCache* SharedKernels();
-// A back end that can plan, emit and compile for `arch` ("sm_90", "x86-64-v3", "" for this machine's of that kind), though perhaps not run it.
+// A back end that can plan, emit and compile for `arch` ("sm_90", "x86-64-v3", "" for this
+// machine's of that kind), though perhaps not run it.
 absl::StatusOr<std::unique_ptr<Backend>> BackendForArch(DeviceKind kind, const std::string& arch);
 
 }  // namespace jitfuse::internal

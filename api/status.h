@@ -1,7 +1,8 @@
 // jitfuse::Status and StatusOr: how the public API reports errors. No exceptions.
 //
-// A Status is ok or has a code and a message that names the op, the shapes and what was expected. Codes follow absl::StatusCode's names and numbers.
-// StatusOr<T> holds a T or a Status that is not ok; value() on an error prints the message and aborts, so test ok() first.
+// A Status is ok or has a code and a message that names the op, the shapes and what was expected.
+// Codes follow absl::StatusCode's names and numbers. StatusOr<T> holds a T or a Status that is not
+// ok; value() on an error prints the message and aborts, so test ok() first.
 #ifndef JITFUSE_API_STATUS_H_
 #define JITFUSE_API_STATUS_H_
 
@@ -50,7 +51,7 @@ class [[nodiscard]] Status {
 template <typename T>
 class [[nodiscard]] StatusOr {
  public:
-  StatusOr(T value) : value_(std::move(value)) {}  // NOLINT: implicit, as in absl
+  StatusOr(T value) : value_(std::move(value)) {}         // NOLINT: implicit, as in absl
   StatusOr(Status status) : status_(std::move(status)) {  // NOLINT
     if (status_.ok()) status_ = Status(StatusCode::kInternal, "StatusOr made from an ok Status");
   }

@@ -13,7 +13,8 @@ namespace internal {
 
 absl::StatusOr<Dim> DimFromSpec(const DimSpec& spec, Graph* graph) {
   if (!spec.is_name()) {
-    if (spec.size() < 0) return InvalidArgument("a dim is ", spec.size(), "; expected 0 or more, or a symbol's name");
+    if (spec.size() < 0)
+      return InvalidArgument("a dim is ", spec.size(), "; expected 0 or more, or a symbol's name");
     return Dim(spec.size());
   }
   return ParseDim(spec.name(), &graph->symbols());
@@ -29,17 +30,25 @@ DType Tensor::dtype() const {
   return valid() ? internal::ToPublic(state_->graph.type({node_, result_}).dtype) : DType::kF32;
 }
 
-int Tensor::rank() const { return valid() ? static_cast<int>(state_->graph.type({node_, result_}).dims.size()) : 0; }
+int Tensor::rank() const {
+  return valid() ? static_cast<int>(state_->graph.type({node_, result_}).dims.size()) : 0;
+}
 
-std::string Tensor::type_string() const { return valid() ? state_->graph.TypeString({node_, result_}) : "invalid"; }
+std::string Tensor::type_string() const {
+  return valid() ? state_->graph.TypeString({node_, result_}) : "invalid";
+}
 
-Builder::Builder(const std::string& name) : state_(std::make_shared<BuilderState>()) { state_->graph.set_name(name); }
+Builder::Builder(const std::string& name) : state_(std::make_shared<BuilderState>()) {
+  state_->graph.set_name(name);
+}
 
 Tensor Builder::Input(const std::string& name, DType dtype, const std::vector<DimSpec>& dims) {
   internal::TensorType type{internal::FromPublic(dtype), {}};
   for (const DimSpec& spec : dims) {
     absl::StatusOr<internal::Dim> dim = internal::DimFromSpec(spec, &state_->graph);
-    if (!dim.ok()) return BuilderState::Fail(state_, internal::Annotate(dim.status(), absl::StrCat("input '", name, "'")));
+    if (!dim.ok())
+      return BuilderState::Fail(
+          state_, internal::Annotate(dim.status(), absl::StrCat("input '", name, "'")));
     type.dims.push_back(*dim);
   }
   return BuilderState::WrapOr(state_, state_->graph.AddInput(name, type));
@@ -54,18 +63,23 @@ Tensor Builder::Constant(DType dtype, double value) {
 }
 
 Tensor Builder::ConstantInt(DType dtype, std::int64_t value) {
-  return BuilderState::Wrap(state_, state_->graph.AddConstantInt(internal::FromPublic(dtype), value));
+  return BuilderState::Wrap(state_,
+                            state_->graph.AddConstantInt(internal::FromPublic(dtype), value));
 }
 
 const Status& Builder::status() const { return state_->status; }
 
-absl::StatusOr<internal::Graph> BuilderState::WithOutputs(const std::vector<Tensor>& outputs) const {
-  if (!status.ok()) return absl::Status(static_cast<absl::StatusCode>(status.code()), status.message());
-  if (outputs.empty()) return internal::InvalidArgument("graph ", graph.name(), ": expected at least one output");
+absl::StatusOr<internal::Graph> BuilderState::WithOutputs(
+    const std::vector<Tensor>& outputs) const {
+  if (!status.ok())
+    return absl::Status(static_cast<absl::StatusCode>(status.code()), status.message());
+  if (outputs.empty())
+    return internal::InvalidArgument("graph ", graph.name(), ": expected at least one output");
   internal::Graph out = graph;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i].state_.get() != this || !outputs[i].valid()) {
-      return internal::InvalidArgument("graph ", graph.name(), ": output ", i, " is not a valid tensor of this Builder");
+      return internal::InvalidArgument("graph ", graph.name(), ": output ", i,
+                                       " is not a valid tensor of this Builder");
     }
     JF_RETURN_IF_ERROR(out.AddOutput(ValueOf(outputs[i])));
   }
@@ -77,12 +91,15 @@ std::string Builder::ToText(const std::vector<Tensor>& outputs) const {
   return graph.ok() ? internal::GraphToString(*graph) : "";
 }
 
-StatusOr<Function> Builder::Compile(const std::vector<Tensor>& outputs, const CompileOptions& options) const {
+StatusOr<Function> Builder::Compile(const std::vector<Tensor>& outputs,
+                                    const CompileOptions& options) const {
   JF_API_ASSIGN_OR_RETURN(internal::Graph graph, state_->WithOutputs(outputs));
   return internal::MakeFunction(std::move(graph), options);
 }
 
-StatusOr<Function> Builder::Compile(const std::vector<Tensor>& outputs) const { return Compile(outputs, CompileOptions{}); }
+StatusOr<Function> Builder::Compile(const std::vector<Tensor>& outputs) const {
+  return Compile(outputs, CompileOptions{});
+}
 
 }  // namespace v1
 }  // namespace jitfuse

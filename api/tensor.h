@@ -1,9 +1,11 @@
 // Building a chain of tensor ops: dtypes, dims, Tensor handles and the Builder they belong to.
 //
-// A Tensor is a handle to a value of a graph under construction; ops (api/ops.h) take Tensors and give Tensors. Handles are cheap to copy and stay valid as long as
-// any handle or the Builder lives. An error (wrong shapes, dtypes, attributes) does not throw: the result is an invalid Tensor, every op on it is invalid too,
-// and the first error comes out of Builder::status() and of Compile, naming the op, the shapes and what was expected.
-// Dims may be numbers or names; a name is a symbol, its size is taken from the arrays of each call:  b.Input("x", DType::kF32, {"n", 784}).
+// A Tensor is a handle to a value of a graph under construction; ops (api/ops.h) take Tensors and
+// give Tensors. Handles are cheap to copy and stay valid as long as any handle or the Builder
+// lives. An error (wrong shapes, dtypes, attributes) does not throw: the result is an invalid
+// Tensor, every op on it is invalid too, and the first error comes out of Builder::status() and of
+// Compile, naming the op, the shapes and what was expected. Dims may be numbers or names; a name is
+// a symbol, its size is taken from the arrays of each call:  b.Input("x", DType::kF32, {"n", 784}).
 // Not thread-safe: one Builder, one thread. (Compiled functions are.)
 #ifndef JITFUSE_API_TENSOR_H_
 #define JITFUSE_API_TENSOR_H_
@@ -18,11 +20,26 @@
 namespace jitfuse {
 inline namespace v1 {
 
-enum class DType : std::uint8_t { kBool = 0, kU8, kU16, kU32, kU64, kI8, kI16, kI32, kI64, kF16, kBF16, kF32, kF64 };
+enum class DType : std::uint8_t {
+  kBool = 0,
+  kU8,
+  kU16,
+  kU32,
+  kU64,
+  kI8,
+  kI16,
+  kI32,
+  kI64,
+  kF16,
+  kBF16,
+  kF32,
+  kF64
+};
 const char* DTypeName(DType dtype);  // "f32"
 int ItemSize(DType dtype);           // bytes
 
-// An extent: a number >= 0, or the name of a symbol ("n"), or a size expression over names ("n*4+1").
+// An extent: a number >= 0, or the name of a symbol ("n"), or a size expression over names
+// ("n*4+1").
 class DimSpec {
  public:
   DimSpec(std::int64_t size) : size_(size) {}  // NOLINT: implicit, dims are written as {"n", 784}
@@ -47,9 +64,9 @@ class Tensor {
  public:
   Tensor() = default;  // invalid
   bool valid() const { return state_ != nullptr && node_ >= 0; }
-  DType dtype() const;               // of an invalid tensor: kF32
-  int rank() const;                  // of an invalid tensor: 0
-  std::string type_string() const;   // "f32[n,784]", or "invalid"
+  DType dtype() const;              // of an invalid tensor: kF32
+  int rank() const;                 // of an invalid tensor: 0
+  std::string type_string() const;  // "f32[n,784]", or "invalid"
 
  private:
   friend struct detail::BuilderState;
@@ -73,11 +90,14 @@ class Builder {
   Tensor Constant(DType dtype, double value);
   Tensor ConstantInt(DType dtype, std::int64_t value);
 
-  const Status& status() const;      // the first error so far
-  std::string ToText(const std::vector<Tensor>& outputs) const;  // graph text (docs/text.md), or "" after an error
+  const Status& status() const;  // the first error so far
+  std::string ToText(
+      const std::vector<Tensor>& outputs) const;  // graph text (docs/text.md), or "" after an error
 
-  // The function that computes `outputs` from the inputs, in the order they were declared. Nothing is compiled until the first call or Warm.
-  StatusOr<Function> Compile(const std::vector<Tensor>& outputs, const CompileOptions& options) const;
+  // The function that computes `outputs` from the inputs, in the order they were declared. Nothing
+  // is compiled until the first call or Warm.
+  StatusOr<Function> Compile(const std::vector<Tensor>& outputs,
+                             const CompileOptions& options) const;
   StatusOr<Function> Compile(const std::vector<Tensor>& outputs) const;
 
  private:

@@ -1,12 +1,13 @@
-// Compile times: NVRTC and ORC per kernel, everything before the compiler, start-up, and how planning scales with the graph.
+// Compile times: NVRTC and ORC per kernel, everything before the compiler, start-up, and how
+// planning scales with the graph.
 //
 //   bench_compile [--out FILE.json]     (NVRTC rows only where an NVRTC is found; no GPU is needed)
+#include <sys/wait.h>
+#include <unistd.h>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
-#include <sys/wait.h>
-#include <unistd.h>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -32,16 +33,32 @@ struct NamedGraph {
 };
 
 constexpr NamedGraph kPointwise[] = {
-    {"relu(a*b+c) f32", "graph f(%a: f32[n], %b: f32[n], %c: f32[n]) -> (f32[n]) {\n %0 = multiply(%a, %b) : f32[n]\n %1 = add(%0, %c) : f32[n]\n %2 = relu(%1) : f32[n]\n return %2\n}"},
-    {"gelu(a+b) f32", "graph f(%a: f32[n], %b: f32[n]) -> (f32[n]) {\n %0 = add(%a, %b) : f32[n]\n %1 = gelu(%0) : f32[n]\n return %1\n}"},
-    {"tanh(a*b) bf16", "graph f(%a: bf16[n], %b: bf16[n]) -> (bf16[n]) {\n %0 = multiply(%a, %b) : bf16[n]\n %1 = tanh(%0) : bf16[n]\n return %1\n}"},
-    {"bias+gelu bf16", "graph f(%a: bf16[n,4096], %b: bf16[4096]) -> (bf16[n,4096]) {\n %0 = add(%a, %b) : bf16[n,4096]\n %1 = gelu(%0) : bf16[n,4096]\n return %1\n}"}};
+    {"relu(a*b+c) f32",
+     "graph f(%a: f32[n], %b: f32[n], %c: f32[n]) -> (f32[n]) {\n %0 = multiply(%a, %b) : f32[n]\n "
+     "%1 = add(%0, %c) : f32[n]\n %2 = relu(%1) : f32[n]\n return %2\n}"},
+    {"gelu(a+b) f32",
+     "graph f(%a: f32[n], %b: f32[n]) -> (f32[n]) {\n %0 = add(%a, %b) : f32[n]\n %1 = gelu(%0) : "
+     "f32[n]\n return %1\n}"},
+    {"tanh(a*b) bf16",
+     "graph f(%a: bf16[n], %b: bf16[n]) -> (bf16[n]) {\n %0 = multiply(%a, %b) : bf16[n]\n %1 = "
+     "tanh(%0) : bf16[n]\n return %1\n}"},
+    {"bias+gelu bf16",
+     "graph f(%a: bf16[n,4096], %b: bf16[4096]) -> (bf16[n,4096]) {\n %0 = add(%a, %b) : "
+     "bf16[n,4096]\n %1 = gelu(%0) : bf16[n,4096]\n return %1\n}"}};
 constexpr NamedGraph kRows[] = {
-    {"softmax f32 4096", "graph f(%x: f32[n,4096]) -> (f32[n,4096]) {\n %0 = softmax(%x) {axis=1} : f32[n,4096]\n return %0\n}"},
-    {"softmax bf16 4096", "graph f(%x: bf16[n,4096]) -> (bf16[n,4096]) {\n %0 = softmax(%x) {axis=1} : bf16[n,4096]\n return %0\n}"},
-    {"layer_norm f32 4096", "graph f(%x: f32[n,4096], %w: f32[4096], %b: f32[4096]) -> (f32[n,4096]) {\n %0 = layer_norm(%x, %w, %b) {norm_dims=1, eps=1e-05} : f32[n,4096]\n return %0\n}"}};
+    {"softmax f32 4096",
+     "graph f(%x: f32[n,4096]) -> (f32[n,4096]) {\n %0 = softmax(%x) {axis=1} : f32[n,4096]\n "
+     "return %0\n}"},
+    {"softmax bf16 4096",
+     "graph f(%x: bf16[n,4096]) -> (bf16[n,4096]) {\n %0 = softmax(%x) {axis=1} : bf16[n,4096]\n "
+     "return %0\n}"},
+    {"layer_norm f32 4096",
+     "graph f(%x: f32[n,4096], %w: f32[4096], %b: f32[4096]) -> (f32[n,4096]) {\n %0 = "
+     "layer_norm(%x, %w, %b) {norm_dims=1, eps=1e-05} : f32[n,4096]\n return %0\n}"}};
 
-double Ms(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
+double Ms(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
 
 template <typename T>
 T Must(absl::StatusOr<T> v) {
@@ -56,7 +73,8 @@ CallClass ClassOf(const Graph& graph) {
   std::vector<TensorView> views;
   std::vector<int64_t> symbols(graph.symbols().names.size(), 1000);
   for (NodeId id : graph.inputs()) dims.push_back(EvalDims(graph.type({id, 0}).dims, symbols));
-  for (size_t i = 0; i < dims.size(); ++i) views.push_back({nullptr, graph.type({graph.inputs()[i], 0}).dtype, dims[i], {}});
+  for (size_t i = 0; i < dims.size(); ++i)
+    views.push_back({nullptr, graph.type({graph.inputs()[i], 0}).dtype, dims[i], {}});
   return Must(ClassifyCall(graph, ComputeShapeFacts(graph), views, {}));
 }
 
@@ -67,7 +85,8 @@ std::vector<KernelSource> SourcesOf(const Graph& graph, const Backend& backend) 
   return out;
 }
 
-void CompileRows(const Backend& backend, absl::Span<const NamedGraph> graphs, double goal_ms, Report* report) {
+void CompileRows(const Backend& backend, absl::Span<const NamedGraph> graphs, double goal_ms,
+                 Report* report) {
   for (const NamedGraph& g : graphs) {
     KernelSource source = SourcesOf(Must(ParseGraph(g.text)), backend).at(0);
     std::vector<double> ms;
@@ -77,14 +96,17 @@ void CompileRows(const Backend& backend, absl::Span<const NamedGraph> graphs, do
       ms.push_back(Ms(start));
     }
     double median = Median(ms);
-    report->Add({absl::StrCat(ToAbsl(backend.name()), " compile, ", backend.target().arch, ", ", g.name), "ms", median, "goal", goal_ms, median / goal_ms, 1, true});
+    report->Add(
+        {absl::StrCat(ToAbsl(backend.name()), " compile, ", backend.target().arch, ", ", g.name),
+         "ms", median, "goal", goal_ms, median / goal_ms, 1, true});
   }
 }
 
 // n ops in layers of two that read both of the layer before: fan-out 2, nothing can be folded.
 Graph Layered(int n) {
   Graph g;
-  Value a = *g.AddInput("a", {DType::kF32, {g.SymbolNamed("n")}}), b = *g.AddInput("b", {DType::kF32, {g.SymbolNamed("n")}});
+  Value a = *g.AddInput("a", {DType::kF32, {g.SymbolNamed("n")}}),
+        b = *g.AddInput("b", {DType::kF32, {g.SymbolNamed("n")}});
   for (int i = 0; i < n / 2; ++i) {
     Value c = *g.Add(Op::kAdd, {a, b});
     Value d = *g.Add(Op::kMaximum, {a, b});
@@ -111,11 +133,15 @@ double PlanMs(const Graph& graph, const Backend& backend) {
 void PlanRows(const Backend& backend, Report* report) {
   std::string name(backend.name());
   double twenty = PlanMs(Layered(20), backend);
-  report->Add({absl::StrCat("plan and emit, ", name, ", 20 ops"), "ms", twenty, "goal", 1, twenty, 1, true});
+  report->Add({absl::StrCat("plan and emit, ", name, ", 20 ops"), "ms", twenty, "goal", 1, twenty,
+               1, true});
   double hundred = PlanMs(Layered(100), backend), ten_thousand = PlanMs(Layered(10000), backend);
-  report->Add({absl::StrCat("plan and emit, ", name, ", 100 ops"), "ms", hundred, "", 0, 0, 0, false});
-  report->Add({absl::StrCat("plan and emit, ", name, ", 10000 ops"), "ms", ten_thousand, "goal", 1500, ten_thousand / 1500, 1, true});
-  report->Add({absl::StrCat("time per op, ", name, ", 10000 against 100 ops"), "ratio", ten_thousand / hundred / 100, "", 0, 0, 0, false});
+  report->Add(
+      {absl::StrCat("plan and emit, ", name, ", 100 ops"), "ms", hundred, "", 0, 0, 0, false});
+  report->Add({absl::StrCat("plan and emit, ", name, ", 10000 ops"), "ms", ten_thousand, "goal",
+               1500, ten_thousand / 1500, 1, true});
+  report->Add({absl::StrCat("time per op, ", name, ", 10000 against 100 ops"), "ratio",
+               ten_thousand / hundred / 100, "", 0, 0, 0, false});
 }
 
 // In a fresh process: from exec to the first fused result on the CPU.
@@ -150,7 +176,8 @@ int Main(int argc, char** argv) {
   Report report("compile times", CpuName());
   auto cpu = Must(BackendForArch(jitfuse::DeviceKind::kCpu, ""));
   double first = FirstResultMs("/proc/self/exe");
-  report.Add({"process start to first fused result, cpu", "ms", first, "goal", 150, first / 150, 1, true});
+  report.Add(
+      {"process start to first fused result, cpu", "ms", first, "goal", 150, first / 150, 1, true});
   PlanRows(*cpu, &report);
   CompileRows(*cpu, kPointwise, 15, &report);
   CompileRows(*cpu, kRows, 15, &report);

@@ -1,7 +1,9 @@
-// The CPU's kernels beside compiled C++ loops that move the same bytes, in one run, on the same threads.
+// The CPU's kernels beside compiled C++ loops that move the same bytes, in one run, on the same
+// threads.
 //
 //   bench_cpu [--out FILE.json] [--samples 21] [--only TEXT]
-// Buffers are larger than any cache. A peer is a STREAM-like loop (as many reads and writes of as many bytes), built with -O3 for this CPU's vectors and run by OpenMP.
+// Buffers are larger than any cache. A peer is a STREAM-like loop (as many reads and writes of as
+// many bytes), built with -O3 for this CPU's vectors and run by OpenMP.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -15,15 +17,18 @@
 
 namespace jitfuse_bench {
 
-#define JF_LOOP __attribute__((noinline, optimize("O3"), target_clones("avx512f", "avx2", "default")))
+#define JF_LOOP \
+  __attribute__((noinline, optimize("O3"), target_clones("avx512f", "avx2", "default")))
 // Their own functions, so that gcc makes versions for each CPU.
 JF_LOOP void Copy(const float* __restrict a, float* __restrict y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] = a[i] * 3.0f;
 }
-JF_LOOP void Add(const float* __restrict a, const float* __restrict b, float* __restrict y, int64_t n) {
+JF_LOOP void Add(const float* __restrict a, const float* __restrict b, float* __restrict y,
+                 int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] = a[i] + b[i];
 }
-JF_LOOP void MulAdd(const float* __restrict a, const float* __restrict b, const float* __restrict c, float* __restrict y, int64_t n) {
+JF_LOOP void MulAdd(const float* __restrict a, const float* __restrict b, const float* __restrict c,
+                    float* __restrict y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] = a[i] * b[i] + c[i];
 }
 
@@ -43,7 +48,9 @@ T Must(jitfuse::StatusOr<T> v) {
 
 // Aligned as tensors' buffers are (a vector of floats begins 16 bytes after a page).
 struct Buffer {
-  explicit Buffer(int64_t n, float scale = 0) : data(static_cast<float*>(std::aligned_alloc(256, static_cast<size_t>((n * 4 + 255) / 256 * 256)))) {
+  explicit Buffer(int64_t n, float scale = 0)
+      : data(static_cast<float*>(
+            std::aligned_alloc(256, static_cast<size_t>((n * 4 + 255) / 256 * 256)))) {
     for (int64_t i = 0; i < n; ++i) data[i] = static_cast<float>(i % 1001 - 500) * scale;
   }
   ~Buffer() { std::free(data); }
@@ -69,11 +76,26 @@ struct Case {
 };
 
 constexpr Case kCases[] = {
-    {"relu(a*b+c) 16M f32", "graph f(%a: f32[n], %b: f32[n], %c: f32[n]) -> (f32[n]) {\n %0 = multiply(%a, %b) : f32[n]\n %1 = add(%0, %c) : f32[n]\n %2 = relu(%1) : f32[n]\n return %2\n}", 4, 0.85},
-    {"gelu(a+b) 16M f32", "graph f(%a: f32[n], %b: f32[n]) -> (f32[n]) {\n %0 = add(%a, %b) : f32[n]\n %1 = gelu(%0) : f32[n]\n return %1\n}", 3, 0.85},
-    {"tanh(a*b) 16M f32", "graph f(%a: f32[n], %b: f32[n]) -> (f32[n]) {\n %0 = multiply(%a, %b) : f32[n]\n %1 = tanh(%0) : f32[n]\n return %1\n}", 3, 0.85},
-    {"softmax 8192x4096 f32", "graph f(%x: f32[n,4096]) -> (f32[n,4096]) {\n %0 = softmax(%x) {axis=1} : f32[n,4096]\n return %0\n}", 2, 0.80},
-    {"layer_norm 8192x4096 f32", "graph f(%x: f32[n,4096], %w: f32[4096], %b: f32[4096]) -> (f32[n,4096]) {\n %0 = layer_norm(%x, %w, %b) {norm_dims=1, eps=1e-05} : f32[n,4096]\n return %0\n}", 2, 0.80},
+    {"relu(a*b+c) 16M f32",
+     "graph f(%a: f32[n], %b: f32[n], %c: f32[n]) -> (f32[n]) {\n %0 = multiply(%a, %b) : f32[n]\n "
+     "%1 = add(%0, %c) : f32[n]\n %2 = relu(%1) : f32[n]\n return %2\n}",
+     4, 0.85},
+    {"gelu(a+b) 16M f32",
+     "graph f(%a: f32[n], %b: f32[n]) -> (f32[n]) {\n %0 = add(%a, %b) : f32[n]\n %1 = gelu(%0) : "
+     "f32[n]\n return %1\n}",
+     3, 0.85},
+    {"tanh(a*b) 16M f32",
+     "graph f(%a: f32[n], %b: f32[n]) -> (f32[n]) {\n %0 = multiply(%a, %b) : f32[n]\n %1 = "
+     "tanh(%0) : f32[n]\n return %1\n}",
+     3, 0.85},
+    {"softmax 8192x4096 f32",
+     "graph f(%x: f32[n,4096]) -> (f32[n,4096]) {\n %0 = softmax(%x) {axis=1} : f32[n,4096]\n "
+     "return %0\n}",
+     2, 0.80},
+    {"layer_norm 8192x4096 f32",
+     "graph f(%x: f32[n,4096], %w: f32[4096], %b: f32[4096]) -> (f32[n,4096]) {\n %0 = "
+     "layer_norm(%x, %w, %b) {norm_dims=1, eps=1e-05} : f32[n,4096]\n return %0\n}",
+     2, 0.80},
 };
 
 void RunCase(const Case& c, int samples, Report* report) {
@@ -102,13 +124,15 @@ void RunCase(const Case& c, int samples, Report* report) {
         first += done;
         if (c.streams == 2) Copy(a.data + first, y.data + first, count);
         if (c.streams == 3) Add(a.data + first, b.data + first, y.data + first, count);
-        if (c.streams == 4) MulAdd(a.data + first, b.data + first, d.data + first, y.data + first, count);
+        if (c.streams == 4)
+          MulAdd(a.data + first, b.data + first, d.data + first, y.data + first, count);
       });
     }
   };
   std::vector<double> seconds = TimeInterleaved({fused, peer}, samples);
   double bytes = static_cast<double>(n) * 4 * c.streams;
-  report->Add({c.name, "GB/s", bytes / seconds[0] * 1e-9, "compiled loop, same bytes", bytes / seconds[1] * 1e-9, seconds[1] / seconds[0], c.goal, false});
+  report->Add({c.name, "GB/s", bytes / seconds[0] * 1e-9, "compiled loop, same bytes",
+               bytes / seconds[1] * 1e-9, seconds[1] / seconds[0], c.goal, false});
 }
 
 }  // namespace
@@ -116,10 +140,12 @@ void RunCase(const Case& c, int samples, Report* report) {
 
 int main(int argc, char** argv) {
   using namespace jitfuse_bench;  // NOLINT
-  Report report("cpu kernels", CpuName() + ", " + std::to_string(jitfuse::internal::NumThreads()) + " used");
+  Report report("cpu kernels",
+                CpuName() + ", " + std::to_string(jitfuse::internal::NumThreads()) + " used");
   std::string only = Flag(argc, argv, "--only");
   for (const Case& c : kCases) {
-    if (std::string(c.name).find(only) != std::string::npos) RunCase(c, std::atoi(Flag(argc, argv, "--samples", "21").c_str()), &report);
+    if (std::string(c.name).find(only) != std::string::npos)
+      RunCase(c, std::atoi(Flag(argc, argv, "--samples", "21").c_str()), &report);
   }
   return report.Write(Flag(argc, argv, "--out")) ? 0 : 1;
 }

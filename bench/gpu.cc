@@ -1,8 +1,9 @@
 // GPU kernels beside a device copy of as many bytes, in one run.
 //
 //   bench_gpu [--out FILE.json] [--samples 31]
-// Each sample flushes L2 (a memset of 256 MiB), then times one call by events; copy and kernel take turns; medians. GB/s counts each input once and each output once. Clocks are
-// warmed first. Inputs are random.
+// Each sample flushes L2 (a memset of 256 MiB), then times one call by events; copy and kernel take
+// turns; medians. GB/s counts each input once and each output once. Clocks are warmed first. Inputs
+// are random.
 #include <dlfcn.h>
 
 #include <chrono>
@@ -79,25 +80,67 @@ struct Case {
 
 const std::vector<Case>& Cases() {
   static const auto* cases = new std::vector<Case>{
-      {"relu(a*b+c) f32 67M", "graph f(%a: f32[n], %b: f32[n], %c: f32[n]) -> (f32[n]) {\n %0 = multiply(%a, %b) : f32[n]\n %1 = add(%0, %c) : f32[n]\n %2 = relu(%1) : f32[n]\n return %2\n}",
-       {{"n", 1 << 26}}, 0.96},
-      {"relu(a+b) bf16 32768x4096", "graph f(%a: bf16[n,m], %b: bf16[n,m]) -> (bf16[n,m]) {\n %0 = add(%a, %b) : bf16[n,m]\n %1 = relu(%0) : bf16[n,m]\n return %1\n}",
-       {{"n", 32768}, {"m", 4096}}, 0.96},
-      {"gelu(a+b) f32 67M", "graph f(%a: f32[n], %b: f32[n]) -> (f32[n]) {\n %0 = add(%a, %b) : f32[n]\n %1 = gelu(%0) : f32[n]\n return %1\n}", {{"n", 1 << 26}}, 0.96},
-      {"tanh(a*b) f32 67M", "graph f(%a: f32[n], %b: f32[n]) -> (f32[n]) {\n %0 = multiply(%a, %b) : f32[n]\n %1 = tanh(%0) : f32[n]\n return %1\n}", {{"n", 1 << 26}}, 0.96},
-      {"silu(a)*b bf16 32768x4096", "graph f(%a: bf16[n,m], %b: bf16[n,m]) -> (bf16[n,m]) {\n %0 = silu(%a) : bf16[n,m]\n %1 = multiply(%0, %b) : bf16[n,m]\n return %1\n}",
-       {{"n", 32768}, {"m", 4096}}, 0.96},
-      {"gelu(x+bias) bf16 32768x4096", "graph f(%a: bf16[n,m], %b: bf16[m]) -> (bf16[n,m]) {\n %0 = add(%a, %b) : bf16[n,m]\n %1 = gelu(%0) : bf16[n,m]\n return %1\n}",
-       {{"n", 32768}, {"m", 4096}}, 0.96},
-      {"softmax bf16 32768x4096", "graph f(%x: bf16[n,m]) -> (bf16[n,m]) {\n %0 = softmax(%x) {axis=1} : bf16[n,m]\n return %0\n}", {{"n", 32768}, {"m", 4096}}, 0.92},
-      {"softmax f32 16384x4096", "graph f(%x: f32[n,m]) -> (f32[n,m]) {\n %0 = softmax(%x) {axis=1} : f32[n,m]\n return %0\n}", {{"n", 16384}, {"m", 4096}}, 0.92},
-      {"softmax bf16 131072x1024", "graph f(%x: bf16[n,m]) -> (bf16[n,m]) {\n %0 = softmax(%x) {axis=1} : bf16[n,m]\n return %0\n}", {{"n", 131072}, {"m", 1024}}, 0.92},
-      {"layer_norm bf16 32768x4096", "graph f(%x: bf16[n,m], %w: bf16[m], %b: bf16[m]) -> (bf16[n,m]) {\n %0 = layer_norm(%x, %w, %b) {norm_dims=1, eps=1e-05} : bf16[n,m]\n return %0\n}",
-       {{"n", 32768}, {"m", 4096}}, 0.92},
-      {"layer_norm+relu f32 8192x8192", "graph f(%x: f32[n,m], %w: f32[m], %b: f32[m]) -> (f32[n,m]) {\n %0 = layer_norm(%x, %w, %b) {norm_dims=1, eps=1e-05} : f32[n,m]\n %1 = relu(%0) : f32[n,m]\n return %1\n}",
-       {{"n", 8192}, {"m", 8192}}, 0.92},
-      {"residual add + rms_norm bf16 32768x4096", "graph f(%x: bf16[n,m], %r: bf16[n,m], %w: bf16[m]) -> (bf16[n,m], bf16[n,m]) {\n %0 = add(%x, %r) : bf16[n,m]\n %1 = rms_norm(%0, %w) {norm_dims=1, eps=1e-06} : bf16[n,m]\n return %0, %1\n}",
-       {{"n", 32768}, {"m", 4096}}, 0.92}};
+      {"relu(a*b+c) f32 67M",
+       "graph f(%a: f32[n], %b: f32[n], %c: f32[n]) -> (f32[n]) {\n %0 = multiply(%a, %b) : "
+       "f32[n]\n %1 = add(%0, %c) : f32[n]\n %2 = relu(%1) : f32[n]\n return %2\n}",
+       {{"n", 1 << 26}},
+       0.96},
+      {"relu(a+b) bf16 32768x4096",
+       "graph f(%a: bf16[n,m], %b: bf16[n,m]) -> (bf16[n,m]) {\n %0 = add(%a, %b) : bf16[n,m]\n %1 "
+       "= relu(%0) : bf16[n,m]\n return %1\n}",
+       {{"n", 32768}, {"m", 4096}},
+       0.96},
+      {"gelu(a+b) f32 67M",
+       "graph f(%a: f32[n], %b: f32[n]) -> (f32[n]) {\n %0 = add(%a, %b) : f32[n]\n %1 = gelu(%0) "
+       ": f32[n]\n return %1\n}",
+       {{"n", 1 << 26}},
+       0.96},
+      {"tanh(a*b) f32 67M",
+       "graph f(%a: f32[n], %b: f32[n]) -> (f32[n]) {\n %0 = multiply(%a, %b) : f32[n]\n %1 = "
+       "tanh(%0) : f32[n]\n return %1\n}",
+       {{"n", 1 << 26}},
+       0.96},
+      {"silu(a)*b bf16 32768x4096",
+       "graph f(%a: bf16[n,m], %b: bf16[n,m]) -> (bf16[n,m]) {\n %0 = silu(%a) : bf16[n,m]\n %1 = "
+       "multiply(%0, %b) : bf16[n,m]\n return %1\n}",
+       {{"n", 32768}, {"m", 4096}},
+       0.96},
+      {"gelu(x+bias) bf16 32768x4096",
+       "graph f(%a: bf16[n,m], %b: bf16[m]) -> (bf16[n,m]) {\n %0 = add(%a, %b) : bf16[n,m]\n %1 = "
+       "gelu(%0) : bf16[n,m]\n return %1\n}",
+       {{"n", 32768}, {"m", 4096}},
+       0.96},
+      {"softmax bf16 32768x4096",
+       "graph f(%x: bf16[n,m]) -> (bf16[n,m]) {\n %0 = softmax(%x) {axis=1} : bf16[n,m]\n return "
+       "%0\n}",
+       {{"n", 32768}, {"m", 4096}},
+       0.92},
+      {"softmax f32 16384x4096",
+       "graph f(%x: f32[n,m]) -> (f32[n,m]) {\n %0 = softmax(%x) {axis=1} : f32[n,m]\n return "
+       "%0\n}",
+       {{"n", 16384}, {"m", 4096}},
+       0.92},
+      {"softmax bf16 131072x1024",
+       "graph f(%x: bf16[n,m]) -> (bf16[n,m]) {\n %0 = softmax(%x) {axis=1} : bf16[n,m]\n return "
+       "%0\n}",
+       {{"n", 131072}, {"m", 1024}},
+       0.92},
+      {"layer_norm bf16 32768x4096",
+       "graph f(%x: bf16[n,m], %w: bf16[m], %b: bf16[m]) -> (bf16[n,m]) {\n %0 = layer_norm(%x, "
+       "%w, %b) {norm_dims=1, eps=1e-05} : bf16[n,m]\n return %0\n}",
+       {{"n", 32768}, {"m", 4096}},
+       0.92},
+      {"layer_norm+relu f32 8192x8192",
+       "graph f(%x: f32[n,m], %w: f32[m], %b: f32[m]) -> (f32[n,m]) {\n %0 = layer_norm(%x, %w, "
+       "%b) {norm_dims=1, eps=1e-05} : f32[n,m]\n %1 = relu(%0) : f32[n,m]\n return %1\n}",
+       {{"n", 8192}, {"m", 8192}},
+       0.92},
+      {"residual add + rms_norm bf16 32768x4096",
+       "graph f(%x: bf16[n,m], %r: bf16[n,m], %w: bf16[m]) -> (bf16[n,m], bf16[n,m]) {\n %0 = "
+       "add(%x, %r) : bf16[n,m]\n %1 = rms_norm(%0, %w) {norm_dims=1, eps=1e-06} : bf16[n,m]\n "
+       "return %0, %1\n}",
+       {{"n", 32768}, {"m", 4096}},
+       0.92}};
   return *cases;
 }
 
@@ -107,13 +150,15 @@ std::uint32_t NextRandom(std::uint32_t* state) {
   return *state ^= *state << 5;
 }
 
-// Random values in about [-2, 2), written as bits: exponents are limited, so that there are no NaNs and no infinities.
+// Random values in about [-2, 2), written as bits: exponents are limited, so that there are no NaNs
+// and no infinities.
 Array RandomArray(jitfuse::DType dtype, const std::vector<std::int64_t>& dims, std::uint32_t seed) {
   Array host = Must(Array::Empty(dtype, dims));
   std::uint32_t state = seed * 2654435761u + 1;
   if (dtype == jitfuse::DType::kF32) {
     auto* p = static_cast<float*>(host.data());
-    for (std::int64_t i = 0; i < host.num_elements(); ++i) p[i] = static_cast<float>(NextRandom(&state) >> 8) * 0x1p-22f - 2.0f;
+    for (std::int64_t i = 0; i < host.num_elements(); ++i)
+      p[i] = static_cast<float>(NextRandom(&state) >> 8) * 0x1p-22f - 2.0f;
   } else {
     auto* p = static_cast<std::uint16_t*>(host.data());
     for (std::int64_t i = 0; i < host.num_elements(); ++i) {
@@ -126,7 +171,8 @@ Array RandomArray(jitfuse::DType dtype, const std::vector<std::int64_t>& dims, s
 
 double BytesOf(const std::vector<Array>& arrays) {
   double bytes = 0;
-  for (const Array& a : arrays) bytes += static_cast<double>(a.num_elements()) * jitfuse::ItemSize(a.dtype());
+  for (const Array& a : arrays)
+    bytes += static_cast<double>(a.num_elements()) * jitfuse::ItemSize(a.dtype());
   return bytes;
 }
 
@@ -135,14 +181,16 @@ class Bench {
   explicit Bench(int samples) : samples_(samples) {
     void* context = nullptr;
     char name[128] = "GPU";
-    if (jitfuse::Status s = jitfuse::DeviceStatus(jitfuse::DeviceKind::kCuda); !s.ok()) Fail(s.message());
+    if (jitfuse::Status s = jitfuse::DeviceStatus(jitfuse::DeviceKind::kCuda); !s.ok())
+      Fail(s.message());
     driver_.PrimaryCtxRetain(&context, 0);
     driver_.CtxSetCurrent(context);
     driver_.DeviceGetName(name, sizeof name, 0);
     machine_ = name;
     driver_.EventCreate(&start_, 0);
     driver_.EventCreate(&end_, 0);
-    flush_ = Must(Array::Empty(jitfuse::DType::kU8, {static_cast<std::int64_t>(kFlushBytes)}, kGpu));
+    flush_ =
+        Must(Array::Empty(jitfuse::DType::kU8, {static_cast<std::int64_t>(kFlushBytes)}, kGpu));
   }
   const std::string& machine() const { return machine_; }
 
@@ -151,27 +199,35 @@ class Bench {
     auto infos = Must(jitfuse::ParseInputs(c.text));
     auto dims = Must(jitfuse::InputDims(c.text, c.symbols));
     std::vector<Array> inputs;
-    for (std::size_t i = 0; i < dims.size(); ++i) inputs.push_back(RandomArray(infos[i].dtype, dims[i], static_cast<std::uint32_t>(i + 1)));
+    for (std::size_t i = 0; i < dims.size(); ++i)
+      inputs.push_back(RandomArray(infos[i].dtype, dims[i], static_cast<std::uint32_t>(i + 1)));
     std::vector<Array> outputs = Must(f.Run(inputs));
     double bytes = BytesOf(inputs) + BytesOf(outputs);
     auto half = static_cast<std::int64_t>(bytes / 2);
-    Array from = Must(Array::Empty(jitfuse::DType::kU8, {half}, kGpu)), to = Must(Array::Empty(jitfuse::DType::kU8, {half}, kGpu));
+    Array from = Must(Array::Empty(jitfuse::DType::kU8, {half}, kGpu)),
+          to = Must(Array::Empty(jitfuse::DType::kU8, {half}, kGpu));
     auto call = [&] {
       if (jitfuse::Status s = f.RunInto(inputs, outputs); !s.ok()) Fail(s.message());
     };
-    auto copy = [&] { driver_.MemcpyDtoDAsync(Address(to), Address(from), static_cast<std::size_t>(half), nullptr); };
+    auto copy = [&] {
+      driver_.MemcpyDtoDAsync(Address(to), Address(from), static_cast<std::size_t>(half), nullptr);
+    };
     Warm(copy);
     std::vector<double> ours, theirs;
     for (int i = 0; i < samples_; ++i) {
       theirs.push_back(Time(copy));
       ours.push_back(Time(call));
     }
-    double rate = bytes / Median(ours) * 1e-9, copy_rate = 2.0 * static_cast<double>(half) / Median(theirs) * 1e-9;
-    report->Add({c.name, "GB/s", rate, "device copy of as many bytes", copy_rate, rate / copy_rate, c.goal, false});
+    double rate = bytes / Median(ours) * 1e-9,
+           copy_rate = 2.0 * static_cast<double>(half) / Median(theirs) * 1e-9;
+    report->Add({c.name, "GB/s", rate, "device copy of as many bytes", copy_rate, rate / copy_rate,
+                 c.goal, false});
   }
 
  private:
-  static std::uint64_t Address(const Array& a) { return reinterpret_cast<std::uintptr_t>(a.data()); }
+  static std::uint64_t Address(const Array& a) {
+    return reinterpret_cast<std::uintptr_t>(a.data());
+  }
 
   template <typename F>
   void Warm(F f) {

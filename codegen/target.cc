@@ -16,15 +16,25 @@ struct CudaRow {
 };
 
 // CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
-constexpr std::array<CudaRow, 12> kCuda = {{{75, 65536, 1024}, {80, 167936, 2048}, {86, 102400, 1536}, {87, 167936, 1536}, {88, 102400, 1536},
-                                            {89, 102400, 1536}, {90, 233472, 2048}, {100, 233472, 2048}, {103, 233472, 2048}, {110, 233472, 1536},
-                                            {120, 102400, 1536}, {121, 102400, 1536}}};
+constexpr std::array<CudaRow, 12> kCuda = {{{75, 65536, 1024},
+                                            {80, 167936, 2048},
+                                            {86, 102400, 1536},
+                                            {87, 167936, 1536},
+                                            {88, 102400, 1536},
+                                            {89, 102400, 1536},
+                                            {90, 233472, 2048},
+                                            {100, 233472, 2048},
+                                            {103, 233472, 2048},
+                                            {110, 233472, 1536},
+                                            {120, 102400, 1536},
+                                            {121, 102400, 1536}}};
 
 struct CpuRow {
   std::string_view name;
   int vec_bits;
 };
-constexpr std::array<CpuRow, 3> kCpu = {{{"x86-64-v2", 128}, {"x86-64-v3", 256}, {"x86-64-v4", 512}}};
+constexpr std::array<CpuRow, 3> kCpu = {
+    {{"x86-64-v2", 128}, {"x86-64-v3", 256}, {"x86-64-v4", 512}}};
 
 Target CudaTarget(const CudaRow& row) {
   Target t;
@@ -59,7 +69,8 @@ absl::StatusOr<Target> TargetFor(std::string_view arch) {
     t.arch = "interpret";
     return t;
   }
-  return InvalidArgument("unknown architecture '", ToAbsl(arch), "'; known: ", absl::StrJoin(KnownCudaArchs(), ", "),
+  return InvalidArgument("unknown architecture '", ToAbsl(arch),
+                         "'; known: ", absl::StrJoin(KnownCudaArchs(), ", "),
                          ", x86-64-v2, x86-64-v3, x86-64-v4, host, interpret");
 }
 
@@ -70,8 +81,11 @@ std::vector<std::string> KnownCudaArchs() {
 }
 
 std::string TargetToString(const Target& target) {
-  std::string_view kind = target.kind == TargetKind::kCuda ? "cuda" : target.kind == TargetKind::kCpu ? "cpu" : "interpret";
-  return absl::StrCat(ToAbsl(kind), ":", target.arch, target.features.empty() ? "" : " ", absl::StrJoin(target.features, ","));
+  std::string_view kind = target.kind == TargetKind::kCuda  ? "cuda"
+                          : target.kind == TargetKind::kCpu ? "cpu"
+                                                            : "interpret";
+  return absl::StrCat(ToAbsl(kind), ":", target.arch, target.features.empty() ? "" : " ",
+                      absl::StrJoin(target.features, ","));
 }
 
 }  // namespace jitfuse::internal

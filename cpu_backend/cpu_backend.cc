@@ -21,14 +21,19 @@
 namespace jitfuse::internal {
 namespace {
 
-constexpr int64_t kInlineBytes = 128 * 1024;  // below this a parallel region costs more than it gains
+constexpr int64_t kInlineBytes =
+    128 * 1024;  // below this a parallel region costs more than it gains
 
 const Target& HostTarget() {
   static const auto* host = [] {
     HostCpu cpu = DetectHostCpu();
-    auto has = [&](const char* feature) { return std::find(cpu.features.begin(), cpu.features.end(), feature) != cpu.features.end(); };
+    auto has = [&](const char* feature) {
+      return std::find(cpu.features.begin(), cpu.features.end(), feature) != cpu.features.end();
+    };
     bool avx512 = has("+avx512f") && has("+avx512bw") && has("+avx512dq") && has("+avx512vl");
-    auto* target = new Target(*TargetFor(avx512 ? "x86-64-v4" : has("+avx2") ? "x86-64-v3" : "x86-64-v2"));  // budgets
+    auto* target = new Target(*TargetFor(avx512         ? "x86-64-v4"
+                                         : has("+avx2") ? "x86-64-v3"
+                                                        : "x86-64-v2"));  // budgets
     target->arch = cpu.name;
     target->features = cpu.features;
     return target;
@@ -38,33 +43,46 @@ const Target& HostTarget() {
 
 // What each level adds, by LLVM's names (the x86-64 psABI).
 absl::Status CheckRunsHere(std::string_view arch, absl::Span<const std::string> options) {
-  static const std::vector<std::string> v2 = {"cx16", "popcnt", "sahf", "sse3", "sse4.1", "sse4.2", "ssse3"};
-  static const std::vector<std::string> v3 = {"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave"};
-  static const std::vector<std::string> v4 = {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"};
+  static const std::vector<std::string> v2 = {"cx16",   "popcnt", "sahf", "sse3",
+                                              "sse4.1", "sse4.2", "ssse3"};
+  static const std::vector<std::string> v3 = {"avx", "avx2",  "bmi",   "bmi2", "f16c",
+                                              "fma", "lzcnt", "movbe", "xsave"};
+  static const std::vector<std::string> v4 = {"avx512f", "avx512bw", "avx512cd", "avx512dq",
+                                              "avx512vl"};
   const Target& host = HostTarget();
   std::vector<std::string> missing;
   auto need = [&](const std::vector<std::string>& names) {
     for (const std::string& name : names) {
-      if (std::find(host.features.begin(), host.features.end(), "+" + name) == host.features.end()) missing.push_back(name);
+      if (std::find(host.features.begin(), host.features.end(), "+" + name) == host.features.end())
+        missing.push_back(name);
     }
   };
   bool level = arch == "x86-64-v2" || arch == "x86-64-v3" || arch == "x86-64-v4";
   if (level) need(v2);
   if (arch == "x86-64-v3" || arch == "x86-64-v4") need(v3);
   if (arch == "x86-64-v4") need(v4);
-  if (!missing.empty()) return absl::FailedPreconditionError(absl::StrCat("code for ", ToAbsl(arch), " cannot run on this CPU (", host.arch, "): it lacks ", absl::StrJoin(missing, ", ")));
-  if (!level && (arch != host.arch || options.empty() || options[0] != absl::StrJoin(host.features, ","))) {
-    return absl::FailedPreconditionError(absl::StrCat("code for the exact CPU ", ToAbsl(arch), " cannot run on this one (", host.arch, " or other features)"));
+  if (!missing.empty())
+    return absl::FailedPreconditionError(
+        absl::StrCat("code for ", ToAbsl(arch), " cannot run on this CPU (", host.arch,
+                     "): it lacks ", absl::StrJoin(missing, ", ")));
+  if (!level &&
+      (arch != host.arch || options.empty() || options[0] != absl::StrJoin(host.features, ","))) {
+    return absl::FailedPreconditionError(absl::StrCat("code for the exact CPU ", ToAbsl(arch),
+                                                      " cannot run on this one (", host.arch,
+                                                      " or other features)"));
   }
   return absl::OkStatus();
 }
 
 class CpuKernel : public Kernel {
  public:
-  using Entry = void (*)(void* const* buffers, const uint64_t* scalars, const int64_t* sizes, int64_t row_begin, int64_t row_end, int64_t col_begin, int64_t col_end);
+  using Entry = void (*)(void* const* buffers, const uint64_t* scalars, const int64_t* sizes,
+                         int64_t row_begin, int64_t row_end, int64_t col_begin, int64_t col_end);
   CpuKernel(const KernelSource& source, std::shared_ptr<const LoadedObject> object)
-      : entry(reinterpret_cast<Entry>(object->Address(source.entry))), grain_bytes(std::max<int64_t>(source.grain_bytes, 1)),
-        col_multiple(std::max<int64_t>(source.col_multiple, 1)), object_(std::move(object)) {}
+      : entry(reinterpret_cast<Entry>(object->Address(source.entry))),
+        grain_bytes(std::max<int64_t>(source.grain_bytes, 1)),
+        col_multiple(std::max<int64_t>(source.col_multiple, 1)),
+        object_(std::move(object)) {}
   const Entry entry;
   const int64_t grain_bytes, col_multiple;
 
@@ -72,7 +90,8 @@ class CpuKernel : public Kernel {
   std::shared_ptr<const LoadedObject> object_;
 };
 
-// Memory of one call's arena is given back and asked for again by the next: a few blocks are kept, so that their pages stay mapped.
+// Memory of one call's arena is given back and asked for again by the next: a few blocks are kept,
+// so that their pages stay mapped.
 class CachingAllocator : public Allocator {
  public:
   void* Allocate(size_t bytes, StreamHandle) override {
@@ -129,14 +148,19 @@ int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 void Run(const CpuKernel& kernel, const LaunchArgs& args) {
   auto call = [&](int64_t row_begin, int64_t row_end, int64_t col_begin, int64_t col_end) {
-    kernel.entry(args.buffers.data(), args.scalars.data(), args.sizes.data(), row_begin, row_end, col_begin, col_end);
+    kernel.entry(args.buffers.data(), args.scalars.data(), args.sizes.data(), row_begin, row_end,
+                 col_begin, col_end);
   };
   int64_t row_bytes = std::max<int64_t>(args.bytes_per_row, 1);
-  if (row_bytes <= kInlineBytes && args.rows <= kInlineBytes / row_bytes) return call(0, args.rows, 0, args.cols);
+  if (row_bytes <= kInlineBytes && args.rows <= kInlineBytes / row_bytes)
+    return call(0, args.rows, 0, args.cols);
   // Rows are grouped where they are small, and cut along columns where they are large.
   int64_t chunk_rows = std::clamp<int64_t>(kernel.grain_bytes / row_bytes, 1, args.rows);
-  int64_t pieces = chunk_rows > 1 ? 1 : std::clamp<int64_t>(row_bytes / kernel.grain_bytes, 1, CeilDiv(args.cols, kernel.col_multiple));
-  int64_t chunk_cols = CeilDiv(CeilDiv(args.cols, pieces), kernel.col_multiple) * kernel.col_multiple;
+  int64_t pieces = chunk_rows > 1 ? 1
+                                  : std::clamp<int64_t>(row_bytes / kernel.grain_bytes, 1,
+                                                        CeilDiv(args.cols, kernel.col_multiple));
+  int64_t chunk_cols =
+      CeilDiv(CeilDiv(args.cols, pieces), kernel.col_multiple) * kernel.col_multiple;
   int64_t col_chunks = CeilDiv(args.cols, chunk_cols), row_chunks = CeilDiv(args.rows, chunk_rows);
   ParallelFor(row_chunks * col_chunks, [&](int64_t chunk) {
     int64_t row = chunk / col_chunks * chunk_rows, col = chunk % col_chunks * chunk_cols;
@@ -146,7 +170,8 @@ void Run(const CpuKernel& kernel, const LaunchArgs& args) {
 
 class CpuBackend : public Backend {
  public:
-  explicit CpuBackend(absl::StatusOr<Target> target) : status_(target.status()), target_(target.ok() ? *std::move(target) : HostTarget()) {
+  explicit CpuBackend(absl::StatusOr<Target> target)
+      : status_(target.status()), target_(target.ok() ? *std::move(target) : HostTarget()) {
     target_.num_threads = NumThreads();
     ForkGeneration();  // from now on forks are counted
   }
@@ -163,14 +188,19 @@ class CpuBackend : public Backend {
     JF_RETURN_IF_ERROR(CheckLanguage(source));
     auto start = std::chrono::steady_clock::now();
     CompiledKernel compiled;
-    JF_ASSIGN_OR_RETURN(compiled.bytes, CompileLlvm(source.text, source.arch, source.options.empty() ? "" : source.options[0]));
-    compiled.compile_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    JF_ASSIGN_OR_RETURN(
+        compiled.bytes,
+        CompileLlvm(source.text, source.arch, source.options.empty() ? "" : source.options[0]));
+    compiled.compile_ms =
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
     return compiled;
   }
-  absl::StatusOr<std::shared_ptr<const Kernel>> Load(const KernelSource& source, const CompiledKernel& compiled) const override {
+  absl::StatusOr<std::shared_ptr<const Kernel>> Load(
+      const KernelSource& source, const CompiledKernel& compiled) const override {
     JF_RETURN_IF_ERROR(CheckLanguage(source));
     JF_RETURN_IF_ERROR(CheckRunsHere(source.arch, source.options));
-    JF_ASSIGN_OR_RETURN(std::shared_ptr<const LoadedObject> object, LoadObject(compiled.bytes, {source.entry}));
+    JF_ASSIGN_OR_RETURN(std::shared_ptr<const LoadedObject> object,
+                        LoadObject(compiled.bytes, {source.entry}));
     return std::shared_ptr<const Kernel>(std::make_shared<CpuKernel>(source, std::move(object)));
   }
   absl::Status Launch(const Kernel& kernel, const LaunchArgs& args) const override {
@@ -178,14 +208,28 @@ class CpuBackend : public Backend {
     return absl::OkStatus();
   }
 
-  absl::Status GemmSupport(DType dtype, Reason* reason) const override { return OnednnSupport(dtype, reason); }
-  absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareGemm(const GemmProblem& problem) const override { return PrepareOnednn(problem); }
-  absl::Status RunGemm(const PreparedGemm& gemm, const void* a, const void* b, void* d, void*, StreamHandle) const override { return RunOnednn(gemm, a, b, d); }
+  absl::Status GemmSupport(DType dtype, Reason* reason) const override {
+    return OnednnSupport(dtype, reason);
+  }
+  absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareGemm(
+      const GemmProblem& problem) const override {
+    return PrepareOnednn(problem);
+  }
+  absl::Status RunGemm(const PreparedGemm& gemm, const void* a, const void* b, void* d, void*,
+                       StreamHandle) const override {
+    return RunOnednn(gemm, a, b, d);
+  }
 
   Allocator* allocator() const override { return &ProcessAllocator(); }
-  absl::Status CopyFromHost(void* dst, const void* src, size_t bytes, StreamHandle) const override { return Copy(dst, src, bytes); }
-  absl::Status CopyToHost(void* dst, const void* src, size_t bytes, StreamHandle) const override { return Copy(dst, src, bytes); }
-  absl::Status CopyOnDevice(void* dst, const void* src, size_t bytes, StreamHandle) const override { return Copy(dst, src, bytes); }
+  absl::Status CopyFromHost(void* dst, const void* src, size_t bytes, StreamHandle) const override {
+    return Copy(dst, src, bytes);
+  }
+  absl::Status CopyToHost(void* dst, const void* src, size_t bytes, StreamHandle) const override {
+    return Copy(dst, src, bytes);
+  }
+  absl::Status CopyOnDevice(void* dst, const void* src, size_t bytes, StreamHandle) const override {
+    return Copy(dst, src, bytes);
+  }
   absl::Status Synchronize(StreamHandle) const override { return absl::OkStatus(); }
 
  private:
@@ -194,7 +238,9 @@ class CpuBackend : public Backend {
     return absl::OkStatus();
   }
   static absl::Status CheckLanguage(const KernelSource& source) {
-    if (source.lang != SourceLang::kLlvm) return InternalError("kernel ", source.entry, " is no LLVM IR: it was written for ", source.arch);
+    if (source.lang != SourceLang::kLlvm)
+      return InternalError("kernel ", source.entry, " is no LLVM IR: it was written for ",
+                           source.arch);
     return absl::OkStatus();
   }
 
@@ -207,13 +253,16 @@ class CpuBackend : public Backend {
 absl::StatusOr<Target> CpuTargetFor(std::string_view arch) {
   if (arch.empty() || arch == "host") return HostTarget();
   JF_ASSIGN_OR_RETURN(Target target, TargetFor(arch));
-  if (target.kind != TargetKind::kCpu) return InvalidArgument("'", ToAbsl(arch), "' is no CPU; known: host, x86-64-v2, x86-64-v3, x86-64-v4");
+  if (target.kind != TargetKind::kCpu)
+    return InvalidArgument("'", ToAbsl(arch),
+                           "' is no CPU; known: host, x86-64-v2, x86-64-v3, x86-64-v4");
   return target;
 }
 
 std::unique_ptr<Backend> CreateCpuBackend() {
   absl::StatusOr<Target> target = CpuTargetFor(EnvString("CPU_ARCH"));
-  if (!target.ok()) return std::make_unique<CpuBackend>(Annotate(target.status(), "JITFUSE_CPU_ARCH"));
+  if (!target.ok())
+    return std::make_unique<CpuBackend>(Annotate(target.status(), "JITFUSE_CPU_ARCH"));
   return std::make_unique<CpuBackend>(std::move(target));
 }
 

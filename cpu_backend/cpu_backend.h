@@ -1,9 +1,11 @@
 // The CPU as a back end: LLVM IR through ORC, oneDNN for matrix products, OpenMP for threads.
 //
-// In and out as jit/backend.h says. The target is the host's exact CPU, unless JITFUSE_CPU_ARCH names another (host, x86-64-v2, x86-64-v3, x86-64-v4); a name that is not
-// known makes every Emit fail with the list of those that are. Code for a CPU that the host is not can be compiled, and is refused by Load.
-// Launches split the work into chunks of about grain_bytes; small ones run on the calling thread. Streams are ignored: all work is done when a call returns.
-// Must not know: graphs, caches.
+// In and out as jit/backend.h says. The target is the host's exact CPU, unless JITFUSE_CPU_ARCH
+// names another (host, x86-64-v2, x86-64-v3, x86-64-v4); a name that is not known makes every Emit
+// fail with the list of those that are. Code for a CPU that the host is not can be compiled, and is
+// refused by Load. Launches split the work into chunks of about grain_bytes; small ones run on the
+// calling thread. Streams are ignored: all work is done when a call returns. Must not know: graphs,
+// caches.
 #ifndef JITFUSE_CPU_BACKEND_CPU_BACKEND_H_
 #define JITFUSE_CPU_BACKEND_CPU_BACKEND_H_
 

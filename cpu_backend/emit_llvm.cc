@@ -12,8 +12,10 @@
 namespace jitfuse::internal {
 namespace {
 
-constexpr int64_t kStreamBytes = int64_t{48} << 20;  // beyond what a reader would find in the last-level cache
-constexpr int kMaxStreamCost = 24;                   // issue slots per element, above which the core is busier than memory
+constexpr int64_t kStreamBytes = int64_t{48}
+                                 << 20;  // beyond what a reader would find in the last-level cache
+constexpr int kMaxStreamCost =
+    24;  // issue slots per element, above which the core is busier than memory
 constexpr int kMaxLanes = 64;
 constexpr int kRowBufferAlign = 64;
 
@@ -26,25 +28,37 @@ CpuFeatures FeaturesOf(const Target& target) {
   if (target.arch == "x86-64-v3") return {.f16c = true, .fma = true, .avx2 = true};
   if (target.arch == "x86-64-v4") return {.f16c = true, .fma = true, .avx2 = true, .avx512 = true};
   auto has = [&](std::string_view name) {
-    return std::find(target.features.begin(), target.features.end(), absl::StrCat("+", ToAbsl(name))) != target.features.end();
+    return std::find(target.features.begin(), target.features.end(),
+                     absl::StrCat("+", ToAbsl(name))) != target.features.end();
   };
-  return {.f16c = has("f16c"), .fma = has("fma"), .avx2 = has("avx2"), .avx512 = has("avx512f") && has("avx512bw") && has("avx512dq") && has("avx512vl")};
+  return {.f16c = has("f16c"),
+          .fma = has("fma"),
+          .avx2 = has("avx2"),
+          .avx512 = has("avx512f") && has("avx512bw") && has("avx512dq") && has("avx512vl")};
 }
 
-absl::StatusOr<KernelSource> EmitLlvm(const KernelPlan& plan, const Target& target) { return LlvmEmitter(plan, target).Emit(); }
+absl::StatusOr<KernelSource> EmitLlvm(const KernelPlan& plan, const Target& target) {
+  return LlvmEmitter(plan, target).Emit();
+}
 
 absl::Status LlvmEmitter::Check() const {
-  auto refuse = [&](const auto&... parts) { return InternalError("cannot emit kernel ", plan_.name, " for the CPU: ", parts...); };
+  auto refuse = [&](const auto&... parts) {
+    return InternalError("cannot emit kernel ", plan_.name, " for the CPU: ", parts...);
+  };
   if (target_.kind != TargetKind::kCpu) return refuse("the target is ", TargetToString(target_));
   const auto* schedule = std::get_if<CpuSchedule>(&plan_.schedule);
   if (schedule == nullptr) return refuse("it has no CPU schedule");
-  if (!IsPowerOfTwo(schedule->lanes) || schedule->lanes > kMaxLanes || !IsPowerOfTwo(schedule->unroll)) {
-    return refuse("lanes ", schedule->lanes, " and unroll ", schedule->unroll, " must be powers of two, lanes at most ", kMaxLanes);
+  if (!IsPowerOfTwo(schedule->lanes) || schedule->lanes > kMaxLanes ||
+      !IsPowerOfTwo(schedule->unroll)) {
+    return refuse("lanes ", schedule->lanes, " and unroll ", schedule->unroll,
+                  " must be powers of two, lanes at most ", kMaxLanes);
   }
   if (!plan_.keep.empty() && !IsStatic(plan_.inner) && plan_.inner_bound <= 0) {
-    return refuse("a row of ", ShapeToString(plan_.inner), " cannot be kept: its size has no bound");
+    return refuse("a row of ", ShapeToString(plan_.inner),
+                  " cannot be kept: its size has no bound");
   }
-  if (!plan_.IsRow() && plan_.stages.size() != 1) return refuse("a flat plan has one stage, not ", plan_.stages.size());
+  if (!plan_.IsRow() && plan_.stages.size() != 1)
+    return refuse("a flat plan has one stage, not ", plan_.stages.size());
   return absl::OkStatus();
 }
 
@@ -66,7 +80,9 @@ absl::StatusOr<KernelSource> LlvmEmitter::Emit() {
     EmitVectorLoop(0, I64::Named("%col_begin"), I64::Named("%col_end"));
   }
   text_.EndLoop(rows);
-  if (streams_) text_.Line("call void @llvm.x86.sse.sfence()");  // streamed stores are seen before the work counts as done
+  if (streams_)
+    text_.Line("call void @llvm.x86.sse.sfence()");  // streamed stores are seen before the work
+                                                     // counts as done
   JF_RETURN_IF_ERROR(error_);
 
   KernelSource source;
@@ -75,45 +91,59 @@ absl::StatusOr<KernelSource> LlvmEmitter::Emit() {
   source.arch = target_.arch;
   if (!target_.features.empty()) source.options = {absl::StrJoin(target_.features, ",")};
   source.size_args = sizes_;
-  source.rows = NumElements(absl::MakeSpan(plan_.parallel).subspan(0, static_cast<size_t>(row_axes)));
+  source.rows =
+      NumElements(absl::MakeSpan(plan_.parallel).subspan(0, static_cast<size_t>(row_axes)));
   source.cols = plan_.IsRow() || plan_.parallel.empty() ? SizeExpr(1) : plan_.parallel.back();
   source.bytes_per_row = BytesPerRow();
   source.grain_bytes = plan_.cpu().grain_bytes;
   source.col_multiple = col_multiple_;
-  source.text = text_.Finish(Head(source), absl::StrCat("define void @", plan_.name, "(ptr %buffers, ptr %scalars, ptr %sizes, i64 %row_begin, ",
-                                                        "i64 %row_end, i64 %col_begin, i64 %col_end) nounwind"));
+  source.text = text_.Finish(
+      Head(source), absl::StrCat("define void @", plan_.name,
+                                 "(ptr %buffers, ptr %scalars, ptr %sizes, i64 %row_begin, ",
+                                 "i64 %row_end, i64 %col_begin, i64 %col_end) nounwind"));
   return source;
 }
 
 std::string LlvmEmitter::Head(const KernelSource& source) const {
   std::string head;
-  for (absl::string_view line : absl::StrSplit(plan_.head, '\n', absl::SkipEmpty())) absl::StrAppend(&head, "; ", line, "\n");
+  for (absl::string_view line : absl::StrSplit(plan_.head, '\n', absl::SkipEmpty()))
+    absl::StrAppend(&head, "; ", line, "\n");
   std::vector<std::string> sizes;
   for (const SizeExpr& e : source.size_args) sizes.push_back(e.ToString());
-  absl::StrAppend(&head, "; rows ", source.rows.ToString(), ", cols ", source.cols.ToString(), ", col_multiple ", source.col_multiple, ", sizes [",
-                  absl::StrJoin(sizes, ", "), "], ", lanes_, " lanes, unroll ", unroll_, ", ", source.arch, "\n");
+  absl::StrAppend(&head, "; rows ", source.rows.ToString(), ", cols ", source.cols.ToString(),
+                  ", col_multiple ", source.col_multiple, ", sizes [", absl::StrJoin(sizes, ", "),
+                  "], ", lanes_, " lanes, unroll ", unroll_, ", ", source.arch, "\n");
   return head;
 }
 
 // Buffers, host scalars, row buffers. Size arguments are added by Size() as they are met.
 void LlvmEmitter::EmitEntry() {
   for (size_t i = 0; i < plan_.params.size(); ++i) {
-    buffers_.push_back(text_.Entry("load ptr, ptr ", text_.Entry("getelementptr ptr, ptr %buffers, i64 ", i), ", align 8"));
+    buffers_.push_back(text_.Entry(
+        "load ptr, ptr ", text_.Entry("getelementptr ptr, ptr %buffers, i64 ", i), ", align 8"));
   }
   for (size_t i = 0; i < plan_.scalars.size(); ++i) {
     DType dtype = ComputeType(plan_.scalars[i]);  // f16 and bf16 come as their float
     std::string type = MemoryType(dtype, 1);
-    std::string value = text_.Entry("load ", type, ", ptr ", text_.Entry("getelementptr i64, ptr %scalars, i64 ", i), ", align 8");
-    host_scalars_.push_back(dtype == DType::kBool ? text_.Entry("icmp ne i8 ", value, ", 0") : value);
+    std::string value =
+        text_.Entry("load ", type, ", ptr ",
+                    text_.Entry("getelementptr i64, ptr %scalars, i64 ", i), ", align 8");
+    host_scalars_.push_back(dtype == DType::kBool ? text_.Entry("icmp ne i8 ", value, ", 0")
+                                                  : value);
   }
   if (plan_.keep.empty()) return;
   SizeExpr points = NumElements(plan_.inner);
-  int64_t room = (points.IsConstant() ? points.constant() : plan_.inner_bound) + lanes_;  // the last vector of a row may be a partial one
-  for (int k : plan_.keep) kept_[k] = text_.Alloca(absl::StrCat("[", room, " x ", KeptType(TypeOf(k), 1), "]"), kRowBufferAlign);
+  int64_t room = (points.IsConstant() ? points.constant() : plan_.inner_bound) +
+                 lanes_;  // the last vector of a row may be a partial one
+  for (int k : plan_.keep)
+    kept_[k] =
+        text_.Alloca(absl::StrCat("[", room, " x ", KeptType(TypeOf(k), 1), "]"), kRowBufferAlign);
 }
 
 // A bool is kept as an i8, any other value as its register.
-std::string LlvmEmitter::KeptType(DType dtype, int lanes) const { return dtype == DType::kBool ? MemoryType(dtype, lanes) : RegisterType(dtype, lanes); }
+std::string LlvmEmitter::KeptType(DType dtype, int lanes) const {
+  return dtype == DType::kBool ? MemoryType(dtype, lanes) : RegisterType(dtype, lanes);
+}
 
 I64 LlvmEmitter::Size(const SizeExpr& e) {
   if (e.IsConstant()) return e.constant();
@@ -141,11 +171,15 @@ void LlvmEmitter::ClassifyInsts() {
   for (size_t i = 0; i < plan_.insts.size(); ++i) {
     const Inst& inst = plan_.insts[i];
     if (plan_.IsRow() && !inst.elem) continue;
-    in_vector_[i] = std::find(plan_.keep.begin(), plan_.keep.end(), static_cast<int>(i)) != plan_.keep.end();
-    if (inst.kind == Inst::Kind::kLoad) in_vector_[i] = in_vector_[i] || DependsOnVector(plan_.accesses[static_cast<size_t>(inst.access)]);
+    in_vector_[i] =
+        std::find(plan_.keep.begin(), plan_.keep.end(), static_cast<int>(i)) != plan_.keep.end();
+    if (inst.kind == Inst::Kind::kLoad)
+      in_vector_[i] =
+          in_vector_[i] || DependsOnVector(plan_.accesses[static_cast<size_t>(inst.access)]);
     if (inst.kind == Inst::Kind::kIndex) in_vector_[i] = in_vector_[i] || inst.axis == vector_axis_;
     if (inst.kind != Inst::Kind::kOp) continue;
-    for (int in : inst.in) in_vector_[i] = in_vector_[i] || (in >= 0 && in_vector_[static_cast<size_t>(in)]);
+    for (int in : inst.in)
+      in_vector_[i] = in_vector_[i] || (in >= 0 && in_vector_[static_cast<size_t>(in)]);
   }
 }
 
@@ -153,14 +187,22 @@ void LlvmEmitter::ClassifyInsts() {
 std::string LlvmEmitter::Scalar(int i) {
   const Inst& inst = this->inst(i);
   switch (inst.kind) {
-    case Inst::Kind::kConst: return ConstantOf(inst.dtype, inst.bits, 1);
-    case Inst::Kind::kScalar: return host_scalars_[static_cast<size_t>(inst.scalar)];
-    case Inst::Kind::kIndex: return coordinates_[static_cast<size_t>(inst.axis)].text;
-    case Inst::Kind::kSize: return Size(plan_.sizes[static_cast<size_t>(inst.size)]).text;
-    case Inst::Kind::kResult: return results_[{inst.stage, inst.reduce, inst.which}];
-    default: break;
+    case Inst::Kind::kConst:
+      return ConstantOf(inst.dtype, inst.bits, 1);
+    case Inst::Kind::kScalar:
+      return host_scalars_[static_cast<size_t>(inst.scalar)];
+    case Inst::Kind::kIndex:
+      return coordinates_[static_cast<size_t>(inst.axis)].text;
+    case Inst::Kind::kSize:
+      return Size(plan_.sizes[static_cast<size_t>(inst.size)]).text;
+    case Inst::Kind::kResult:
+      return results_[{inst.stage, inst.reduce, inst.which}];
+    default:
+      break;
   }
-  if (scalar_[static_cast<size_t>(i)].empty()) error_.Update(InternalError("kernel ", plan_.name, ": value ", i, " is used before it is made"));
+  if (scalar_[static_cast<size_t>(i)].empty())
+    error_.Update(
+        InternalError("kernel ", plan_.name, ": value ", i, " is used before it is made"));
   return scalar_[static_cast<size_t>(i)];
 }
 
@@ -182,31 +224,39 @@ std::string LlvmEmitter::Operand(int i, int copy, const Body& body) {
   if (inst.kind == Inst::Kind::kConst) return ConstantOf(inst.dtype, inst.bits, body.lanes);
   if (!in_vector_[index]) {
     auto it = splats_.find({i, body.lanes});
-    return it != splats_.end() ? it->second : text_.Splat(RegisterType(inst.dtype, 1), Scalar(i), body.lanes);
+    return it != splats_.end() ? it->second
+                               : text_.Splat(RegisterType(inst.dtype, 1), Scalar(i), body.lanes);
   }
   std::string& value = vector_[static_cast<size_t>(copy)][index];
   if (!value.empty()) return value;
   if (auto kept = kept_.find(i); kept != kept_.end()) {
-    value = text_.Value("load ", KeptType(inst.dtype, body.lanes), ", ptr ", KeptAddress(i, copy, body), ", align ", KeptAlign(i, body));
+    value = text_.Value("load ", KeptType(inst.dtype, body.lanes), ", ptr ",
+                        KeptAddress(i, copy, body), ", align ", KeptAlign(i, body));
     if (inst.dtype == DType::kBool) value = Decode(DType::kBool, value, body.lanes);
     return value;
   }
   if (inst.kind == Inst::Kind::kIndex) {
     std::string type = RegisterType(DType::kI64, body.lanes);
-    std::string first = text_.Splat("i64", text_.Add(body.index, int64_t{copy} * body.lanes).text, body.lanes);
-    return value = body.lanes == 1 ? first : text_.Value("add ", type, " ", first, ", ", Iota("i64", body.lanes));
+    std::string first =
+        text_.Splat("i64", text_.Add(body.index, int64_t{copy} * body.lanes).text, body.lanes);
+    return value = body.lanes == 1
+                       ? first
+                       : text_.Value("add ", type, " ", first, ", ", Iota("i64", body.lanes));
   }
-  error_.Update(InternalError("kernel ", plan_.name, ": element value ", i, " is used in a stage that neither lists nor keeps it"));
+  error_.Update(InternalError("kernel ", plan_.name, ": element value ", i,
+                              " is used in a stage that neither lists nor keeps it"));
   return "poison";
 }
 
 std::string LlvmEmitter::KeptAddress(int i, int copy, const Body& body) {
   I64 offset = text_.Add(kept_offset_, text_.Add(body.index, int64_t{copy} * body.lanes));
-  return text_.Value("getelementptr ", KeptType(TypeOf(i), 1), ", ptr ", kept_[i], ", i64 ", offset.text);
+  return text_.Value("getelementptr ", KeptType(TypeOf(i), 1), ", ptr ", kept_[i], ", i64 ",
+                     offset.text);
 }
 
-// Vectors begin at multiples of the lane count within a row of the last inner axis. Rows lie one after another: what a partial vector writes beyond its row is
-// overwritten by the next one, or falls into the spare vector at the end.
+// Vectors begin at multiples of the lane count within a row of the last inner axis. Rows lie one
+// after another: what a partial vector writes beyond its row is overwritten by the next one, or
+// falls into the spare vector at the end.
 int LlvmEmitter::KeptAlign(int i, const Body& body) const {
   int size = TypeOf(i) == DType::kF16 || TypeOf(i) == DType::kBF16 ? 4 : ItemSize(TypeOf(i));
   bool whole = plan_.inner.size() == 1 || plan_.inner.back().KnownDivisor() % lanes_ == 0;
@@ -216,7 +266,9 @@ int LlvmEmitter::KeptAlign(int i, const Body& body) const {
 void LlvmEmitter::EmitStage(int s) {
   const Stage& stage = plan_.stages[static_cast<size_t>(s)];
   for (int i : stage.row_insts_before) EmitScalarInst(i);
-  bool has_loop = !stage.elem_insts.empty() || !stage.reduces.empty() || std::any_of(stage.stores.begin(), stage.stores.end(), [](const Store& t) { return t.elem; });
+  bool has_loop =
+      !stage.elem_insts.empty() || !stage.reduces.empty() ||
+      std::any_of(stage.stores.begin(), stage.stores.end(), [](const Store& t) { return t.elem; });
   if (has_loop) {
     int first = plan_.num_parallel(), last = vector_axis_;
     I64 width = Size(plan_.extent(vector_axis_));
@@ -261,9 +313,14 @@ LlvmEmitter::Rest LlvmEmitter::PickRest(int s, int copies) const {
   if (divisor % (int64_t{copies} * lanes_) == 0) return Rest::kNone;
   if (divisor % lanes_ == 0) return Rest::kVectors;
   const Stage& stage = plan_.stages[static_cast<size_t>(s)];
-  auto loads = [&](int i) { return inst(i).kind != Inst::Kind::kLoad || Maskable(access_of(i), false); };
-  auto stores = [&](const Store& store) { return !IsVectorStore(store) || Maskable(store.access, true); };
-  bool maskable = (cpu_.avx2 || cpu_.avx512) && std::all_of(stage.elem_insts.begin(), stage.elem_insts.end(), loads) &&
+  auto loads = [&](int i) {
+    return inst(i).kind != Inst::Kind::kLoad || Maskable(access_of(i), false);
+  };
+  auto stores = [&](const Store& store) {
+    return !IsVectorStore(store) || Maskable(store.access, true);
+  };
+  bool maskable = (cpu_.avx2 || cpu_.avx512) &&
+                  std::all_of(stage.elem_insts.begin(), stage.elem_insts.end(), loads) &&
                   std::all_of(stage.stores.begin(), stage.stores.end(), stores);
   return maskable ? Rest::kMasked : Rest::kScalars;
 }
@@ -279,7 +336,8 @@ void LlvmEmitter::EmitVectorLoop(int s, const I64& begin, const I64& end) {
     if (!in_vector_[static_cast<size_t>(i)]) EmitScalarInst(i);
   }
   for (int i : stage.elem_insts) {
-    if (inst(i).kind == Inst::Kind::kLoad && in_vector_[static_cast<size_t>(i)]) BaseOf(access_of(i));
+    if (inst(i).kind == Inst::Kind::kLoad && in_vector_[static_cast<size_t>(i)])
+      BaseOf(access_of(i));
   }
   for (const Store& store : stage.stores) {
     if (IsVectorStore(store)) BaseOf(store.access);
@@ -289,9 +347,14 @@ void LlvmEmitter::EmitVectorLoop(int s, const I64& begin, const I64& end) {
   int64_t step = int64_t{copies} * lanes_;
   if (!plan_.IsRow()) col_multiple_ = step;
   I64 full = text_.Sub(end, begin);
-  if (rest != Rest::kNone) full = IsPowerOfTwo(copies) ? text_.RoundDown(full, step) : text_.Mul(text_.UDiv(full, step), step);
+  if (rest != Rest::kNone)
+    full = IsPowerOfTwo(copies) ? text_.RoundDown(full, step)
+                                : text_.Mul(text_.UDiv(full, step), step);
   I64 full_end = text_.Add(begin, full);
-  if (!full.Is(0) && !(vector_axis_ >= 0 && plan_.extent(vector_axis_).IsConstant() && plan_.extent(vector_axis_).constant() < step) && vector_axis_ >= 0) {
+  if (!full.Is(0) &&
+      !(vector_axis_ >= 0 && plan_.extent(vector_axis_).IsConstant() &&
+        plan_.extent(vector_axis_).constant() < step) &&
+      vector_axis_ >= 0) {
     EmitSplats(s, lanes_);
     EmitFullBodies(s, begin, full_end, copies);
   } else {
@@ -299,7 +362,8 @@ void LlvmEmitter::EmitVectorLoop(int s, const I64& begin, const I64& end) {
   }
   if (rest == Rest::kNone) return;
   if (Blocked()) InitBlock();
-  if (rest == Rest::kScalars && copies > 1 && lanes_ > 1 && vector_axis_ >= 0) {  // whole vectors, then single elements
+  if (rest == Rest::kScalars && copies > 1 && lanes_ > 1 &&
+      vector_axis_ >= 0) {  // whole vectors, then single elements
     I64 vectors_end = text_.Add(begin, text_.RoundDown(text_.Sub(end, begin), lanes_));
     if (vectors_end.text != full_end.text) {
       EmitSplats(s, lanes_);
@@ -324,7 +388,8 @@ void LlvmEmitter::EmitFullBodies(int s, const I64& begin, const I64& end, int co
     FlushBlock();
     text_.EndLoop(blocks);
   } else if (MayStream(s)) {
-    std::string streamed = text_.NewLabel("streamed"), plain = text_.NewLabel("plain"), joined = text_.NewLabel("joined");
+    std::string streamed = text_.NewLabel("streamed"), plain = text_.NewLabel("plain"),
+                joined = text_.NewLabel("joined");
     PlanPrefetches(s);
     text_.BranchIf(StreamCondition(s, begin), streamed, plain);
     text_.Label(streamed);
@@ -342,8 +407,9 @@ void LlvmEmitter::EmitFullBodies(int s, const I64& begin, const I64& end, int co
   }
 }
 
-// Whether the stage's full vectors may be written past the caches: it only stores, light work of contiguous vectors, and the outputs may be large. Large outputs
-// written the plain way are first read (a third of a copy's traffic), and push everything else out of the caches.
+// Whether the stage's full vectors may be written past the caches: it only stores, light work of
+// contiguous vectors, and the outputs may be large. Large outputs written the plain way are first
+// read (a third of a copy's traffic), and push everything else out of the caches.
 bool LlvmEmitter::MayStream(int s) const {
   const Stage& stage = plan_.stages[static_cast<size_t>(s)];
   if (!stage.reduces.empty() || lanes_ == 1) return false;
@@ -358,10 +424,12 @@ bool LlvmEmitter::MayStream(int s) const {
     ++stores;
   }
   for (int i : stage.elem_insts) {
-    if (inst(i).kind == Inst::Kind::kOp && in_vector_[static_cast<size_t>(i)]) cost += GetScalarOp(inst(i).op).cost;
+    if (inst(i).kind == Inst::Kind::kOp && in_vector_[static_cast<size_t>(i)])
+      cost += GetScalarOp(inst(i).op).cost;
   }
   SizeExpr bytes = StoredBytes(s);
-  return stores > 0 && cost <= kMaxStreamCost && !(bytes.IsConstant() && bytes.constant() < kStreamBytes);
+  return stores > 0 && cost <= kMaxStreamCost &&
+         !(bytes.IsConstant() && bytes.constant() < kStreamBytes);
 }
 
 SizeExpr LlvmEmitter::StoredBytes(int s) const {
@@ -372,29 +440,36 @@ SizeExpr LlvmEmitter::StoredBytes(int s) const {
   return bytes;
 }
 
-// i1: the outputs are large, and each store of a vector that begins at `begin` is aligned to its size.
+// i1: the outputs are large, and each store of a vector that begins at `begin` is aligned to its
+// size.
 std::string LlvmEmitter::StreamCondition(int s, const I64& begin) {
   std::string yes = text_.Value("icmp sge i64 ", Size(StoredBytes(s)).text, ", ", kStreamBytes);
   for (const Store& store : plan_.stages[static_cast<size_t>(s)].stores) {
     if (!IsVectorStore(store)) continue;
-    std::string address = text_.Value("ptrtoint ptr ", Address(store.access, BaseOf(store.access), begin), " to i64");
-    std::string low = text_.Value("and i64 ", address, ", ", ItemSize(param(store.access).dtype) * lanes_ - 1);
+    std::string address =
+        text_.Value("ptrtoint ptr ", Address(store.access, BaseOf(store.access), begin), " to i64");
+    std::string low =
+        text_.Value("and i64 ", address, ", ", ItemSize(param(store.access).dtype) * lanes_ - 1);
     yes = text_.Value("and i1 ", yes, ", ", text_.Value("icmp eq i64 ", low, ", 0"));
   }
   return yes;
 }
 
-// While the last stage streams out a row, memory has room to bring the next one, which nothing else asks for before this row is done.
+// While the last stage streams out a row, memory has room to bring the next one, which nothing else
+// asks for before this row is done.
 void LlvmEmitter::PlanPrefetches(int s) {
   prefetches_.clear();
   int next_row = plan_.num_parallel() - 1;
-  if (!plan_.IsRow() || next_row < 0 || s == 0 || s + 1 < static_cast<int>(plan_.stages.size())) return;
+  if (!plan_.IsRow() || next_row < 0 || s == 0 || s + 1 < static_cast<int>(plan_.stages.size()))
+    return;
   for (int i : plan_.stages[0].elem_insts) {
     if (inst(i).kind != Inst::Kind::kLoad || !in_vector_[static_cast<size_t>(i)]) continue;
     const AccessMap& access = access_of(i);
     if (Classify(access) != Along::kContiguous) continue;
     for (const auto& [axis, coef] : access.linear.coefs) {
-      if (axis == next_row) prefetches_.push_back({Address(access, BaseAddress(access), Size(coef)), ItemSize(param(access).dtype)});
+      if (axis == next_row)
+        prefetches_.push_back(
+            {Address(access, BaseAddress(access), Size(coef)), ItemSize(param(access).dtype)});
     }
   }
 }
@@ -422,9 +497,11 @@ void LlvmEmitter::EmitSplats(int s, int lanes) {
     if (inserted) it->second = text_.Splat(RegisterType(TypeOf(i), 1), Scalar(i), lanes);
   };
   for (int i : stage.elem_insts) {
-    if (inst(i).kind == Inst::Kind::kOp && in_vector_[static_cast<size_t>(i)]) std::for_each(inst(i).in, inst(i).in + 3, splat);
+    if (inst(i).kind == Inst::Kind::kOp && in_vector_[static_cast<size_t>(i)])
+      std::for_each(inst(i).in, inst(i).in + 3, splat);
   }
-  for (const PlanReduce& reduce : stage.reduces) std::for_each(reduce.in.begin(), reduce.in.end(), splat);
+  for (const PlanReduce& reduce : stage.reduces)
+    std::for_each(reduce.in.begin(), reduce.in.end(), splat);
   for (const Store& store : stage.stores) {
     if (IsVectorStore(store)) splat(store.value);
   }
@@ -432,19 +509,24 @@ void LlvmEmitter::EmitSplats(int s, int lanes) {
 
 void LlvmEmitter::EmitLoop(int s, const I64& begin, const I64& end, Body body) {
   if (begin.constant && end.constant && *begin.constant >= *end.constant) return;
-  LlvmText::Loop loop = text_.BeginLoop(begin, end, int64_t{body.copies} * body.lanes, body.masked ? "masked" : body.lanes == 1 ? "single elements" : "vectors");
+  LlvmText::Loop loop = text_.BeginLoop(begin, end, int64_t{body.copies} * body.lanes,
+                                        body.masked       ? "masked"
+                                        : body.lanes == 1 ? "single elements"
+                                                          : "vectors");
   body.index = loop.index;
   if (body.masked) body.mask = MaskOf(body.index, body.limit, body.lanes);
   EmitBody(s, body);
   text_.EndLoop(loop);
 }
 
-// All copies of an instruction one after another, so that their latencies overlap; stores last, so that in-place outputs are safe.
+// All copies of an instruction one after another, so that their latencies overlap; stores last, so
+// that in-place outputs are safe.
 void LlvmEmitter::EmitBody(int s, const Body& body) {
   const Stage& stage = plan_.stages[static_cast<size_t>(s)];
   vector_.assign(static_cast<size_t>(body.copies), std::vector<std::string>(plan_.insts.size()));
   std::vector<I64> index;
-  for (int c = 0; c < body.copies; ++c) index.push_back(text_.Add(body.index, int64_t{c} * body.lanes));
+  for (int c = 0; c < body.copies; ++c)
+    index.push_back(text_.Add(body.index, int64_t{c} * body.lanes));
   for (int i : stage.elem_insts) {
     if (!in_vector_[static_cast<size_t>(i)]) continue;
     for (int c = 0; c < body.copies; ++c) {
@@ -468,10 +550,13 @@ void LlvmEmitter::EmitBody(int s, const Body& body) {
       if (!kept_.contains(i)) continue;
       std::string value = Operand(i, c, body);
       if (TypeOf(i) == DType::kBool) value = Encode(DType::kBool, DType::kBool, value, body.lanes);
-      text_.Line("store ", KeptType(TypeOf(i), body.lanes), " ", value, ", ptr ", KeptAddress(i, c, body), ", align ", KeptAlign(i, body));
+      text_.Line("store ", KeptType(TypeOf(i), body.lanes), " ", value, ", ptr ",
+                 KeptAddress(i, c, body), ", align ", KeptAlign(i, body));
     }
     for (const Store& store : stage.stores) {
-      if (IsVectorStore(store)) StoreVector(store.access, Operand(store.value, c, body), TypeOf(store.value), index[static_cast<size_t>(c)], body);
+      if (IsVectorStore(store))
+        StoreVector(store.access, Operand(store.value, c, body), TypeOf(store.value),
+                    index[static_cast<size_t>(c)], body);
     }
   }
 }
@@ -491,7 +576,9 @@ SizeExpr LlvmEmitter::BytesPerRow() const {
   SizeExpr sum = 0;
   std::vector<const AccessMap*> seen;
   auto add = [&](const AccessMap& access) {
-    if (std::any_of(seen.begin(), seen.end(), [&](const AccessMap* other) { return *other == access; })) return;
+    if (std::any_of(seen.begin(), seen.end(),
+                    [&](const AccessMap* other) { return *other == access; }))
+      return;
     seen.push_back(&access);
     sum = sum + bytes(access);
   };

@@ -1,8 +1,10 @@
-// The emitter's class: state shared by emit_llvm.cc (loops, stages), emit_llvm_access.cc (loads, stores), emit_llvm_reduce.cc (accumulators), emit_llvm_convert.cc
-// (dtypes) and emit_llvm_scalar.cc (scalar programs). Included by these and by nothing else.
+// The emitter's class: state shared by emit_llvm.cc (loops, stages), emit_llvm_access.cc (loads,
+// stores), emit_llvm_reduce.cc (accumulators), emit_llvm_convert.cc (dtypes) and
+// emit_llvm_scalar.cc (scalar programs). Included by these and by nothing else.
 //
-// Levels: a value is made once per call (entry), per row, per point of the outer inner axes, or per vector. The first three are scalars in scalar_; the last is a vector
-// for each of the U copies of the unrolled loop body, in vector_[u]. Operand() gives either as a vector of the loop's lanes.
+// Levels: a value is made once per call (entry), per row, per point of the outer inner axes, or per
+// vector. The first three are scalars in scalar_; the last is a vector for each of the U copies of
+// the unrolled loop body, in vector_[u]. Operand() gives either as a vector of the loop's lanes.
 #ifndef JITFUSE_CPU_BACKEND_EMIT_LLVM_INTERNAL_H_
 #define JITFUSE_CPU_BACKEND_EMIT_LLVM_INTERNAL_H_
 
@@ -21,32 +23,39 @@ inline constexpr int64_t kBlockIterations = 64;
 
 class LlvmEmitter {
  public:
-  LlvmEmitter(const KernelPlan& plan, const Target& target) : plan_(plan), target_(target), cpu_(FeaturesOf(target)) {}
+  LlvmEmitter(const KernelPlan& plan, const Target& target)
+      : plan_(plan), target_(target), cpu_(FeaturesOf(target)) {}
   absl::StatusOr<KernelSource> Emit();
 
  private:
-  // One execution of a vector loop's body: `copies` vectors of `lanes` elements from `index` on; `limit`: the end of the axis if the last lanes may be beyond it.
+  // One execution of a vector loop's body: `copies` vectors of `lanes` elements from `index` on;
+  // `limit`: the end of the axis if the last lanes may be beyond it.
   struct Body {
     I64 index = {};
     int lanes = 1;
     int copies = 1;
     bool masked = false;
-    bool streaming = false;    // stores go past the caches
+    bool streaming = false;  // stores go past the caches
     I64 limit = {};
     std::string mask = {};  // <lanes x i1>
   };
   // How the elements past the last full body are done.
   enum class Rest { kNone, kVectors, kMasked, kScalars };
-  enum class Along { kUniform, kContiguous, kReversed, kPerLane };  // how an access runs along the vector axis
+  enum class Along {
+    kUniform,
+    kContiguous,
+    kReversed,
+    kPerLane
+  };  // how an access runs along the vector axis
   using Values = std::vector<std::string>;
-  struct Reduce {                  // one PlanReduce of the stage being emitted; values and slots by accumulator
+  struct Reduce {  // one PlanReduce of the stage being emitted; values and slots by accumulator
     const PlanReduce* def = nullptr;
-    ScalarProgram combine;         // expanded
+    ScalarProgram combine;  // expanded
     bool blocked = false;
-    std::vector<Values> slots;     // [copy]
-    Values single;                 // of the single-element loop, if there is one
-    Values total;                  // blocked: the join of the blocks so far ...
-    Values levels;                 // ... or the cascade
+    std::vector<Values> slots;  // [copy]
+    Values single;              // of the single-element loop, if there is one
+    Values total;               // blocked: the join of the blocks so far ...
+    Values levels;              // ... or the cascade
   };
 
   // emit_llvm.cc
@@ -92,7 +101,8 @@ class LlvmEmitter {
   std::string LoadScalarAt(const AccessMap& access);
   void StoreScalarAt(const AccessMap& access, const std::string& value, DType from);
   std::string LoadVector(const AccessMap& access, const I64& index, const Body& body);
-  void StoreVector(const AccessMap& access, const std::string& value, DType from, const I64& index, const Body& body);
+  void StoreVector(const AccessMap& access, const std::string& value, DType from, const I64& index,
+                   const Body& body);
 
   // emit_llvm_reduce.cc
   void BeginReduces(int stage, const I64& width, const SizeExpr& outer);
@@ -115,9 +125,11 @@ class LlvmEmitter {
 
   // emit_llvm_convert.cc
   std::string Convert(DType from, DType to, const std::string& value, int lanes);
-  std::string Decode(DType dtype, const std::string& memory, int lanes);              // memory type -> register
-  std::string Encode(DType from, DType to, const std::string& value, int lanes);      // register -> memory type, by the Convert rules
-  std::string Round16(DType to, const std::string& value, int lanes);                 // f32 register -> on the grid of f16/bf16
+  std::string Decode(DType dtype, const std::string& memory, int lanes);  // memory type -> register
+  std::string Encode(DType from, DType to, const std::string& value,
+                     int lanes);  // register -> memory type, by the Convert rules
+  std::string Round16(DType to, const std::string& value,
+                      int lanes);  // f32 register -> on the grid of f16/bf16
   std::string F32ForRound16(DType from, DType to, const std::string& value, int lanes);
   std::string F32ToOdd(const std::string& f64_value, int lanes);
   std::string F64ToOdd(DType from, const std::string& i64_value, int lanes);
@@ -126,45 +138,52 @@ class LlvmEmitter {
   std::string F16BitsFromF32(const std::string& value, int lanes);
 
   // emit_llvm_scalar.cc
-  std::string Apply(ScalarOp op, DType result, DType operand, absl::Span<const std::string> in, int lanes);
+  std::string Apply(ScalarOp op, DType result, DType operand, absl::Span<const std::string> in,
+                    int lanes);
   std::string ApplyPlanOp(const Inst& inst, absl::Span<const std::string> in, int lanes);
-  std::vector<std::string> Run(const ScalarProgram& program, absl::Span<const std::string> args, int lanes);
+  std::vector<std::string> Run(const ScalarProgram& program, absl::Span<const std::string> args,
+                               int lanes);
 
   DType TypeOf(int inst) const { return plan_.insts[static_cast<size_t>(inst)].dtype; }
   const Inst& inst(int i) const { return plan_.insts[static_cast<size_t>(i)]; }
-  const AccessMap& access_of(int i) const { return plan_.accesses[static_cast<size_t>(inst(i).access)]; }
-  const Param& param(const AccessMap& access) const { return plan_.params[static_cast<size_t>(access.param)]; }
+  const AccessMap& access_of(int i) const {
+    return plan_.accesses[static_cast<size_t>(inst(i).access)];
+  }
+  const Param& param(const AccessMap& access) const {
+    return plan_.params[static_cast<size_t>(access.param)];
+  }
 
   const KernelPlan& plan_;
   const Target& target_;
   const CpuFeatures cpu_;
   LlvmText text_;
   int lanes_ = 1, unroll_ = 1;
-  int vector_axis_ = -1;                        // -1: a Flat plan of rank 0
-  absl::Status error_;                          // the first thing that could not be emitted
+  int vector_axis_ = -1;  // -1: a Flat plan of rank 0
+  absl::Status error_;    // the first thing that could not be emitted
 
-  std::vector<SizeExpr> sizes_;                 // size arguments
+  std::vector<SizeExpr> sizes_;  // size arguments
   std::vector<std::string> size_names_;
-  std::vector<std::string> buffers_;            // by param
-  std::vector<std::string> host_scalars_;       // by plan scalar
-  std::vector<I64> coordinates_;                // by axis; that of the vector axis is unused
-  std::vector<bool> in_vector_;                 // the inst has a value per vector
-  std::vector<std::string> scalar_;             // by inst: row- and outer-level values
+  std::vector<std::string> buffers_;              // by param
+  std::vector<std::string> host_scalars_;         // by plan scalar
+  std::vector<I64> coordinates_;                  // by axis; that of the vector axis is unused
+  std::vector<bool> in_vector_;                   // the inst has a value per vector
+  std::vector<std::string> scalar_;               // by inst: row- and outer-level values
   std::vector<std::vector<std::string>> vector_;  // [copy][inst]
-  std::map<std::pair<int, int>, std::string> splats_;         // (inst, lanes): scalars as vectors, made before the vector loop
+  std::map<std::pair<int, int>, std::string>
+      splats_;  // (inst, lanes): scalars as vectors, made before the vector loop
   std::map<const AccessMap*, std::string> bases_;
   std::map<std::tuple<int, int, int>, std::string> results_;  // (stage, reduce, which)
   std::map<int, std::string> kept_;                           // inst -> row buffer
-  I64 kept_offset_ = 0;                                       // of the current outer inner point in the row buffers
+  I64 kept_offset_ = 0;  // of the current outer inner point in the row buffers
   int64_t col_multiple_ = 1;
   struct Prefetch {
     std::string base;  // address at vector coordinate 0
     int item_size = 1;
   };
-  bool streams_ = false;                                      // some loop does
-  std::vector<Prefetch> prefetches_;                          // of the loop being emitted, if it streams
+  bool streams_ = false;              // some loop does
+  std::vector<Prefetch> prefetches_;  // of the loop being emitted, if it streams
   std::vector<Reduce> reduces_;
-  bool cascade_ = false;                                      // some reduce has levels
+  bool cascade_ = false;  // some reduce has levels
   std::string block_count_;
   std::map<std::tuple<int, int, int>, ScalarProgram> expanded_;  // (op, operand type, result type)
 };

@@ -1,8 +1,12 @@
-// Reductions: independent vector accumulators, blocks that keep float sums accurate, and the trees that join them.
+// Reductions: independent vector accumulators, blocks that keep float sums accurate, and the trees
+// that join them.
 //
-// Accumulators are stack slots (SROA makes them registers). A reduce whose combine rounds is blocked: after kBlockIterations iterations the accumulators are joined and
-// pushed onto a cascade, slot j of which holds the join of 2^j blocks, as the bits of a binary counter; so the rounding error grows like log n. Short axes need neither.
-// Lanes are joined last, in halves. All trees keep the order of operands, but lanes interleave elements: combine programs are commutative (argmax carries positions).
+// Accumulators are stack slots (SROA makes them registers). A reduce whose combine rounds is
+// blocked: after kBlockIterations iterations the accumulators are joined and pushed onto a cascade,
+// slot j of which holds the join of 2^j blocks, as the bits of a binary counter; so the rounding
+// error grows like log n. Short axes need neither. Lanes are joined last, in halves. All trees keep
+// the order of operands, but lanes interleave elements: combine programs are commutative (argmax
+// carries positions).
 #include <algorithm>
 #include <limits>
 
@@ -13,21 +17,24 @@
 namespace jitfuse::internal {
 namespace {
 
-constexpr int kCascadeLevels = 48;         // 2^48 blocks
-constexpr int64_t kMaxPlainBlocks = 16;    // up to so many blocks are joined one after another
+constexpr int kCascadeLevels = 48;       // 2^48 blocks
+constexpr int64_t kMaxPlainBlocks = 16;  // up to so many blocks are joined one after another
 constexpr int64_t kMaxPlainChain = 2 * kBlockIterations;
 
 // Whether joining rounds, so that the length of a chain of joins matters.
 bool Rounds(const PlanReduce& reduce) {
-  return std::any_of(reduce.combine.insts.begin(), reduce.combine.insts.end(), [](const ScalarInst& inst) {
-    if (inst.op == ScalarOp::kArg || inst.op == ScalarOp::kConst || !IsFloat(inst.dtype)) return false;
-    return GetScalarOp(inst.op).max_ulp_f32 != 0;
-  });
+  return std::any_of(
+      reduce.combine.insts.begin(), reduce.combine.insts.end(), [](const ScalarInst& inst) {
+        if (inst.op == ScalarOp::kArg || inst.op == ScalarOp::kConst || !IsFloat(inst.dtype))
+          return false;
+        return GetScalarOp(inst.op).max_ulp_f32 != 0;
+      });
 }
 
 std::string Mask(const std::vector<int>& lanes) {
   std::string text = "<";
-  for (size_t i = 0; i < lanes.size(); ++i) absl::StrAppend(&text, i == 0 ? "" : ", ", "i32 ", lanes[i]);
+  for (size_t i = 0; i < lanes.size(); ++i)
+    absl::StrAppend(&text, i == 0 ? "" : ", ", "i32 ", lanes[i]);
   return text + ">";
 }
 
@@ -37,23 +44,30 @@ using Values = std::vector<std::string>;
 
 Values LlvmEmitter::LoadSlots(const Reduce& reduce, const Values& slots, int lanes) {
   Values values;
-  for (size_t j = 0; j < slots.size(); ++j) values.push_back(text_.Value("load ", RegisterType(reduce.def->dtypes[j], lanes), ", ptr ", slots[j]));
+  for (size_t j = 0; j < slots.size(); ++j)
+    values.push_back(
+        text_.Value("load ", RegisterType(reduce.def->dtypes[j], lanes), ", ptr ", slots[j]));
   return values;
 }
 
-void LlvmEmitter::StoreSlots(const Reduce& reduce, const Values& values, const Values& slots, int lanes) {
-  for (size_t j = 0; j < slots.size(); ++j) text_.Line("store ", RegisterType(reduce.def->dtypes[j], lanes), " ", values[j], ", ptr ", slots[j]);
+void LlvmEmitter::StoreSlots(const Reduce& reduce, const Values& values, const Values& slots,
+                             int lanes) {
+  for (size_t j = 0; j < slots.size(); ++j)
+    text_.Line("store ", RegisterType(reduce.def->dtypes[j], lanes), " ", values[j], ", ptr ",
+               slots[j]);
 }
 
 Values LlvmEmitter::Neutral(const Reduce& reduce, int lanes) const {
   Values values;
-  for (size_t j = 0; j < reduce.def->dtypes.size(); ++j) values.push_back(ConstantOf(reduce.def->dtypes[j], reduce.def->init[j], lanes));
+  for (size_t j = 0; j < reduce.def->dtypes.size(); ++j)
+    values.push_back(ConstantOf(reduce.def->dtypes[j], reduce.def->init[j], lanes));
   return values;
 }
 
 Values LlvmEmitter::NewSlots(const PlanReduce& def, int lanes) {
   Values slots;
-  for (DType dtype : def.dtypes) slots.push_back(text_.Entry("alloca ", RegisterType(dtype, lanes)));
+  for (DType dtype : def.dtypes)
+    slots.push_back(text_.Entry("alloca ", RegisterType(dtype, lanes)));
   return slots;
 }
 
@@ -89,7 +103,9 @@ void LlvmEmitter::BeginReduces(int s, const I64& width, const SizeExpr& outer) {
       StoreSlots(reduce, Neutral(reduce, lanes_), reduce.total, lanes_);
     } else if (reduce.blocked) {
       cascade_ = true;
-      for (DType dtype : def.dtypes) reduce.levels.push_back(text_.Alloca(absl::StrCat("[", kCascadeLevels, " x ", RegisterType(dtype, lanes_), "]"), 64));
+      for (DType dtype : def.dtypes)
+        reduce.levels.push_back(text_.Alloca(
+            absl::StrCat("[", kCascadeLevels, " x ", RegisterType(dtype, lanes_), "]"), 64));
     }
     if (!reduce.blocked) InitSlots(reduce);
     reduces_.push_back(std::move(reduce));
@@ -100,12 +116,14 @@ void LlvmEmitter::BeginReduces(int s, const I64& width, const SizeExpr& outer) {
 }
 
 void LlvmEmitter::InitSlots(const Reduce& reduce) {
-  for (const Values& slots : reduce.slots) StoreSlots(reduce, Neutral(reduce, lanes_), slots, lanes_);
+  for (const Values& slots : reduce.slots)
+    StoreSlots(reduce, Neutral(reduce, lanes_), slots, lanes_);
   if (lanes_ > 1) StoreSlots(reduce, Neutral(reduce, 1), reduce.single, 1);
 }
 
 bool LlvmEmitter::Blocked() const {
-  return std::any_of(reduces_.begin(), reduces_.end(), [](const Reduce& reduce) { return reduce.blocked; });
+  return std::any_of(reduces_.begin(), reduces_.end(),
+                     [](const Reduce& reduce) { return reduce.blocked; });
 }
 
 void LlvmEmitter::InitBlock() {
@@ -117,14 +135,16 @@ void LlvmEmitter::InitBlock() {
 void LlvmEmitter::Accumulate(const Body& body) {
   for (const Reduce& reduce : reduces_) {
     for (int c = 0; c < body.copies; ++c) {
-      const Values& slots = body.lanes == lanes_ ? reduce.slots[static_cast<size_t>(c)] : reduce.single;
+      const Values& slots =
+          body.lanes == lanes_ ? reduce.slots[static_cast<size_t>(c)] : reduce.single;
       Values old = LoadSlots(reduce, slots, body.lanes), in;
       for (int i : reduce.def->in) in.push_back(Operand(i, c, body));
       Values joined = Combine(reduce, old, in, body.lanes);
       if (body.masked) {
         for (size_t j = 0; j < joined.size(); ++j) {
           std::string type = RegisterType(reduce.def->dtypes[j], body.lanes);
-          joined[j] = text_.Value("select ", RegisterType(DType::kBool, body.lanes), " ", body.mask, ", ", type, " ", joined[j], ", ", type, " ", old[j]);
+          joined[j] = text_.Value("select ", RegisterType(DType::kBool, body.lanes), " ", body.mask,
+                                  ", ", type, " ", joined[j], ", ", type, " ", old[j]);
         }
       }
       StoreSlots(reduce, joined, slots, body.lanes);
@@ -137,13 +157,15 @@ Values LlvmEmitter::JoinCopies(const Reduce& reduce) {
   std::vector<Values> parts;
   for (const Values& slots : reduce.slots) parts.push_back(LoadSlots(reduce, slots, lanes_));
   for (size_t width = 1; width < parts.size(); width *= 2) {
-    for (size_t c = 0; c + width < parts.size(); c += 2 * width) parts[c] = Combine(reduce, parts[c], parts[c + width], lanes_);
+    for (size_t c = 0; c + width < parts.size(); c += 2 * width)
+      parts[c] = Combine(reduce, parts[c], parts[c + width], lanes_);
   }
   if (reduce.single.empty() || lanes_ == 1) return parts[0];
   Values single = LoadSlots(reduce, reduce.single, 1), padded = Neutral(reduce, lanes_);
   for (size_t j = 0; j < single.size(); ++j) {
     DType dtype = reduce.def->dtypes[j];
-    padded[j] = text_.Value("insertelement ", RegisterType(dtype, lanes_), " ", padded[j], ", ", RegisterType(dtype, 1), " ", single[j], ", i64 0");
+    padded[j] = text_.Value("insertelement ", RegisterType(dtype, lanes_), " ", padded[j], ", ",
+                            RegisterType(dtype, 1), " ", single[j], ", i64 0");
   }
   return Combine(reduce, parts[0], padded, lanes_);
 }
@@ -153,7 +175,8 @@ void LlvmEmitter::FlushBlock() {
     if (!reduce.blocked) continue;
     Values block = JoinCopies(reduce);
     if (reduce.levels.empty()) {
-      StoreSlots(reduce, Combine(reduce, LoadSlots(reduce, reduce.total, lanes_), block, lanes_), reduce.total, lanes_);
+      StoreSlots(reduce, Combine(reduce, LoadSlots(reduce, reduce.total, lanes_), block, lanes_),
+                 reduce.total, lanes_);
     } else {
       PushBlock(reduce, block);
     }
@@ -166,26 +189,32 @@ void LlvmEmitter::FlushBlock() {
 Values LlvmEmitter::LevelAddresses(const Reduce& reduce, const std::string& level) {
   Values addresses;
   for (size_t j = 0; j < reduce.levels.size(); ++j) {
-    addresses.push_back(text_.Value("getelementptr ", RegisterType(reduce.def->dtypes[j], lanes_), ", ptr ", reduce.levels[j], ", i64 ", level));
+    addresses.push_back(text_.Value("getelementptr ", RegisterType(reduce.def->dtypes[j], lanes_),
+                                    ", ptr ", reduce.levels[j], ", i64 ", level));
   }
   return addresses;
 }
 
-// Adding one to a binary counter: while the bit of a level is set, that level's (earlier) value is joined in and the carry goes up.
+// Adding one to a binary counter: while the bit of a level is set, that level's (earlier) value is
+// joined in and the carry goes up.
 void LlvmEmitter::PushBlock(const Reduce& reduce, const Values& block) {
   Values carry = NewSlots(*reduce.def, lanes_);
   std::string level = text_.Entry("alloca i64"), bits = text_.Entry("alloca i64");
   StoreSlots(reduce, block, carry, lanes_);
   text_.Line("store i64 0, ptr ", level);
   text_.Line("store i64 ", text_.Value("load i64, ptr ", block_count_), ", ptr ", bits);
-  std::string test = text_.NewLabel("carry"), join = text_.NewLabel("join"), done = text_.NewLabel("settled");
+  std::string test = text_.NewLabel("carry"), join = text_.NewLabel("join"),
+              done = text_.NewLabel("settled");
   text_.Branch(test);
   text_.Label(test);
   std::string rest = text_.Value("load i64, ptr ", bits), at = text_.Value("load i64, ptr ", level);
   Values addresses = LevelAddresses(reduce, at);
   text_.BranchIf(text_.Value("trunc i64 ", rest, " to i1"), join, done);
   text_.Label(join);
-  StoreSlots(reduce, Combine(reduce, LoadSlots(reduce, addresses, lanes_), LoadSlots(reduce, carry, lanes_), lanes_), carry, lanes_);
+  StoreSlots(reduce,
+             Combine(reduce, LoadSlots(reduce, addresses, lanes_), LoadSlots(reduce, carry, lanes_),
+                     lanes_),
+             carry, lanes_);
   text_.Line("store i64 ", text_.Value("lshr i64 ", rest, ", 1"), ", ptr ", bits);
   text_.Line("store i64 ", text_.Value("add i64 ", at, ", 1"), ", ptr ", level);
   text_.Branch(test);
@@ -200,7 +229,9 @@ Values LlvmEmitter::JoinLevels(const Reduce& reduce) {
   std::string count = text_.Value("load i64, ptr ", block_count_);
   LlvmText::Loop loop = text_.BeginLoop(0, kCascadeLevels, 1, "level");
   std::string used = text_.NewLabel("used"), skip = text_.NewLabel("skip");
-  text_.BranchIf(text_.Value("trunc i64 ", text_.Value("lshr i64 ", count, ", ", loop.index.text), " to i1"), used, skip);
+  text_.BranchIf(
+      text_.Value("trunc i64 ", text_.Value("lshr i64 ", count, ", ", loop.index.text), " to i1"),
+      used, skip);
   text_.Label(used);
   Values level = LoadSlots(reduce, LevelAddresses(reduce, loop.index.text), lanes_);
   StoreSlots(reduce, Combine(reduce, level, LoadSlots(reduce, sum, lanes_), lanes_), sum, lanes_);
@@ -220,8 +251,10 @@ Values LlvmEmitter::JoinLanes(const Reduce& reduce, Values values) {
         std::vector<int> lanes;
         for (int i = 0; i < width; ++i) lanes.push_back(half * width + i);
         (half == 0 ? low : high)
-            .push_back(width == 1 ? text_.Value("extractelement ", type, " ", values[j], ", i64 ", half)
-                                  : text_.Value("shufflevector ", type, " ", values[j], ", ", type, " poison, ", VectorOf("i32", width), " ", Mask(lanes)));
+            .push_back(width == 1
+                           ? text_.Value("extractelement ", type, " ", values[j], ", i64 ", half)
+                           : text_.Value("shufflevector ", type, " ", values[j], ", ", type,
+                                         " poison, ", VectorOf("i32", width), " ", Mask(lanes)));
       }
     }
     values = Combine(reduce, low, high, width);
@@ -232,9 +265,12 @@ Values LlvmEmitter::JoinLanes(const Reduce& reduce, Values values) {
 void LlvmEmitter::FinishReduces(int s) {
   for (size_t r = 0; r < reduces_.size(); ++r) {
     const Reduce& reduce = reduces_[r];
-    Values joined = !reduce.blocked ? JoinCopies(reduce) : reduce.levels.empty() ? LoadSlots(reduce, reduce.total, lanes_) : JoinLevels(reduce);
+    Values joined = !reduce.blocked         ? JoinCopies(reduce)
+                    : reduce.levels.empty() ? LoadSlots(reduce, reduce.total, lanes_)
+                                            : JoinLevels(reduce);
     Values results = JoinLanes(reduce, std::move(joined));
-    for (size_t j = 0; j < results.size(); ++j) results_[{s, static_cast<int>(r), static_cast<int>(j)}] = results[j];
+    for (size_t j = 0; j < results.size(); ++j)
+      results_[{s, static_cast<int>(r), static_cast<int>(j)}] = results[j];
   }
   reduces_.clear();
 }

@@ -12,7 +12,8 @@ struct TemplateArgs {
   std::string result_type, operand_type, suffix, bool_type;
 };
 
-// $0 $1 $2 operands, $t result type, $s operand type, $m intrinsic suffix of $s, $b bool type of the same width.
+// $0 $1 $2 operands, $t result type, $s operand type, $m intrinsic suffix of $s, $b bool type of
+// the same width.
 std::string Substitute(std::string_view text, const TemplateArgs& args) {
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -21,12 +22,25 @@ std::string Substitute(std::string_view text, const TemplateArgs& args) {
       continue;
     }
     switch (char c = text[++i]) {
-      case '0': case '1': case '2': out += args.in[static_cast<size_t>(c - '0')]; break;
-      case 't': out += args.result_type; break;
-      case 's': out += args.operand_type; break;
-      case 'm': out += args.suffix; break;
-      case 'b': out += args.bool_type; break;
-      default: JF_CHECK(false && "unknown placeholder in an LLVM template");
+      case '0':
+      case '1':
+      case '2':
+        out += args.in[static_cast<size_t>(c - '0')];
+        break;
+      case 't':
+        out += args.result_type;
+        break;
+      case 's':
+        out += args.operand_type;
+        break;
+      case 'm':
+        out += args.suffix;
+        break;
+      case 'b':
+        out += args.bool_type;
+        break;
+      default:
+        JF_CHECK(false && "unknown placeholder in an LLVM template");
     }
   }
   return out;
@@ -34,13 +48,16 @@ std::string Substitute(std::string_view text, const TemplateArgs& args) {
 
 }  // namespace
 
-// `operand`: the type by which the template is chosen (of operand 1 for select; the source type for convert).
-std::string LlvmEmitter::Apply(ScalarOp op, DType result, DType operand, absl::Span<const std::string> in, int lanes) {
+// `operand`: the type by which the template is chosen (of operand 1 for select; the source type for
+// convert).
+std::string LlvmEmitter::Apply(ScalarOp op, DType result, DType operand,
+                               absl::Span<const std::string> in, int lanes) {
   if (op == ScalarOp::kConvert) return Convert(operand, result, in[0], lanes);
   const ScalarOpDef& def = GetScalarOp(op);
   std::string_view text = def.llvm[static_cast<int>(ClassOf(ComputeType(operand)))];
   if (text.empty()) {
-    error_.Update(InternalError("no LLVM template for ", ToAbsl(def.name), " of ", ToAbsl(DTypeName(operand))));
+    error_.Update(InternalError("no LLVM template for ", ToAbsl(def.name), " of ",
+                                ToAbsl(DTypeName(operand))));
     return in[0];
   }
   return text_.Value(Substitute(text, {.in = in,
@@ -50,7 +67,8 @@ std::string LlvmEmitter::Apply(ScalarOp op, DType result, DType operand, absl::S
                                        .bool_type = RegisterType(DType::kBool, lanes)}));
 }
 
-std::vector<std::string> LlvmEmitter::Run(const ScalarProgram& program, absl::Span<const std::string> args, int lanes) {
+std::vector<std::string> LlvmEmitter::Run(const ScalarProgram& program,
+                                          absl::Span<const std::string> args, int lanes) {
   std::vector<std::string> registers(program.insts.size());
   for (size_t i = 0; i < program.insts.size(); ++i) {
     const ScalarInst& inst = program.insts[i];
@@ -60,8 +78,10 @@ std::vector<std::string> LlvmEmitter::Run(const ScalarProgram& program, absl::Sp
       registers[i] = ConstantOf(inst.dtype, inst.imm, lanes);
     } else {
       absl::InlinedVector<std::string, 3> in;
-      for (int k = 0; k < GetScalarOp(inst.op).arity; ++k) in.push_back(registers[static_cast<size_t>(inst.in[k])]);
-      registers[i] = Apply(inst.op, inst.dtype, OperandType(program, static_cast<int>(i)), in, lanes);
+      for (int k = 0; k < GetScalarOp(inst.op).arity; ++k)
+        in.push_back(registers[static_cast<size_t>(inst.in[k])]);
+      registers[i] =
+          Apply(inst.op, inst.dtype, OperandType(program, static_cast<int>(i)), in, lanes);
     }
   }
   std::vector<std::string> results;
@@ -70,19 +90,23 @@ std::vector<std::string> LlvmEmitter::Run(const ScalarProgram& program, absl::Sp
 }
 
 // An op of the plan: its template, or its decomposition, which is made once per (op, types).
-std::string LlvmEmitter::ApplyPlanOp(const Inst& inst, absl::Span<const std::string> in, int lanes) {
+std::string LlvmEmitter::ApplyPlanOp(const Inst& inst, absl::Span<const std::string> in,
+                                     int lanes) {
   DType operand = TypeOf(inst.in[inst.op == ScalarOp::kSelect ? 1 : 0]);
   bool expand_fma = inst.op == ScalarOp::kFma && !cpu_.fma;
   if (inst.op == ScalarOp::kConvert || (!HasDecomp(inst.op, ComputeType(operand)) && !expand_fma)) {
     return Apply(inst.op, inst.dtype, operand, in, lanes);
   }
-  auto [it, inserted] = expanded_.try_emplace({static_cast<int>(inst.op), static_cast<int>(operand), static_cast<int>(inst.dtype)});
+  auto [it, inserted] = expanded_.try_emplace(
+      {static_cast<int>(inst.op), static_cast<int>(operand), static_cast<int>(inst.dtype)});
   if (inserted) {
     ScalarProgram one;
     one.num_args = static_cast<int>(in.size());
     ScalarInst call{.op = inst.op, .dtype = inst.dtype};
     for (int k = 0; k < one.num_args; ++k) {
-      one.insts.push_back({.op = ScalarOp::kArg, .dtype = ComputeType(TypeOf(inst.in[k])), .imm = static_cast<uint64_t>(k)});
+      one.insts.push_back({.op = ScalarOp::kArg,
+                           .dtype = ComputeType(TypeOf(inst.in[k])),
+                           .imm = static_cast<uint64_t>(k)});
       call.in[k] = static_cast<int16_t>(k);
     }
     one.insts.push_back(call);

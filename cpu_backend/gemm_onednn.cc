@@ -22,15 +22,19 @@ namespace jitfuse::internal {
 namespace {
 
 std::string Describe(const GemmProblem& p) {
-  return absl::StrCat("matmul of ", ToAbsl(DTypeName(p.dtype)), " [", p.batch, ",", p.m, ",", p.k, "]", p.transpose_a ? "^T" : "", " by [", p.batch, ",", p.k, ",", p.n, "]",
+  return absl::StrCat("matmul of ", ToAbsl(DTypeName(p.dtype)), " [", p.batch, ",", p.m, ",", p.k,
+                      "]", p.transpose_a ? "^T" : "", " by [", p.batch, ",", p.k, ",", p.n, "]",
                       p.transpose_b ? "^T" : "");
 }
 
-// How many threads oneDNN may use on this thread, while this object lives; it bakes the number into primitives.
+// How many threads oneDNN may use on this thread, while this object lives; it bakes the number into
+// primitives.
 class ThreadScope {
  public:
 #if defined(_OPENMP) && !defined(JF_TSAN)
-  explicit ThreadScope(int threads) : before_(omp_get_max_threads()) { omp_set_num_threads(threads); }
+  explicit ThreadScope(int threads) : before_(omp_get_max_threads()) {
+    omp_set_num_threads(threads);
+  }
   ~ThreadScope() { omp_set_num_threads(before_); }
 
  private:
@@ -51,12 +55,18 @@ dnnl::memory::data_type TypeOf(DType dtype) {
   return dtype == DType::kBF16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
 }
 
-// A matrix of `rows` by `cols` as the product sees it; transposed: stored as [cols, rows] with rows of distance ld.
-dnnl::memory::desc Matrix(const GemmProblem& p, int64_t rows, int64_t cols, int64_t ld, bool transposed, int64_t batch_stride) {
+// A matrix of `rows` by `cols` as the product sees it; transposed: stored as [cols, rows] with rows
+// of distance ld.
+dnnl::memory::desc Matrix(const GemmProblem& p, int64_t rows, int64_t cols, int64_t ld,
+                          bool transposed, int64_t batch_stride) {
   int64_t row_stride = transposed ? 1 : ld, col_stride = transposed ? ld : 1;
-  if (p.batch == 1) return dnnl::memory::desc({rows, cols}, TypeOf(p.dtype), dnnl::memory::dims{row_stride, col_stride});
+  if (p.batch == 1)
+    return dnnl::memory::desc({rows, cols}, TypeOf(p.dtype),
+                              dnnl::memory::dims{row_stride, col_stride});
   int64_t batch = batch_stride == 0 ? 1 : p.batch;  // a batch dim of 1 broadcasts
-  return dnnl::memory::desc({batch, rows, cols}, TypeOf(p.dtype), dnnl::memory::dims{batch == 1 ? rows * cols : batch_stride, row_stride, col_stride});
+  return dnnl::memory::desc(
+      {batch, rows, cols}, TypeOf(p.dtype),
+      dnnl::memory::dims{batch == 1 ? rows * cols : batch_stride, row_stride, col_stride});
 }
 
 struct Primitive {
@@ -76,7 +86,8 @@ absl::StatusOr<std::shared_ptr<const Primitive>> MakePrimitive(const GemmProblem
 #if DNNL_VERSION_MAJOR >= 3
     dnnl::matmul::primitive_desc desc(Engine(), made->a, made->b, made->d, attributes);
 #else
-    dnnl::matmul::primitive_desc desc(dnnl::matmul::desc(made->a, made->b, made->d), attributes, Engine());
+    dnnl::matmul::primitive_desc desc(dnnl::matmul::desc(made->a, made->b, made->d), attributes,
+                                      Engine());
 #endif
     made->matmul = dnnl::matmul(desc);
     made->implementation = desc.impl_info_str();
@@ -86,7 +97,8 @@ absl::StatusOr<std::shared_ptr<const Primitive>> MakePrimitive(const GemmProblem
   }
 }
 
-// By problem and thread count. Library scratchpads are per thread, so a primitive may run on several threads at once.
+// By problem and thread count. Library scratchpads are per thread, so a primitive may run on
+// several threads at once.
 absl::StatusOr<std::shared_ptr<const Primitive>> CachedPrimitive(const GemmProblem& problem) {
   static auto* mutex = new std::mutex;
   static auto* cache = new absl::flat_hash_map<Hash128, std::shared_ptr<const Primitive>>;
@@ -103,8 +115,10 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CachedPrimitive(const GemmProbl
 
 // oneDNN refuses batches that run backwards or lie within each other's rows, which strides may say.
 bool BatchesNest(const GemmProblem& p) {
-  int64_t span_a = p.lda * (p.transpose_a ? p.k : p.m), span_b = p.ldb * (p.transpose_b ? p.n : p.k);
-  return (p.batch_stride_a == 0 || p.batch_stride_a >= span_a) && (p.batch_stride_b == 0 || p.batch_stride_b >= span_b);
+  int64_t span_a = p.lda * (p.transpose_a ? p.k : p.m),
+          span_b = p.ldb * (p.transpose_b ? p.n : p.k);
+  return (p.batch_stride_a == 0 || p.batch_stride_a >= span_a) &&
+         (p.batch_stride_b == 0 || p.batch_stride_b >= span_b);
 }
 
 GemmProblem OneOfBatch(GemmProblem p) {
@@ -116,10 +130,13 @@ GemmProblem OneOfBatch(GemmProblem p) {
 class OnednnGemm : public PreparedGemm {
  public:
   // `problem` is run `repeats` times, the operands `step` elements on each time.
-  OnednnGemm(const GemmProblem& problem, std::shared_ptr<const Primitive> primitive) : problem_(problem), generation_(ForkGeneration()), primitive_(std::move(primitive)) {}
+  OnednnGemm(const GemmProblem& problem, std::shared_ptr<const Primitive> primitive)
+      : problem_(problem), generation_(ForkGeneration()), primitive_(std::move(primitive)) {}
   int64_t repeats = 1, step_a = 0, step_b = 0, step_d = 0;
   size_t workspace_bytes() const override { return 0; }
-  std::string Describe() const override { return absl::StrCat("oneDNN ", OnednnVersion(), ", ", primitive_->implementation); }
+  std::string Describe() const override {
+    return absl::StrCat("oneDNN ", OnednnVersion(), ", ", primitive_->implementation);
+  }
 
   // The primitive made for this process: a fork's child cannot run its parent's.
   absl::StatusOr<std::shared_ptr<const Primitive>> Current() const {
@@ -144,9 +161,11 @@ std::string OnednnVersion() {
 absl::Status OnednnSupport(DType dtype, Reason* reason) {
   if (dtype == DType::kF32) return absl::OkStatus();
   *reason = Reason::kGemmDtype;
-  if (dtype != DType::kBF16) return Unimplemented("oneDNN multiplies f32 and bf16 here, not ", ToAbsl(DTypeName(dtype)));
+  if (dtype != DType::kBF16)
+    return Unimplemented("oneDNN multiplies f32 and bf16 here, not ", ToAbsl(DTypeName(dtype)));
   static const absl::Status* bf16 = [] {  // no bf16 kernels below AVX-512
-    GemmProblem small{.m = 16, .n = 16, .k = 16, .dtype = DType::kBF16, .lda = 16, .ldb = 16, .ldd = 16};
+    GemmProblem small{
+        .m = 16, .n = 16, .k = 16, .dtype = DType::kBF16, .lda = 16, .ldb = 16, .ldd = 16};
     return new absl::Status(CachedPrimitive(small).status());
   }();
   return *bf16;
@@ -155,7 +174,8 @@ absl::Status OnednnSupport(DType dtype, Reason* reason) {
 absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareOnednn(const GemmProblem& problem) {
   Reason reason;
   JF_RETURN_IF_ERROR(OnednnSupport(problem.dtype, &reason));
-  if (problem.batch <= 0 || problem.m <= 0 || problem.n <= 0 || problem.k <= 0) return InvalidArgument(Describe(problem), ": every extent must be positive");
+  if (problem.batch <= 0 || problem.m <= 0 || problem.n <= 0 || problem.k <= 0)
+    return InvalidArgument(Describe(problem), ": every extent must be positive");
   const bool whole = problem.batch == 1 || BatchesNest(problem);
   const GemmProblem each = whole ? problem : OneOfBatch(problem);
   JF_ASSIGN_OR_RETURN(std::shared_ptr<const Primitive> primitive, CachedPrimitive(each));
@@ -174,13 +194,17 @@ absl::Status RunOnednn(const PreparedGemm& gemm, const void* a, const void* b, v
   JF_ASSIGN_OR_RETURN(std::shared_ptr<const Primitive> primitive, prepared.Current());
   ThreadScope scope(Threads());
   const int64_t size = ItemSize(prepared.problem().dtype);
-  auto at = [size](const void* base, int64_t elements) { return const_cast<char*>(static_cast<const char*>(base)) + elements * size; };
+  auto at = [size](const void* base, int64_t elements) {
+    return const_cast<char*>(static_cast<const char*>(base)) + elements * size;
+  };
   try {
     dnnl::stream stream(Engine());
     for (int64_t i = 0; i < prepared.repeats; ++i) {
-      primitive->matmul.execute(stream, {{DNNL_ARG_SRC, dnnl::memory(primitive->a, Engine(), at(a, i * prepared.step_a))},
-                                         {DNNL_ARG_WEIGHTS, dnnl::memory(primitive->b, Engine(), at(b, i * prepared.step_b))},
-                                         {DNNL_ARG_DST, dnnl::memory(primitive->d, Engine(), at(d, i * prepared.step_d))}});
+      primitive->matmul.execute(
+          stream,
+          {{DNNL_ARG_SRC, dnnl::memory(primitive->a, Engine(), at(a, i * prepared.step_a))},
+           {DNNL_ARG_WEIGHTS, dnnl::memory(primitive->b, Engine(), at(b, i * prepared.step_b))},
+           {DNNL_ARG_DST, dnnl::memory(primitive->d, Engine(), at(d, i * prepared.step_d))}});
     }
     stream.wait();
   } catch (const dnnl::error& e) {
@@ -194,7 +218,9 @@ absl::Status RunOnednn(const PreparedGemm& gemm, const void* a, const void* b, v
 std::string OnednnVersion() { return ""; }
 absl::Status OnednnSupport(DType, Reason* reason) {
   *reason = Reason::kGemmNoLibrary;
-  return NotFound("this build has no oneDNN (on Debian and Ubuntu: apt-get install libdnnl-dev, then build again)");
+  return NotFound(
+      "this build has no oneDNN (on Debian and Ubuntu: apt-get install libdnnl-dev, then build "
+      "again)");
 }
 absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareOnednn(const GemmProblem&) {
   Reason reason;

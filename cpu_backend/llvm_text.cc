@@ -13,13 +13,26 @@ namespace {
 
 std::string_view RegisterElement(DType dtype) {
   switch (dtype) {
-    case DType::kBool: return "i1";
-    case DType::kU8: case DType::kI8: return "i8";
-    case DType::kU16: case DType::kI16: return "i16";
-    case DType::kU32: case DType::kI32: return "i32";
-    case DType::kU64: case DType::kI64: return "i64";
-    case DType::kF16: case DType::kBF16: case DType::kF32: return "float";
-    case DType::kF64: return "double";
+    case DType::kBool:
+      return "i1";
+    case DType::kU8:
+    case DType::kI8:
+      return "i8";
+    case DType::kU16:
+    case DType::kI16:
+      return "i16";
+    case DType::kU32:
+    case DType::kI32:
+      return "i32";
+    case DType::kU64:
+    case DType::kI64:
+      return "i64";
+    case DType::kF16:
+    case DType::kBF16:
+    case DType::kF32:
+      return "float";
+    case DType::kF64:
+      return "double";
   }
   return "";
 }
@@ -65,18 +78,23 @@ std::string IntConstant(std::string_view element, int64_t v, int lanes) {
 
 std::string ConstantOf(DType dtype, uint64_t bits, int lanes) {
   ScalarValue value = ScalarValue::FromBits(bits);
-  if (IsFloat(dtype)) return FloatConstant(dtype, dtype == DType::kF64 ? value.f64 : static_cast<double>(value.f32), lanes);
+  if (IsFloat(dtype))
+    return FloatConstant(dtype, dtype == DType::kF64 ? value.f64 : static_cast<double>(value.f32),
+                         lanes);
   return IntConstant(RegisterElement(dtype), dtype == DType::kBool ? value.b : value.i, lanes);
 }
 
 std::string Iota(std::string_view element, int lanes) {
   if (lanes == 1) return "0";
   std::string text = "<";
-  for (int i = 0; i < lanes; ++i) absl::StrAppend(&text, i == 0 ? "" : ", ", ToAbsl(element), " ", i);
+  for (int i = 0; i < lanes; ++i)
+    absl::StrAppend(&text, i == 0 ? "" : ", ", ToAbsl(element), " ", i);
   return text + ">";
 }
 
-std::string LlvmText::Alloca(std::string_view type, int align) { return Entry("alloca ", ToAbsl(type), ", align ", align); }
+std::string LlvmText::Alloca(std::string_view type, int align) {
+  return Entry("alloca ", ToAbsl(type), ", align ", align);
+}
 
 I64 LlvmText::Add(const I64& a, const I64& b) {
   if (a.constant && b.constant) return *a.constant + *b.constant;
@@ -116,18 +134,21 @@ I64 LlvmText::RoundDown(const I64& a, int64_t power_of_two) {
   return I64::Named(Value("and i64 ", a.text, ", ", -power_of_two));
 }
 
-LlvmText::Loop LlvmText::BeginLoop(const I64& begin, const I64& end, int64_t step, std::string_view what) {
+LlvmText::Loop LlvmText::BeginLoop(const I64& begin, const I64& end, int64_t step,
+                                   std::string_view what) {
   Loop loop;
   loop.id = next_++;
   loop.end = end.text;
   loop.step = absl::StrCat(step);
-  std::string index = absl::StrCat("%i", loop.id), pre = absl::StrCat("pre", loop.id), body = absl::StrCat("body", loop.id);
+  std::string index = absl::StrCat("%i", loop.id), pre = absl::StrCat("pre", loop.id),
+              body = absl::StrCat("body", loop.id);
   loop.index = I64::Named(index);
   BranchIf(Value("icmp slt i64 ", begin.text, ", ", end.text), pre, absl::StrCat("done", loop.id));
   Label(pre);
   Branch(body);
   Label(body);
-  absl::StrAppend(&body_, "  ", index, " = phi i64 [ ", begin.text, ", %", pre, " ], [ ", index, ".next, %latch", loop.id, " ]  ; ", ToAbsl(what), "\n");
+  absl::StrAppend(&body_, "  ", index, " = phi i64 [ ", begin.text, ", %", pre, " ], [ ", index,
+                  ".next, %latch", loop.id, " ]  ; ", ToAbsl(what), "\n");
   return loop;
 }
 
@@ -136,7 +157,8 @@ void LlvmText::EndLoop(const Loop& loop) {
   Branch(latch);
   Label(latch);
   Line(loop.index.text, ".next = add nsw i64 ", loop.index.text, ", ", loop.step);
-  BranchIf(Value("icmp slt i64 ", loop.index.text, ".next, ", loop.end), absl::StrCat("body", loop.id), done);
+  BranchIf(Value("icmp slt i64 ", loop.index.text, ".next, ", loop.end),
+           absl::StrCat("body", loop.id), done);
   Label(done);
 }
 
@@ -144,19 +166,20 @@ void LlvmText::BranchIf(std::string_view condition, std::string_view yes, std::s
   Line("br i1 ", ToAbsl(condition), ", label %", ToAbsl(yes), ", label %", ToAbsl(no));
 }
 
-void LlvmText::Label(std::string_view label) {
-  absl::StrAppend(&body_, ToAbsl(label), ":\n");
-}
+void LlvmText::Label(std::string_view label) { absl::StrAppend(&body_, ToAbsl(label), ":\n"); }
 
 std::string LlvmText::Splat(std::string_view element_type, const std::string& scalar, int lanes) {
   if (lanes == 1) return scalar;
   std::string vector = VectorOf(element_type, lanes);
-  std::string one = Value("insertelement ", vector, " poison, ", ToAbsl(element_type), " ", scalar, ", i64 0");
-  return Value("shufflevector ", vector, " ", one, ", ", vector, " poison, ", VectorOf("i32", lanes), " zeroinitializer");
+  std::string one =
+      Value("insertelement ", vector, " poison, ", ToAbsl(element_type), " ", scalar, ", i64 0");
+  return Value("shufflevector ", vector, " ", one, ", ", vector, " poison, ",
+               VectorOf("i32", lanes), " zeroinitializer");
 }
 
 std::string LlvmText::Finish(std::string_view head, std::string_view signature) const {
-  return absl::StrCat(ToAbsl(head), ToAbsl(signature), " {\nentry:\n", entry_, "  br label %start\nstart:\n", body_, "  ret void\n}\n");
+  return absl::StrCat(ToAbsl(head), ToAbsl(signature), " {\nentry:\n", entry_,
+                      "  br label %start\nstart:\n", body_, "  ret void\n}\n");
 }
 
 }  // namespace jitfuse::internal

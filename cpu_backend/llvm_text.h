@@ -1,9 +1,11 @@
-// LlvmText: writes the body of one LLVM IR function as text: SSA names, blocks, counted loops, folded i64 arithmetic, typed constants.
+// LlvmText: writes the body of one LLVM IR function as text: SSA names, blocks, counted loops,
+// folded i64 arithmetic, typed constants.
 //
-// In: statements without their "%name = ". Out: the function's blocks, the entry block first; whatever Entry and Alloca are given goes there, wherever the writer is.
-// Every block ends with a branch; a loop's counter is a phi; loops whose bounds are constants that allow no iteration are still legal text.
-// I64 is an i64 operand that remembers whether it is a constant, so that addresses of static shapes are folded here and not by LLVM.
-// Must not know: plans.
+// In: statements without their "%name = ". Out: the function's blocks, the entry block first;
+// whatever Entry and Alloca are given goes there, wherever the writer is. Every block ends with a
+// branch; a loop's counter is a phi; loops whose bounds are constants that allow no iteration are
+// still legal text. I64 is an i64 operand that remembers whether it is a constant, so that
+// addresses of static shapes are folded here and not by LLVM. Must not know: plans.
 #ifndef JITFUSE_CPU_BACKEND_LLVM_TEXT_H_
 #define JITFUSE_CPU_BACKEND_LLVM_TEXT_H_
 
@@ -86,11 +88,14 @@ class LlvmText {
   void EndLoop(const Loop& loop);
   // while-loops and joins by hand
   std::string NewLabel(std::string_view stem) { return absl::StrCat(std::string(stem), next_++); }
-  void Branch(std::string_view label) { absl::StrAppend(&body_, "  br label %", std::string(label), "\n"); }
+  void Branch(std::string_view label) {
+    absl::StrAppend(&body_, "  br label %", std::string(label), "\n");
+  }
   void BranchIf(std::string_view condition, std::string_view yes, std::string_view no);
   void Label(std::string_view label);
 
-  std::string Splat(std::string_view element_type, const std::string& scalar, int lanes);  // lanes 1: the scalar
+  std::string Splat(std::string_view element_type, const std::string& scalar,
+                    int lanes);  // lanes 1: the scalar
   std::string Finish(std::string_view head, std::string_view signature) const;
 
  private:

@@ -52,17 +52,21 @@ void InitializeLlvm() {
   });
 }
 
-// Where the session reports why a link failed; the lookup then only says that it did. Links run on the thread that looks up.
+// Where the session reports why a link failed; the lookup then only says that it did. Links run on
+// the thread that looks up.
 thread_local std::string link_errors;
 
 absl::Status FromLlvm(llvm::Error error, std::string_view what) {
   std::string details = std::exchange(link_errors, {});
-  return InternalError(ToAbsl(what), ": ", llvm::toString(std::move(error)), details.empty() ? "" : "; ", details);
+  return InternalError(ToAbsl(what), ": ", llvm::toString(std::move(error)),
+                       details.empty() ? "" : "; ", details);
 }
 
 // A TargetMachine costs about a millisecond and is not thread-safe: one per thread and CPU.
-absl::StatusOr<llvm::TargetMachine*> MachineFor(const std::string& cpu, const std::string& features) {
-  thread_local std::map<std::pair<std::string, std::string>, std::unique_ptr<llvm::TargetMachine>> machines;
+absl::StatusOr<llvm::TargetMachine*> MachineFor(const std::string& cpu,
+                                                const std::string& features) {
+  thread_local std::map<std::pair<std::string, std::string>, std::unique_ptr<llvm::TargetMachine>>
+      machines;
   std::unique_ptr<llvm::TargetMachine>& machine = machines[{cpu, features}];
   if (machine != nullptr) return machine.get();
   InitializeLlvm();
@@ -70,17 +74,20 @@ absl::StatusOr<llvm::TargetMachine*> MachineFor(const std::string& cpu, const st
   const llvm::Target* target = llvm::TargetRegistry::lookupTarget(kTriple, error);
   if (target == nullptr) return InternalError("LLVM has no x86-64 target: ", error);
   std::unique_ptr<llvm::MCSubtargetInfo> known(target->createMCSubtargetInfo(kTriple, "", ""));
-  if (!known->isCPUStringValid(cpu)) return InvalidArgument("LLVM ", LlvmVersion(), " knows no CPU '", cpu, "'");
+  if (!known->isCPUStringValid(cpu))
+    return InvalidArgument("LLVM ", LlvmVersion(), " knows no CPU '", cpu, "'");
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;  // fma is formed by BuildPlan alone
-  machine.reset(target->createTargetMachine(kTriple, cpu, features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small,
-                                            llvm::CodeGenOptLevel::Default, /*JIT=*/true));
+  machine.reset(target->createTargetMachine(kTriple, cpu, features, options, llvm::Reloc::PIC_,
+                                            llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default,
+                                            /*JIT=*/true));
   if (machine == nullptr) return InternalError("LLVM cannot make code for ", cpu);
   return machine.get();
 }
 
-// Lean on purpose: kernels come with explicit vectors and unrolling. SROA makes registers of the emitter's stack slots, EarlyCSE shares addresses, LICM hoists
-// splats and row values out of the loops. No vectoriser, no unroller, no reassociation.
+// Lean on purpose: kernels come with explicit vectors and unrolling. SROA makes registers of the
+// emitter's stack slots, EarlyCSE shares addresses, LICM hoists splats and row values out of the
+// loops. No vectoriser, no unroller, no reassociation.
 void Optimize(llvm::Module* module, llvm::TargetMachine* machine) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
@@ -95,14 +102,16 @@ void Optimize(llvm::Module* module, llvm::TargetMachine* machine) {
   llvm::FunctionPassManager passes;
   passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
   passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/false));
-  passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), /*UseMemorySSA=*/true));
+  passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()),
+                                                       /*UseMemorySSA=*/true));
   for (llvm::Function& function : *module) {
     if (!function.isDeclaration()) passes.run(function, functions);
   }
 }
 
 absl::Status Malformed(std::string_view text, std::string_view message) {
-  return InternalError("LLVM rejects the kernel's IR: ", ToAbsl(message), " (text in ", WriteDump("rejected", "ll", text), ")");
+  return InternalError("LLVM rejects the kernel's IR: ", ToAbsl(message), " (text in ",
+                       WriteDump("rejected", "ll", text), ")");
 }
 
 // The session lives as long as the process: kernels may outlive every static object.
@@ -121,15 +130,22 @@ class Session {
  private:
   Session() {
     InitializeLlvm();
-    execution_ = std::make_unique<llvm::orc::ExecutionSession>(llvm::cantFail(llvm::orc::SelfExecutorProcessControl::Create()));
-    execution_->setErrorReporter([](llvm::Error error) { absl::StrAppend(&link_errors, link_errors.empty() ? "" : "; ", llvm::toString(std::move(error))); });
-    layer_ = std::make_unique<llvm::orc::ObjectLinkingLayer>(*execution_, execution_->getExecutorProcessControl().getMemMgr());
+    execution_ = std::make_unique<llvm::orc::ExecutionSession>(
+        llvm::cantFail(llvm::orc::SelfExecutorProcessControl::Create()));
+    execution_->setErrorReporter([](llvm::Error error) {
+      absl::StrAppend(&link_errors, link_errors.empty() ? "" : "; ",
+                      llvm::toString(std::move(error)));
+    });
+    layer_ = std::make_unique<llvm::orc::ObjectLinkingLayer>(
+        *execution_, execution_->getExecutorProcessControl().getMemMgr());
     allowed_ = &execution_->createBareJITDylib("allowed");
     llvm::orc::SymbolMap symbols;
-    void* addresses[] = {reinterpret_cast<void*>(&memcpy), reinterpret_cast<void*>(&memmove), reinterpret_cast<void*>(&memset)};
+    void* addresses[] = {reinterpret_cast<void*>(&memcpy), reinterpret_cast<void*>(&memmove),
+                         reinterpret_cast<void*>(&memset)};
     for (size_t i = 0; i < AllowedSymbols().size(); ++i) {
-      symbols[execution_->intern(AllowedSymbols()[i])] = {llvm::orc::ExecutorAddr::fromPtr(addresses[i]),
-                                                          llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable};
+      symbols[execution_->intern(AllowedSymbols()[i])] = {
+          llvm::orc::ExecutorAddr::fromPtr(addresses[i]),
+          llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable};
     }
     llvm::cantFail(allowed_->define(llvm::orc::absoluteSymbols(std::move(symbols))));
   }
@@ -172,20 +188,26 @@ HostCpu DetectHostCpu() {
     host.features.push_back(absl::StrCat(feature.second ? "+" : "-", feature.first().str()));
   }
   std::sort(host.features.begin(), host.features.end(),
-            [](const std::string& a, const std::string& b) { return a.compare(1, a.npos, b, 1, b.npos) < 0; });
+            [](const std::string& a, const std::string& b) {
+              return a.compare(1, a.npos, b, 1, b.npos) < 0;
+            });
   return host;
 }
 
 std::string LlvmVersion() { return LLVM_VERSION_STRING; }
 
-absl::StatusOr<std::string> CompileLlvm(std::string_view text, std::string_view cpu, std::string_view features, LlvmOutput output) {
-  JF_ASSIGN_OR_RETURN(llvm::TargetMachine * machine, MachineFor(std::string(cpu), std::string(features)));
+absl::StatusOr<std::string> CompileLlvm(std::string_view text, std::string_view cpu,
+                                        std::string_view features, LlvmOutput output) {
+  JF_ASSIGN_OR_RETURN(llvm::TargetMachine * machine,
+                      MachineFor(std::string(cpu), std::string(features)));
   llvm::LLVMContext context;
   llvm::SMDiagnostic diagnostic;
-  std::unique_ptr<llvm::Module> module =
-      llvm::parseAssembly(llvm::MemoryBufferRef(llvm::StringRef(text.data(), text.size()), "kernel"), diagnostic, context);
+  std::unique_ptr<llvm::Module> module = llvm::parseAssembly(
+      llvm::MemoryBufferRef(llvm::StringRef(text.data(), text.size()), "kernel"), diagnostic,
+      context);
   if (module == nullptr) {
-    return Malformed(text, absl::StrCat("line ", diagnostic.getLineNo(), ": ", diagnostic.getMessage().str()));
+    return Malformed(
+        text, absl::StrCat("line ", diagnostic.getLineNo(), ": ", diagnostic.getMessage().str()));
   }
   module->setTargetTriple(kTriple);
   module->setDataLayout(machine->createDataLayout());
@@ -197,7 +219,8 @@ absl::StatusOr<std::string> CompileLlvm(std::string_view text, std::string_view 
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
   llvm::legacy::PassManager passes;
-  llvm::CodeGenFileType type = output == LlvmOutput::kObject ? llvm::CodeGenFileType::ObjectFile : llvm::CodeGenFileType::AssemblyFile;
+  llvm::CodeGenFileType type = output == LlvmOutput::kObject ? llvm::CodeGenFileType::ObjectFile
+                                                             : llvm::CodeGenFileType::AssemblyFile;
   if (machine->addPassesToEmitFile(passes, stream, nullptr, type, /*DisableVerify=*/true)) {
     return InternalError("LLVM cannot write an object file for ", ToAbsl(cpu));
   }
@@ -210,21 +233,26 @@ const std::vector<std::string>& AllowedSymbols() {
   return *names;
 }
 
-absl::StatusOr<std::shared_ptr<const LoadedObject>> LoadObject(std::string_view bytes, absl::Span<const std::string> symbols) {
+absl::StatusOr<std::shared_ptr<const LoadedObject>> LoadObject(
+    std::string_view bytes, absl::Span<const std::string> symbols) {
   Session& session = Session::Get();
-  llvm::Expected<llvm::orc::JITDylib&> dylib = session.execution().createJITDylib(session.NextName());
+  llvm::Expected<llvm::orc::JITDylib&> dylib =
+      session.execution().createJITDylib(session.NextName());
   if (!dylib) return FromLlvm(dylib.takeError(), "loading a kernel");
   dylib->addToLinkOrder(session.allowed());
   auto object = std::make_shared<OrcObject>(&*dylib);
-  auto buffer = llvm::MemoryBuffer::getMemBufferCopy(llvm::StringRef(bytes.data(), bytes.size()), "kernel");
-  if (llvm::Error error = session.layer().add(*dylib, std::move(buffer))) return FromLlvm(std::move(error), "loading a kernel");
+  auto buffer =
+      llvm::MemoryBuffer::getMemBufferCopy(llvm::StringRef(bytes.data(), bytes.size()), "kernel");
+  if (llvm::Error error = session.layer().add(*dylib, std::move(buffer)))
+    return FromLlvm(std::move(error), "loading a kernel");
   JF_RETURN_IF_ERROR(object->Lookup(symbols));
   return object;
 }
 
 absl::StatusOr<std::vector<std::string>> UndefinedSymbols(std::string_view bytes) {
   llvm::Expected<std::unique_ptr<llvm::object::ObjectFile>> object =
-      llvm::object::ObjectFile::createObjectFile(llvm::MemoryBufferRef(llvm::StringRef(bytes.data(), bytes.size()), "kernel"));
+      llvm::object::ObjectFile::createObjectFile(
+          llvm::MemoryBufferRef(llvm::StringRef(bytes.data(), bytes.size()), "kernel"));
   if (!object) return FromLlvm(object.takeError(), "reading an object");
   std::vector<std::string> names;
   for (const llvm::object::SymbolRef& symbol : (*object)->symbols()) {

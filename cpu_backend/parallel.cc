@@ -61,8 +61,9 @@ struct Job {
   }
 };
 
-// Helpers wait for jobs; a caller queues its job once per helper it may have, and works on it itself, so that it never waits for a thread to become free.
-// Pools are never destroyed: their threads end with the process.
+// Helpers wait for jobs; a caller queues its job once per helper it may have, and works on it
+// itself, so that it never waits for a thread to become free. Pools are never destroyed: their
+// threads end with the process.
 class Pool {
  public:
   explicit Pool(int threads) {
@@ -97,7 +98,8 @@ class Pool {
   std::deque<std::shared_ptr<Job>> jobs_;
 };
 
-// The pool of this process; a forked child leaves its parent's, whose threads it does not have, and makes its own.
+// The pool of this process; a forked child leaves its parent's, whose threads it does not have, and
+// makes its own.
 Pool& OwnPool() {
   struct Slot {
     int generation;
@@ -109,7 +111,8 @@ Pool& OwnPool() {
   while (slot == nullptr || slot->generation != generation) {
     auto* made = new Slot{generation, Pool(NumThreads())};
     if (current.compare_exchange_strong(slot, made, std::memory_order_acq_rel)) return made->pool;
-    // Another thread was faster: its pool is used, and this one idles for good. Only the first callers of a process can get here.
+    // Another thread was faster: its pool is used, and this one idles for good. Only the first
+    // callers of a process can get here.
   }
   return slot->pool;
 }
@@ -140,7 +143,9 @@ int CountThreads() {
   int64_t wanted = EnvInt("NUM_THREADS", 0);
   if (wanted > 0) return static_cast<int>(std::min<int64_t>(wanted, 1024));
   cpu_set_t set;
-  int cpus = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : static_cast<int>(std::thread::hardware_concurrency());
+  int cpus = sched_getaffinity(0, sizeof(set), &set) == 0
+                 ? CPU_COUNT(&set)
+                 : static_cast<int>(std::thread::hardware_concurrency());
   return std::max(1, cpus);
 }
 

@@ -1,9 +1,11 @@
-// The demo: an MLP that reads handwritten digits, described op by op, fused by Jitfuse, on the GPU where there is one and on the CPU elsewhere.
+// The demo: an MLP that reads handwritten digits, described op by op, fused by Jitfuse, on the GPU
+// where there is one and on the CPU elsewhere.
 //
 //   demo [DATA_FOLDER]        (./dev demo builds and runs it)
 //
-// It prints the test accuracy and compares every label with the reference evaluator's, says what was fused and why not more, what compiling took, and what a
-// batch costs fused and with one kernel per op.
+// It prints the test accuracy and compares every label with the reference evaluator's, says what
+// was fused and why not more, what compiling took, and what a batch costs fused and with one kernel
+// per op.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -26,10 +28,14 @@ const char* const kWeights[] = {"w1", "b1", "gamma", "beta", "w2", "b2", "w3", "
 jf::StatusOr<std::string> Describe() {
   jf::Builder b("digits_mlp");
   jf::Tensor x = b.Input("x", jf::DType::kF32, {"n", 64});
-  jf::Tensor w1 = b.Input("w1", jf::DType::kF32, {64, 256}), b1 = b.Input("b1", jf::DType::kF32, {256});
-  jf::Tensor gamma = b.Input("gamma", jf::DType::kF32, {256}), beta = b.Input("beta", jf::DType::kF32, {256});
-  jf::Tensor w2 = b.Input("w2", jf::DType::kF32, {256, 128}), b2 = b.Input("b2", jf::DType::kF32, {128});
-  jf::Tensor w3 = b.Input("w3", jf::DType::kF32, {128, 10}), b3 = b.Input("b3", jf::DType::kF32, {10});
+  jf::Tensor w1 = b.Input("w1", jf::DType::kF32, {64, 256}),
+             b1 = b.Input("b1", jf::DType::kF32, {256});
+  jf::Tensor gamma = b.Input("gamma", jf::DType::kF32, {256}),
+             beta = b.Input("beta", jf::DType::kF32, {256});
+  jf::Tensor w2 = b.Input("w2", jf::DType::kF32, {256, 128}),
+             b2 = b.Input("b2", jf::DType::kF32, {128});
+  jf::Tensor w3 = b.Input("w3", jf::DType::kF32, {128, 10}),
+             b3 = b.Input("b3", jf::DType::kF32, {10});
 
   jf::Tensor h1 = jf::LayerNorm(jf::Relu(jf::Matmul(x, w1) + b1), gamma, beta);
   jf::Tensor h2 = jf::Gelu(jf::Matmul(h1, w2) + b2);
@@ -100,7 +106,8 @@ jf::Status Demo(const std::string& folder) {
   if (!results.ok()) return results.status();
   auto labels = (*results)[0].ToVector();
   if (!labels.ok()) return labels.status();
-  double first_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  double first_ms =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 
   auto reference = jf::Evaluate(*text, *host);
   if (!reference.ok()) return reference.status();
@@ -120,13 +127,16 @@ jf::Status Demo(const std::string& folder) {
   if (!unfused_ms.ok()) return unfused_ms.status();
 
   std::printf("\nWhat was fused:\n%s\n", explained->c_str());
-  std::printf("test accuracy          %.4f (%d of %d)\n", static_cast<double>(right) / total, right, total);
+  std::printf("test accuracy          %.4f (%d of %d)\n", static_cast<double>(right) / total, right,
+              total);
   std::printf("labels as reference    %d of %d\n", same, total);
   std::printf("first call, compiling  %.1f ms\n", first_ms);
   std::printf("batch of %d, fused     %.4f ms\n", total, *fused_ms);
   std::printf("one kernel per op      %.4f ms  (%.2fx)\n", *unfused_ms, *unfused_ms / *fused_ms);
-  if (right < 0.95 * total) return jf::Status(jf::StatusCode::kInternal, "the accuracy is below 0.95");
-  if (same != total) return jf::Status(jf::StatusCode::kInternal, "labels differ from the reference evaluator's");
+  if (right < 0.95 * total)
+    return jf::Status(jf::StatusCode::kInternal, "the accuracy is below 0.95");
+  if (same != total)
+    return jf::Status(jf::StatusCode::kInternal, "labels differ from the reference evaluator's");
   return jf::Status();
 }
 

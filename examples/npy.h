@@ -1,4 +1,5 @@
-// Reads a .npy file (format 1.0, C order, little-endian float32 or int64) into an owned Array. Enough for the demo's data; not a general reader.
+// Reads a .npy file (format 1.0, C order, little-endian float32 or int64) into an owned Array.
+// Enough for the demo's data; not a general reader.
 #ifndef JITFUSE_EXAMPLES_NPY_H_
 #define JITFUSE_EXAMPLES_NPY_H_
 
@@ -21,9 +22,11 @@ inline jitfuse::StatusOr<jitfuse::Array> LoadNpy(const std::string& path) {
   if (bytes.size() < 10 || bytes.compare(0, 6, "\x93NUMPY") != 0 || bytes[6] != 1) {
     return Status(StatusCode::kInvalidArgument, path + ": expected a .npy file of format 1.0");
   }
-  std::size_t header_end = 10 + static_cast<unsigned char>(bytes[8]) + 256u * static_cast<unsigned char>(bytes[9]);
+  std::size_t header_end =
+      10 + static_cast<unsigned char>(bytes[8]) + 256u * static_cast<unsigned char>(bytes[9]);
   std::string header = bytes.substr(10, header_end - 10);
-  bool is_f32 = header.find("'<f4'") != std::string::npos, is_i64 = header.find("'<i8'") != std::string::npos;
+  bool is_f32 = header.find("'<f4'") != std::string::npos,
+       is_i64 = header.find("'<i8'") != std::string::npos;
   if ((!is_f32 && !is_i64) || header.find("'fortran_order': False") == std::string::npos) {
     return Status(StatusCode::kInvalidArgument, path + ": expected float32 or int64 in C order");
   }

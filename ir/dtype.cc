@@ -13,16 +13,30 @@ struct Facts {
   int size;
 };
 
-constexpr std::array<Facts, kNumDTypes> kFacts = {{{"bool", 1}, {"u8", 1}, {"u16", 2}, {"u32", 4}, {"u64", 8},
-                                                   {"i8", 1}, {"i16", 2}, {"i32", 4}, {"i64", 8}, {"f16", 2},
-                                                   {"bf16", 2}, {"f32", 4}, {"f64", 8}}};
+constexpr std::array<Facts, kNumDTypes> kFacts = {{{"bool", 1},
+                                                   {"u8", 1},
+                                                   {"u16", 2},
+                                                   {"u32", 4},
+                                                   {"u64", 8},
+                                                   {"i8", 1},
+                                                   {"i16", 2},
+                                                   {"i32", 4},
+                                                   {"i64", 8},
+                                                   {"f16", 2},
+                                                   {"bf16", 2},
+                                                   {"f32", 4},
+                                                   {"f64", 8}}};
 
 DType SignedOfSize(int size) {
   switch (size) {
-    case 1: return DType::kI8;
-    case 2: return DType::kI16;
-    case 4: return DType::kI32;
-    default: return DType::kI64;
+    case 1:
+      return DType::kI8;
+    case 2:
+      return DType::kI16;
+    case 4:
+      return DType::kI32;
+    default:
+      return DType::kI64;
   }
 }
 
@@ -31,7 +45,8 @@ DType PromoteInts(DType a, DType b) {
   DType s = IsSigned(a) ? a : b;
   DType u = IsSigned(a) ? b : a;
   if (ItemSize(s) > ItemSize(u)) return s;
-  // u64 with a signed type has no common integer in the lattice; NumPy's and PyTorch's way out is f64 resp. an error.
+  // u64 with a signed type has no common integer in the lattice; NumPy's and PyTorch's way out is
+  // f64 resp. an error.
   return ItemSize(u) == 8 ? DType::kF64 : SignedOfSize(2 * ItemSize(u));
 }
 

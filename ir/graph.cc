@@ -81,7 +81,8 @@ bool Mentions(const Dim& d, SymbolId s) {
   return std::find(symbols.begin(), symbols.end(), s) != symbols.end();
 }
 
-// The symbol that an input's dim of this form gives its value: n, or n*4 as graphs specialised to a class of calls have it.
+// The symbol that an input's dim of this form gives its value: n, or n*4 as graphs specialised to a
+// class of calls have it.
 std::optional<SymbolId> BoundSymbol(const Dim& d) {
   int64_t factor = d.KnownDivisor();
   std::optional<SizeExpr> rest = factor > 0 ? d.DivExact(factor) : std::nullopt;

@@ -19,7 +19,8 @@ struct Atom {
 // A total order: symbols first, by id, then the operators by kind and text.
 int Compare(const Atom& x, const Atom& y) {
   if (x.kind != y.kind) return x.kind < y.kind ? -1 : 1;
-  if (x.kind == SizeExpr::AtomKind::kSymbol) return x.symbol == y.symbol ? 0 : (x.symbol < y.symbol ? -1 : 1);
+  if (x.kind == SizeExpr::AtomKind::kSymbol)
+    return x.symbol == y.symbol ? 0 : (x.symbol < y.symbol ? -1 : 1);
   int by_a = x.a.ToString().compare(y.a.ToString());
   return by_a != 0 ? by_a : x.b.ToString().compare(y.b.ToString());
 }
@@ -39,10 +40,12 @@ int CompareAtoms(const Term& x, const Term& y) {
 }  // namespace
 
 struct SizeExpr::Poly {
-  std::vector<Term> terms;  // sorted by atoms, no zero coefficient, no two terms with the same atoms
+  std::vector<Term>
+      terms;  // sorted by atoms, no zero coefficient, no two terms with the same atoms
 
   void Normalize() {
-    std::sort(terms.begin(), terms.end(), [](const Term& x, const Term& y) { return CompareAtoms(x, y) < 0; });
+    std::sort(terms.begin(), terms.end(),
+              [](const Term& x, const Term& y) { return CompareAtoms(x, y) < 0; });
     std::vector<Term> merged;
     for (Term& t : terms) {
       if (!merged.empty() && CompareAtoms(merged.back(), t) == 0) {
@@ -86,16 +89,19 @@ int64_t SizeExpr::constant() const {
 std::optional<SymbolId> SizeExpr::AsSymbol() const {
   if (IsConstant() || poly_->terms.size() != 1) return std::nullopt;
   const Term& t = poly_->terms[0];
-  if (t.coef != 1 || t.atoms.size() != 1 || t.atoms[0].kind != AtomKind::kSymbol) return std::nullopt;
+  if (t.coef != 1 || t.atoms.size() != 1 || t.atoms[0].kind != AtomKind::kSymbol)
+    return std::nullopt;
   return t.atoms[0].symbol;
 }
 
 bool operator==(const SizeExpr& a, const SizeExpr& b) {
-  if (a.IsConstant() || b.IsConstant()) return a.IsConstant() && b.IsConstant() && a.constant_ == b.constant_;
+  if (a.IsConstant() || b.IsConstant())
+    return a.IsConstant() && b.IsConstant() && a.constant_ == b.constant_;
   if (a.poly_ == b.poly_) return true;
   const auto& x = a.poly_->terms;
   const auto& y = b.poly_->terms;
-  return x.size() == y.size() && std::equal(x.begin(), x.end(), y.begin(), [](const Term& s, const Term& t) {
+  return x.size() == y.size() &&
+         std::equal(x.begin(), x.end(), y.begin(), [](const Term& s, const Term& t) {
            return s.coef == t.coef && CompareAtoms(s, t) == 0;
          });
 }
@@ -132,11 +138,16 @@ SizeExpr operator*(const SizeExpr& a, const SizeExpr& b) {
 namespace {
 int64_t Apply(SizeExpr::AtomKind kind, int64_t a, int64_t b) {
   switch (kind) {
-    case SizeExpr::AtomKind::kCeilDiv: return b == 0 ? 0 : (a + b - 1) / b;
-    case SizeExpr::AtomKind::kFloorDiv: return b == 0 ? 0 : a / b;
-    case SizeExpr::AtomKind::kMax: return std::max(a, b);
-    case SizeExpr::AtomKind::kMin: return std::min(a, b);
-    case SizeExpr::AtomKind::kSymbol: break;
+    case SizeExpr::AtomKind::kCeilDiv:
+      return b == 0 ? 0 : (a + b - 1) / b;
+    case SizeExpr::AtomKind::kFloorDiv:
+      return b == 0 ? 0 : a / b;
+    case SizeExpr::AtomKind::kMax:
+      return std::max(a, b);
+    case SizeExpr::AtomKind::kMin:
+      return std::min(a, b);
+    case SizeExpr::AtomKind::kSymbol:
+      break;
   }
   JF_CHECK(false);
 }
@@ -155,12 +166,18 @@ SizeExpr SizeExpr::Binary(AtomKind kind, const SizeExpr& a, const SizeExpr& b) {
   return FromPoly(std::move(p));
 }
 
-SizeExpr CeilDiv(const SizeExpr& a, const SizeExpr& b) { return SizeExpr::Binary(SizeExpr::AtomKind::kCeilDiv, a, b); }
+SizeExpr CeilDiv(const SizeExpr& a, const SizeExpr& b) {
+  return SizeExpr::Binary(SizeExpr::AtomKind::kCeilDiv, a, b);
+}
 SizeExpr FloorDiv(const SizeExpr& a, const SizeExpr& b) {
   return SizeExpr::Binary(SizeExpr::AtomKind::kFloorDiv, a, b);
 }
-SizeExpr Max(const SizeExpr& a, const SizeExpr& b) { return SizeExpr::Binary(SizeExpr::AtomKind::kMax, a, b); }
-SizeExpr Min(const SizeExpr& a, const SizeExpr& b) { return SizeExpr::Binary(SizeExpr::AtomKind::kMin, a, b); }
+SizeExpr Max(const SizeExpr& a, const SizeExpr& b) {
+  return SizeExpr::Binary(SizeExpr::AtomKind::kMax, a, b);
+}
+SizeExpr Min(const SizeExpr& a, const SizeExpr& b) {
+  return SizeExpr::Binary(SizeExpr::AtomKind::kMin, a, b);
+}
 
 int64_t SizeExpr::Eval(absl::Span<const int64_t> symbols) const {
   if (IsConstant()) return constant_;
@@ -244,7 +261,8 @@ std::optional<SizeExpr> SizeExpr::DivExact(const SizeExpr& divisor) const {
     if (t.coef % d.coef != 0) return std::nullopt;
     t.coef /= d.coef;
     for (const Atom& atom : d.atoms) {
-      auto it = std::find_if(t.atoms.begin(), t.atoms.end(), [&](const Atom& x) { return Compare(x, atom) == 0; });
+      auto it = std::find_if(t.atoms.begin(), t.atoms.end(),
+                             [&](const Atom& x) { return Compare(x, atom) == 0; });
       if (it == t.atoms.end()) return std::nullopt;
       t.atoms.erase(it);
     }
@@ -271,11 +289,16 @@ bool SizeExpr::IsKnownNonNegative() const {
 namespace {
 std::string_view AtomName(SizeExpr::AtomKind kind) {
   switch (kind) {
-    case SizeExpr::AtomKind::kCeilDiv: return "ceildiv";
-    case SizeExpr::AtomKind::kFloorDiv: return "floordiv";
-    case SizeExpr::AtomKind::kMax: return "max";
-    case SizeExpr::AtomKind::kMin: return "min";
-    case SizeExpr::AtomKind::kSymbol: break;
+    case SizeExpr::AtomKind::kCeilDiv:
+      return "ceildiv";
+    case SizeExpr::AtomKind::kFloorDiv:
+      return "floordiv";
+    case SizeExpr::AtomKind::kMax:
+      return "max";
+    case SizeExpr::AtomKind::kMin:
+      return "min";
+    case SizeExpr::AtomKind::kSymbol:
+      break;
   }
   return "?";
 }
@@ -292,8 +315,8 @@ std::string Render(const std::vector<Term>& terms, std::string_view prefix,
       if (!factors.empty()) factors += "*";
       factors += atom.kind == SizeExpr::AtomKind::kSymbol
                      ? symbol(atom.symbol)
-                     : absl::StrCat(ToAbsl(prefix), ToAbsl(AtomName(atom.kind)), "(", nested(atom.a), ",",
-                                    nested(atom.b), ")");
+                     : absl::StrCat(ToAbsl(prefix), ToAbsl(AtomName(atom.kind)), "(",
+                                    nested(atom.a), ",", nested(atom.b), ")");
     }
     if (factors.empty()) {
       absl::StrAppend(&out, t.coef);
@@ -311,7 +334,10 @@ std::string SizeExpr::ToString(absl::Span<const std::string> names) const {
   if (IsConstant()) return absl::StrCat(constant_);
   return Render(
       poly_->terms, "",
-      [&](SymbolId s) { return static_cast<size_t>(s) < names.size() ? names[static_cast<size_t>(s)] : absl::StrCat("s", s); },
+      [&](SymbolId s) {
+        return static_cast<size_t>(s) < names.size() ? names[static_cast<size_t>(s)]
+                                                     : absl::StrCat("s", s);
+      },
       [&](const SizeExpr& e) { return e.ToString(names); });
 }
 
@@ -356,7 +382,8 @@ bool IsStatic(absl::Span<const Dim> dims) {
 
 std::string ShapeToString(absl::Span<const Dim> dims, absl::Span<const std::string> names) {
   std::string out = "[";
-  for (size_t i = 0; i < dims.size(); ++i) absl::StrAppend(&out, i > 0 ? "," : "", dims[i].ToString(names));
+  for (size_t i = 0; i < dims.size(); ++i)
+    absl::StrAppend(&out, i > 0 ? "," : "", dims[i].ToString(names));
   return out + "]";
 }
 

@@ -1,9 +1,11 @@
-// Backend: the one virtual interface of Jitfuse, between the pipeline and a device. Also Allocator, which callers may implement.
+// Backend: the one virtual interface of Jitfuse, between the pipeline and a device. Also Allocator,
+// which callers may implement.
 //
-// In: kernel plans and GEMM problems. Out: sources, bytes, loaded kernels, launches on the caller's stream. All methods are const and thread-safe.
-// Emit is pure. Compile needs no device (a cubin can be made on a machine with no GPU); Load and Launch do. Nothing synchronises with the device except
-// CopyToHost/CopyFromHost/Synchronize, which say so. Errors: FailedPrecondition/NotFound name what was searched; a compiler failure carries its log and the path of
-// the dumped source.
+// In: kernel plans and GEMM problems. Out: sources, bytes, loaded kernels, launches on the caller's
+// stream. All methods are const and thread-safe. Emit is pure. Compile needs no device (a cubin can
+// be made on a machine with no GPU); Load and Launch do. Nothing synchronises with the device
+// except CopyToHost/CopyFromHost/Synchronize, which say so. Errors: FailedPrecondition/NotFound
+// name what was searched; a compiler failure carries its log and the path of the dumped source.
 // Must not know: graphs, groups beyond GemmProblem, caches, the API.
 #ifndef JITFUSE_JIT_BACKEND_H_
 #define JITFUSE_JIT_BACKEND_H_
@@ -24,46 +26,48 @@
 
 namespace jitfuse::internal {
 
-// A stream of the device: CUstream as a pointer; 0 is the device's default stream. Ignored on the CPU.
+// A stream of the device: CUstream as a pointer; 0 is the device's default stream. Ignored on the
+// CPU.
 using StreamHandle = void*;
 
 class Allocator {
  public:
   virtual ~Allocator() = default;
-  // At least `bytes` (> 0) bytes aligned to 256, usable by work on `stream` in stream order. nullptr: out of memory.
+  // At least `bytes` (> 0) bytes aligned to 256, usable by work on `stream` in stream order.
+  // nullptr: out of memory.
   virtual void* Allocate(size_t bytes, StreamHandle stream) = 0;
   virtual void Free(void* ptr, size_t bytes, StreamHandle stream) = 0;
 };
 
 struct CompiledKernel {
-  std::string bytes;          // cubin, object file, or empty for the interpreter
-  std::string log;            // the compiler's remarks
+  std::string bytes;  // cubin, object file, or empty for the interpreter
+  std::string log;    // the compiler's remarks
   double compile_ms = 0;
 };
 
-class Kernel {                // loaded code; owns what keeps it alive
+class Kernel {  // loaded code; owns what keeps it alive
  public:
   virtual ~Kernel() = default;
 };
 
 struct LaunchArgs {
-  absl::Span<void* const> buffers;       // by plan param
-  absl::Span<const uint64_t> scalars;    // ScalarValue bits, by plan scalar
-  absl::Span<const int64_t> sizes;       // by source size_args
-  int64_t grid = 0;                      // CUDA blocks; 0: nothing is launched
-  int64_t rows = 0, cols = 0;            // CPU extents
+  absl::Span<void* const> buffers;     // by plan param
+  absl::Span<const uint64_t> scalars;  // ScalarValue bits, by plan scalar
+  absl::Span<const int64_t> sizes;     // by source size_args
+  int64_t grid = 0;                    // CUDA blocks; 0: nothing is launched
+  int64_t rows = 0, cols = 0;          // CPU extents
   int64_t bytes_per_row = 0;
   StreamHandle stream = nullptr;
 };
 
-class PreparedGemm {          // an algorithm chosen for one GemmProblem
+class PreparedGemm {  // an algorithm chosen for one GemmProblem
  public:
   virtual ~PreparedGemm() = default;
   virtual size_t workspace_bytes() const = 0;
-  virtual std::string Describe() const = 0;   // library, algorithm, for explain()
+  virtual std::string Describe() const = 0;  // library, algorithm, for explain()
 };
 
-struct DeviceMemory {         // for owned tensors and tools
+struct DeviceMemory {  // for owned tensors and tools
   void* ptr = nullptr;
   size_t bytes = 0;
 };
@@ -71,26 +75,32 @@ struct DeviceMemory {         // for owned tensors and tools
 class Backend {
  public:
   virtual ~Backend() = default;
-  virtual std::string_view name() const = 0;               // "cpu", "cuda", "interpret"
+  virtual std::string_view name() const = 0;  // "cpu", "cuda", "interpret"
   virtual const Target& target() const = 0;
   // Compiler name and version, part of the kernel key. Empty if there is no compiler here.
   virtual std::string CompilerId() const = 0;
 
   virtual absl::StatusOr<KernelSource> Emit(const KernelPlan& plan) const = 0;
   virtual absl::StatusOr<CompiledKernel> Compile(const KernelSource& source) const = 0;
-  virtual absl::StatusOr<std::shared_ptr<const Kernel>> Load(const KernelSource& source, const CompiledKernel& compiled) const = 0;
+  virtual absl::StatusOr<std::shared_ptr<const Kernel>> Load(
+      const KernelSource& source, const CompiledKernel& compiled) const = 0;
   virtual absl::Status Launch(const Kernel& kernel, const LaunchArgs& args) const = 0;
 
-  // kOk if the library takes this dtype and is there; else the reason to lower the matmul to a loop group.
+  // kOk if the library takes this dtype and is there; else the reason to lower the matmul to a loop
+  // group.
   virtual absl::Status GemmSupport(DType dtype, Reason* reason) const = 0;
-  virtual absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareGemm(const GemmProblem& problem) const = 0;
-  virtual absl::Status RunGemm(const PreparedGemm& gemm, const void* a, const void* b, void* d, void* workspace,
-                               StreamHandle stream) const = 0;
+  virtual absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareGemm(
+      const GemmProblem& problem) const = 0;
+  virtual absl::Status RunGemm(const PreparedGemm& gemm, const void* a, const void* b, void* d,
+                               void* workspace, StreamHandle stream) const = 0;
 
-  virtual Allocator* allocator() const = 0;                // the default one
-  virtual absl::Status CopyFromHost(void* dst, const void* src, size_t bytes, StreamHandle stream) const = 0;  // synchronises the stream
-  virtual absl::Status CopyToHost(void* dst, const void* src, size_t bytes, StreamHandle stream) const = 0;    // synchronises the stream
-  virtual absl::Status CopyOnDevice(void* dst, const void* src, size_t bytes, StreamHandle stream) const = 0;  // stream-ordered
+  virtual Allocator* allocator() const = 0;  // the default one
+  virtual absl::Status CopyFromHost(void* dst, const void* src, size_t bytes,
+                                    StreamHandle stream) const = 0;  // synchronises the stream
+  virtual absl::Status CopyToHost(void* dst, const void* src, size_t bytes,
+                                  StreamHandle stream) const = 0;  // synchronises the stream
+  virtual absl::Status CopyOnDevice(void* dst, const void* src, size_t bytes,
+                                    StreamHandle stream) const = 0;  // stream-ordered
   virtual absl::Status Synchronize(StreamHandle stream) const = 0;
 };
 

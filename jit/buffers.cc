@@ -15,7 +15,8 @@ SizeExpr BytesOf(const TensorType& type) { return NumElements(type.dims) * ItemS
 
 }  // namespace
 
-BufferMap::BufferMap(const Graph& graph, const CallClass& cls, FusionPlan* fusion) : graph_(graph), cls_(cls) {
+BufferMap::BufferMap(const Graph& graph, const CallClass& cls, FusionPlan* fusion)
+    : graph_(graph), cls_(cls) {
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
     refs_[{graph.inputs()[i], 0}] = {BufferRef::Kind::kInput, static_cast<int>(i)};
   }
@@ -27,10 +28,12 @@ BufferMap::BufferMap(const Graph& graph, const CallClass& cls, FusionPlan* fusio
       continue;
     }
     for (Value v : group.outputs) {
-      if (refs_.contains(v)) continue;  // an input or a finished value, copied to an output of its own
+      if (refs_.contains(v))
+        continue;  // an input or a finished value, copied to an output of its own
       auto it = output_of_.find(v);
-      refs_[v] = it != output_of_.end() ? BufferRef{BufferRef::Kind::kOutput, it->second}
-                                        : BufferRef{BufferRef::Kind::kArena, NewSlot(BytesOf(graph.type(v)))};
+      refs_[v] = it != output_of_.end()
+                     ? BufferRef{BufferRef::Kind::kOutput, it->second}
+                     : BufferRef{BufferRef::Kind::kArena, NewSlot(BytesOf(graph.type(v)))};
     }
   }
 }
@@ -46,7 +49,7 @@ bool BufferMap::IsDense(int output) const {
 }
 
 void BufferMap::FinishOutputs(FusionPlan* fusion) {
-  absl::flat_hash_map<Value, int> maker;  // value -> group
+  absl::flat_hash_map<Value, int> maker;                // value -> group
   absl::flat_hash_map<Value, std::vector<int>> copies;  // value -> Copy groups that only move it
   absl::flat_hash_set<Value> operands;  // read by a library, which was told that they are dense
   for (size_t g = 0; g < fusion->groups.size(); ++g) {
@@ -65,9 +68,12 @@ void BufferMap::FinishOutputs(FusionPlan* fusion) {
     Value v = graph_.outputs()[o];
     auto made = maker.find(v);
     bool dense_only = operands.contains(v) ||
-                      (made != maker.end() && fusion->groups[static_cast<size_t>(made->second)].kind == GroupKind::kGemm);
-    bool by_view = made != maker.end() && fusion->groups[static_cast<size_t>(made->second)].kind == GroupKind::kView;
-    bool direct = made != maker.end() && !by_view && !output_of_.contains(v) && (!dense_only || IsDense(static_cast<int>(o)));
+                      (made != maker.end() &&
+                       fusion->groups[static_cast<size_t>(made->second)].kind == GroupKind::kGemm);
+    bool by_view = made != maker.end() &&
+                   fusion->groups[static_cast<size_t>(made->second)].kind == GroupKind::kView;
+    bool direct = made != maker.end() && !by_view && !output_of_.contains(v) &&
+                  (!dense_only || IsDense(static_cast<int>(o)));
     if (direct) {
       output_of_[v] = static_cast<int>(o);
       continue;
@@ -84,13 +90,15 @@ void BufferMap::FinishOutputs(FusionPlan* fusion) {
     int g = static_cast<int>(fusion->groups.size());
     copy_to_output_[g] = static_cast<int>(o);
     fusion->groups.push_back(std::move(copy));
-    fusion->boundaries.push_back({v, made != maker.end() ? made->second : -1, g, Reason::kOutputCopy, ""});
+    fusion->boundaries.push_back(
+        {v, made != maker.end() ? made->second : -1, g, Reason::kOutputCopy, ""});
   }
 }
 
 void BufferMap::CollectLayouts() {
   for (size_t i = 0; i < graph_.inputs().size(); ++i) {
-    if (graph_.node(graph_.inputs()[i]).kind() == OpKind::kInput) layouts_.reads[{graph_.inputs()[i], 0}] = cls_.inputs[i];
+    if (graph_.node(graph_.inputs()[i]).kind() == OpKind::kInput)
+      layouts_.reads[{graph_.inputs()[i], 0}] = cls_.inputs[i];
   }
   for (const auto& [value, output] : output_of_) {
     layouts_.reads[value] = layouts_.writes[value] = cls_.outputs[static_cast<size_t>(output)];
@@ -101,7 +109,8 @@ const EdgeLayouts& BufferMap::LayoutsOf(int g) {
   auto it = copy_to_output_.find(g);
   if (it == copy_to_output_.end()) return layouts_;
   copy_layouts_ = layouts_;
-  copy_layouts_.writes[graph_.outputs()[static_cast<size_t>(it->second)]] = cls_.outputs[static_cast<size_t>(it->second)];
+  copy_layouts_.writes[graph_.outputs()[static_cast<size_t>(it->second)]] =
+      cls_.outputs[static_cast<size_t>(it->second)];
   return copy_layouts_;
 }
 
@@ -124,7 +133,8 @@ BufferRef BufferMap::ReadRef(Value v, int step) {
 }
 
 BufferRef BufferMap::WriteRef(Value v, int g, int step) {
-  if (auto it = copy_to_output_.find(g); it != copy_to_output_.end() && graph_.outputs()[static_cast<size_t>(it->second)] == v) {
+  if (auto it = copy_to_output_.find(g);
+      it != copy_to_output_.end() && graph_.outputs()[static_cast<size_t>(it->second)] == v) {
     return {BufferRef::Kind::kOutput, it->second};
   }
   return ReadRef(v, step);
@@ -138,17 +148,22 @@ BufferRef BufferMap::ScratchRef(const SizeExpr& bytes, int step) {
 
 namespace {
 
-bool Refers(BufferRef ref, BufferRef::Kind kind, int index) { return ref.kind == kind && ref.index == index; }
+bool Refers(BufferRef ref, BufferRef::Kind kind, int index) {
+  return ref.kind == kind && ref.index == index;
+}
 
-// Whether the kernel may write output `o` over input `i`: each load of the input is of the very element the thread then stores.
+// Whether the kernel may write output `o` over input `i`: each load of the input is of the very
+// element the thread then stores.
 bool KernelInPlace(const KernelPlan& plan, const KernelStep& step, int i, int o) {
   for (const Stage& stage : plan.stages) {
     for (const Store& store : stage.stores) {
       auto param = static_cast<size_t>(store.access.param);
       if (!Refers(step.buffers[param], BufferRef::Kind::kOutput, o)) continue;
       for (const AccessMap& load : plan.accesses) {
-        if (!Refers(step.buffers[static_cast<size_t>(load.param)], BufferRef::Kind::kInput, i)) continue;
-        if (!(load.linear == store.access.linear) || !(load.terms == store.access.terms)) return false;
+        if (!Refers(step.buffers[static_cast<size_t>(load.param)], BufferRef::Kind::kInput, i))
+          continue;
+        if (!(load.linear == store.access.linear) || !(load.terms == store.access.terms))
+          return false;
         if (plan.IsRow() && !store.elem) return false;
       }
     }
@@ -177,12 +192,15 @@ absl::Status CheckAlias(const Executable& exe, int i, int o) {
   bool written = false;
   for (const Step& step : exe.steps) {
     Touches t = StepTouches(exe, step, i, o);
-    bool in_place = step.kind == Step::Kind::kKernel && KernelInPlace(exe.plans[static_cast<size_t>(step.index)],
-                                                                      exe.kernels[static_cast<size_t>(step.index)], i, o);
+    bool in_place = step.kind == Step::Kind::kKernel &&
+                    KernelInPlace(exe.plans[static_cast<size_t>(step.index)],
+                                  exe.kernels[static_cast<size_t>(step.index)], i, o);
     if (t.reads && (written || (t.writes && !in_place))) {
-      return InvalidArgument("graph ", exe.graph.name(), ": output ", o, " (", exe.graph.TypeString(exe.graph.outputs()[static_cast<size_t>(o)]),
+      return InvalidArgument("graph ", exe.graph.name(), ": output ", o, " (",
+                             exe.graph.TypeString(exe.graph.outputs()[static_cast<size_t>(o)]),
                              ") is given the buffer of input ", i, " '", exe.graph.input_name(i),
-                             "', which is still read after the output is written, or at other elements; give it a buffer of its own");
+                             "', which is still read after the output is written, or at other "
+                             "elements; give it a buffer of its own");
     }
     written |= t.writes;
   }
@@ -193,7 +211,8 @@ absl::Status CheckAlias(const Executable& exe, int i, int o) {
 
 absl::Status CheckAliases(const CallClass& cls, const Executable& exe) {
   for (size_t o = 0; o < cls.output_aliases.size(); ++o) {
-    for (int input : cls.output_aliases[o]) JF_RETURN_IF_ERROR(CheckAlias(exe, input, static_cast<int>(o)));
+    for (int input : cls.output_aliases[o])
+      JF_RETURN_IF_ERROR(CheckAlias(exe, input, static_cast<int>(o)));
   }
   return absl::OkStatus();
 }

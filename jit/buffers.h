@@ -1,10 +1,13 @@
-// Buffer assignment: which buffer each value of a planned graph lives in, and the arena that holds the intermediate ones.
+// Buffer assignment: which buffer each value of a planned graph lives in, and the arena that holds
+// the intermediate ones.
 //
-// In: a graph, its groups in execution order, the class's layouts. Out: a BufferRef per value read and written, scratch slots, a MemoryPlan. Graph inputs live in the
-// caller's inputs, graph outputs in the caller's outputs, View groups share their operand's buffer, the rest gets a slot of the arena for as long as
-// a step touches it.
-// FinishOutputs first appends Copy groups where an output cannot be written directly: a value returned twice, and a matrix product whose output buffer is not dense.
-// CheckAliases refuses an output that shares its buffer with an input unless no step can see the difference.
+// In: a graph, its groups in execution order, the class's layouts. Out: a BufferRef per value read
+// and written, scratch slots, a MemoryPlan. Graph inputs live in the caller's inputs, graph outputs
+// in the caller's outputs, View groups share their operand's buffer, the rest gets a slot of the
+// arena for as long as a step touches it. FinishOutputs first appends Copy groups where an output
+// cannot be written directly: a value returned twice, and a matrix product whose output buffer is
+// not dense. CheckAliases refuses an output that shares its buffer with an input unless no step can
+// see the difference.
 #ifndef JITFUSE_JIT_BUFFERS_H_
 #define JITFUSE_JIT_BUFFERS_H_
 
@@ -26,8 +29,8 @@ class BufferMap {
   BufferMap(const Graph& graph, const CallClass& cls, FusionPlan* fusion);
 
   // What group `g` reads and writes, for BuildPlan.
-  const EdgeLayouts& LayoutsOf(int g);  // valid until the next call
-  BufferRef ReadRef(Value v, int step);    // notes that `step` touches it
+  const EdgeLayouts& LayoutsOf(int g);   // valid until the next call
+  BufferRef ReadRef(Value v, int step);  // notes that `step` touches it
   BufferRef WriteRef(Value v, int g, int step);
   BufferRef ScratchRef(const SizeExpr& bytes, int step);
   MemoryPlan PlanArena() const { return PlanMemory(slots_); }
@@ -42,9 +45,11 @@ class BufferMap {
 
   const Graph& graph_;
   const CallClass& cls_;
-  absl::flat_hash_map<Value, BufferRef> refs_;           // where a value is read
-  absl::flat_hash_map<int, int> copy_to_output_;         // group -> output number that this Copy group writes
-  absl::flat_hash_map<Value, int> output_of_;            // value -> output number that it is written to directly
+  absl::flat_hash_map<Value, BufferRef> refs_;  // where a value is read
+  absl::flat_hash_map<int, int>
+      copy_to_output_;  // group -> output number that this Copy group writes
+  absl::flat_hash_map<Value, int>
+      output_of_;  // value -> output number that it is written to directly
   EdgeLayouts layouts_, copy_layouts_;
   std::vector<LiveBuffer> slots_;
 };

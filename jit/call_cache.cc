@@ -23,10 +23,13 @@ uint64_t NextId() {
   return next.fetch_add(1);
 }
 
-int64_t AlignClass(const void* ptr) { return static_cast<int64_t>(reinterpret_cast<uintptr_t>(ptr) & 15); }
+int64_t AlignClass(const void* ptr) {
+  return static_cast<int64_t>(reinterpret_cast<uintptr_t>(ptr) & 15);
+}
 
 void AppendView(const TensorView& view, ExactKey* key) {
-  key->push_back(static_cast<int64_t>(view.dtype) | AlignClass(view.ptr) << 8 | static_cast<int64_t>(view.dims.size()) << 16 |
+  key->push_back(static_cast<int64_t>(view.dtype) | AlignClass(view.ptr) << 8 |
+                 static_cast<int64_t>(view.dims.size()) << 16 |
                  static_cast<int64_t>(view.strides.size()) << 32);
   key->insert(key->end(), view.dims.begin(), view.dims.end());
   key->insert(key->end(), view.strides.begin(), view.strides.end());
@@ -38,13 +41,15 @@ struct Reach {
 
 // The bytes a view may touch, without looking at whether it is dense.
 Reach ReachOf(const TensorView& view) {
-  // Unsigned, because nothing is checked yet: what wraps here is refused when the call is classified.
+  // Unsigned, because nothing is checked yet: what wraps here is refused when the call is
+  // classified.
   auto base = reinterpret_cast<uintptr_t>(view.ptr);
   uint64_t lo = 0, hi = 0, dense = 1;
   const bool strided = view.strides.size() == view.dims.size();
   for (size_t d = view.dims.size(); d-- > 0;) {
     if (view.dims[d] == 0) return {base, base};
-    uint64_t reach = static_cast<uint64_t>(view.dims[d] - 1) * (strided ? static_cast<uint64_t>(view.strides[d]) : dense);
+    uint64_t reach = static_cast<uint64_t>(view.dims[d] - 1) *
+                     (strided ? static_cast<uint64_t>(view.strides[d]) : dense);
     (static_cast<int64_t>(reach) < 0 ? lo : hi) += reach;
     dense *= static_cast<uint64_t>(view.dims[d]);
   }
@@ -52,8 +57,10 @@ Reach ReachOf(const TensorView& view) {
   return {base + lo * size, base + (hi + 1) * size};
 }
 
-// Overlaps of outputs with inputs and each other are facts of the pointers, not of shapes: how far apart overlapping ones are enters the key.
-void AppendOverlaps(absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs, ExactKey* key) {
+// Overlaps of outputs with inputs and each other are facts of the pointers, not of shapes: how far
+// apart overlapping ones are enters the key.
+void AppendOverlaps(absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs,
+                    ExactKey* key) {
   absl::InlinedVector<Reach, 16> reach;
   for (const TensorView& v : inputs) reach.push_back(ReachOf(v));
   for (size_t o = 0; o < outputs.size(); ++o) {
@@ -70,12 +77,17 @@ void AppendOverlaps(absl::Span<const TensorView> inputs, absl::Span<const Tensor
 
 }  // namespace
 
-CallCache::CallCache(Graph graph, const Options& options, const Backend* backend, KernelCache* kernels)
-    : id_(NextId()), graph_(std::move(graph)), facts_(ComputeShapeFacts(graph_)), options_(options), backend_(backend),
+CallCache::CallCache(Graph graph, const Options& options, const Backend* backend,
+                     KernelCache* kernels)
+    : id_(NextId()),
+      graph_(std::move(graph)),
+      facts_(ComputeShapeFacts(graph_)),
+      options_(options),
+      backend_(backend),
       kernels_(kernels) {}
 
-absl::StatusOr<std::shared_ptr<const BoundCall>> CallCache::Find(absl::Span<const TensorView> inputs,
-                                                                 absl::Span<const TensorView> outputs) {
+absl::StatusOr<std::shared_ptr<const BoundCall>> CallCache::Find(
+    absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs) {
   ExactKey key;
   key.push_back(static_cast<int64_t>(id_));
   key.push_back(static_cast<int64_t>(inputs.size() << 32 | outputs.size()));
@@ -87,7 +99,8 @@ absl::StatusOr<std::shared_ptr<const BoundCall>> CallCache::Find(absl::Span<cons
 
   JF_ASSIGN_OR_RETURN(CallClass cls, ClassifyCall(graph_, facts_, inputs, outputs));
   JF_ASSIGN_OR_RETURN(std::shared_ptr<const Executable> executable, FindClass(cls));
-  JF_ASSIGN_OR_RETURN(std::shared_ptr<const BoundCall> bound, Bind(std::move(executable), cls.symbols, cls.least_align));
+  JF_ASSIGN_OR_RETURN(std::shared_ptr<const BoundCall> bound,
+                      Bind(std::move(executable), cls.symbols, cls.least_align));
   if (l1.size() >= kMaxL1Entries) l1.clear();
   l1.emplace(std::move(key), bound);
   return bound;
@@ -109,7 +122,8 @@ absl::StatusOr<std::shared_ptr<const Executable>> CallCache::FindClass(const Cal
     entry = slot;
     ++stats_.compiles;
   }
-  absl::StatusOr<std::shared_ptr<const Executable>> made = Compile(graph_, cls, options_, *backend_, kernels_);
+  absl::StatusOr<std::shared_ptr<const Executable>> made =
+      Compile(graph_, cls, options_, *backend_, kernels_);
   std::lock_guard<std::mutex> lock(mu_);
   entry->done = true;
   entry->status = made.status();

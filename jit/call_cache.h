@@ -1,9 +1,11 @@
-// CallCache: from one call's shapes to its BoundCall, through two levels; one object per compiled function.
+// CallCache: from one call's shapes to its BoundCall, through two levels; one object per compiled
+// function.
 //
-// L1 (exact): dims, strides, alignment and alias facts -> BoundCall. Thread-local, no lock, bounded; a hit costs a hash of a few integers.
-// L2 (class): jit/call_class.h's key -> Executable. Shared, one lock; a class is compiled once, however many threads ask, and binding a new size to it compiles
-// and plans nothing. Failures are not cached.
-// In: a graph, options, a back end, the kernel cache they share. Safe for any number of threads. The object must outlive its calls.
+// L1 (exact): dims, strides, alignment and alias facts -> BoundCall. Thread-local, no lock,
+// bounded; a hit costs a hash of a few integers. L2 (class): jit/call_class.h's key -> Executable.
+// Shared, one lock; a class is compiled once, however many threads ask, and binding a new size to
+// it compiles and plans nothing. Failures are not cached. In: a graph, options, a back end, the
+// kernel cache they share. Safe for any number of threads. The object must outlive its calls.
 #ifndef JITFUSE_JIT_CALL_CACHE_H_
 #define JITFUSE_JIT_CALL_CACHE_H_
 
@@ -29,8 +31,10 @@ class CallCache {
  public:
   CallCache(Graph graph, const Options& options, const Backend* backend, KernelCache* kernels);
 
-  // One view per signature position; `outputs` is empty (results will be allocated dense) or one per output.
-  absl::StatusOr<std::shared_ptr<const BoundCall>> Find(absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs);
+  // One view per signature position; `outputs` is empty (results will be allocated dense) or one
+  // per output.
+  absl::StatusOr<std::shared_ptr<const BoundCall>> Find(absl::Span<const TensorView> inputs,
+                                                        absl::Span<const TensorView> outputs);
 
   struct Stats {
     int64_t l2_hits = 0, compiles = 0;

@@ -20,7 +20,8 @@ constexpr int64_t kMaxFactor = 16;  // elements: the widest vector of the narrow
 
 int64_t PowerOfTwoFactor(int64_t v) {
   if (v == 0) return kMaxFactor;
-  return std::min<int64_t>(kMaxFactor, int64_t{1} << std::countr_zero(static_cast<uint64_t>(v < 0 ? -v : v)));
+  return std::min<int64_t>(kMaxFactor,
+                           int64_t{1} << std::countr_zero(static_cast<uint64_t>(v < 0 ? -v : v)));
 }
 
 void Mark(const SizeExpr& size, std::vector<bool>* marks) {
@@ -35,52 +36,62 @@ void MarkReduced(const Graph& graph, const Node& node, GraphShapeFacts* facts) {
   const Shape& dims = graph.type(node.in[0]).dims;
   const auto& axes = node.Get<std::vector<int64_t>>("axes");
   for (size_t d = 0; d < dims.size(); ++d) {
-    bool reduced = axes.empty() || std::find(axes.begin(), axes.end(), static_cast<int64_t>(d)) != axes.end();
+    bool reduced =
+        axes.empty() || std::find(axes.begin(), axes.end(), static_cast<int64_t>(d)) != axes.end();
     if (!reduced) continue;
     Mark(dims[d], &facts->symbol_reduced);
     Mark(dims[d], &facts->symbol_inner);
   }
 }
 
-std::string DimsToString(absl::Span<const int64_t> dims) { return absl::StrCat("[", absl::StrJoin(dims, ","), "]"); }
+std::string DimsToString(absl::Span<const int64_t> dims) {
+  return absl::StrCat("[", absl::StrJoin(dims, ","), "]");
+}
 
 std::string InputWhere(const Graph& graph, int position) {
   NodeId id = graph.inputs()[static_cast<size_t>(position)];
-  return absl::StrCat("input ", position, " '", graph.input_name(position), "' (", graph.TypeString({id, 0}), ")");
+  return absl::StrCat("input ", position, " '", graph.input_name(position), "' (",
+                      graph.TypeString({id, 0}), ")");
 }
 
 absl::Status CheckInputs(const Graph& graph, absl::Span<const TensorView> inputs) {
   if (inputs.size() != graph.inputs().size()) {
-    return InvalidArgument("graph ", graph.name(), ": expected ", graph.inputs().size(), " inputs, got ", inputs.size());
+    return InvalidArgument("graph ", graph.name(), ": expected ", graph.inputs().size(),
+                           " inputs, got ", inputs.size());
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Node& node = graph.node(graph.inputs()[i]);
     std::string where = InputWhere(graph, static_cast<int>(i));
     if (inputs[i].dtype != node.types[0].dtype) {
-      return InvalidArgument(where, ": expected dtype ", ToAbsl(DTypeName(node.types[0].dtype)), ", got ",
-                             ToAbsl(DTypeName(inputs[i].dtype)));
+      return InvalidArgument(where, ": expected dtype ", ToAbsl(DTypeName(node.types[0].dtype)),
+                             ", got ", ToAbsl(DTypeName(inputs[i].dtype)));
     }
     if (node.kind() == OpKind::kScalar && !inputs[i].dims.empty()) {
-      return InvalidArgument(where, ": expected a host scalar of rank 0, got shape ", DimsToString(inputs[i].dims));
+      return InvalidArgument(where, ": expected a host scalar of rank 0, got shape ",
+                             DimsToString(inputs[i].dims));
     }
   }
   return absl::OkStatus();
 }
 
-// Whether byte offsets within the view fit 64 bits with room to spare. The dims are known to be those of the type.
+// Whether byte offsets within the view fit 64 bits with room to spare. The dims are known to be
+// those of the type.
 absl::Status CheckStrides(const TensorView& view, const std::string& where) {
   if (view.strides.empty()) return absl::OkStatus();
   if (view.strides.size() != view.dims.size()) {
-    return InvalidArgument(where, ": ", view.dims.size(), " dims but ", view.strides.size(), " strides");
+    return InvalidArgument(where, ": ", view.dims.size(), " dims but ", view.strides.size(),
+                           " strides");
   }
   constexpr int64_t kMost = int64_t{1} << 56;
   int64_t total = 0;
   for (size_t d = 0; d < view.dims.size(); ++d) {
     int64_t reach = 0;
-    if (view.strides[d] <= -kMost || view.strides[d] >= kMost || __builtin_mul_overflow(std::max<int64_t>(view.dims[d] - 1, 0), std::abs(view.strides[d]), &reach) ||
+    if (view.strides[d] <= -kMost || view.strides[d] >= kMost ||
+        __builtin_mul_overflow(std::max<int64_t>(view.dims[d] - 1, 0), std::abs(view.strides[d]),
+                               &reach) ||
         __builtin_add_overflow(total, reach, &total) || total >= kMost) {
-      return InvalidArgument(where, ": shape ", DimsToString(view.dims), " with strides ", DimsToString(view.strides),
-                             " spans more than 2^56 elements");
+      return InvalidArgument(where, ": shape ", DimsToString(view.dims), " with strides ",
+                             DimsToString(view.strides), " spans more than 2^56 elements");
     }
   }
   return absl::OkStatus();
@@ -92,7 +103,8 @@ bool IsContiguous(const TensorView& view) {
   for (size_t d = view.dims.size(); d-- > 0;) {
     if (view.dims[d] == 0) return true;
     if (view.dims[d] != 1 && view.strides[d] != expected) return false;
-    if (__builtin_mul_overflow(expected, view.dims[d], &expected)) return false;  // only beside an extent of 0
+    if (__builtin_mul_overflow(expected, view.dims[d], &expected))
+      return false;  // only beside an extent of 0
   }
   return true;
 }
@@ -125,9 +137,11 @@ ByteRange BytesOf(const TensorView& view) {
   return hi < lo ? ByteRange{base, base} : ByteRange{base + lo * size, base + (hi + 1) * size};
 }
 
-// Two views whose ranges overlap may still interleave without touching: same outer stride, disjoint columns (halves of a wider matrix).
+// Two views whose ranges overlap may still interleave without touching: same outer stride, disjoint
+// columns (halves of a wider matrix).
 bool Interleave(const TensorView& a, const TensorView& b) {
-  if (a.strides.empty() || b.strides.empty() || a.dims.size() < 2 || b.dims.size() < 2) return false;
+  if (a.strides.empty() || b.strides.empty() || a.dims.size() < 2 || b.dims.size() < 2)
+    return false;
   int64_t pitch = a.strides[0] * ItemSize(a.dtype);
   if (pitch <= 0 || pitch != b.strides[0] * ItemSize(b.dtype)) return false;
   TensorView row_a{a.ptr, a.dtype, a.dims.subspan(1), a.strides.subspan(1)};
@@ -151,7 +165,8 @@ bool SameElements(const TensorView& a, const TensorView& b) {
   if (IsContiguous(a) && IsContiguous(b)) return true;
   std::vector<int64_t> da = ContiguousStrides(a.dims), db = ContiguousStrides(b.dims);
   for (size_t d = 0; d < a.dims.size(); ++d) {
-    int64_t sa = a.strides.empty() ? da[d] : a.strides[d], sb = b.strides.empty() ? db[d] : b.strides[d];
+    int64_t sa = a.strides.empty() ? da[d] : a.strides[d],
+            sb = b.strides.empty() ? db[d] : b.strides[d];
     if (a.dims[d] > 1 && sa != sb) return false;
   }
   return true;
@@ -162,11 +177,13 @@ class Classifier {
  public:
   Classifier(const Graph& graph, const GraphShapeFacts& facts) : graph_(graph), facts_(facts) {}
 
-  absl::StatusOr<CallClass> Run(absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs) {
+  absl::StatusOr<CallClass> Run(absl::Span<const TensorView> inputs,
+                                absl::Span<const TensorView> outputs) {
     JF_RETURN_IF_ERROR(CheckInputs(graph_, inputs));
     JF_RETURN_IF_ERROR(BindSymbols(inputs));
     JF_RETURN_IF_ERROR(CheckExtents());
-    for (size_t i = 0; i < inputs.size(); ++i) JF_RETURN_IF_ERROR(CheckStrides(inputs[i], InputWhere(graph_, static_cast<int>(i))));
+    for (size_t i = 0; i < inputs.size(); ++i)
+      JF_RETURN_IF_ERROR(CheckStrides(inputs[i], InputWhere(graph_, static_cast<int>(i))));
     ReplaceSymbols();
     for (size_t i = 0; i < inputs.size(); ++i) {
       NodeId id = graph_.inputs()[i];
@@ -197,8 +214,9 @@ class Classifier {
     for (const SizeExpr& e : facts_.extents) {
       std::optional<int64_t> n = e.CheckedEval(values_);
       if (n && *n < kMost) continue;
-      return InvalidArgument("graph ", graph_.name(), ": a value of ", e.ToString(graph_.symbols().names),
-                             " elements is too large for the given sizes; expected fewer than 2^56");
+      return InvalidArgument(
+          "graph ", graph_.name(), ": a value of ", e.ToString(graph_.symbols().names),
+          " elements is too large for the given sizes; expected fewer than 2^56");
     }
     return absl::OkStatus();
   }
@@ -213,7 +231,8 @@ class Classifier {
         bound = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(v))) / factor;
       }
       key_.Int(constant ? v : -1).Int(factor).Int(bound);
-      cls_.replace.push_back(constant ? SizeExpr(v) : SizeExpr::Symbol(static_cast<SymbolId>(s)) * factor);
+      cls_.replace.push_back(constant ? SizeExpr(v)
+                                      : SizeExpr::Symbol(static_cast<SymbolId>(s)) * factor);
       cls_.symbols.push_back(constant ? v : v / factor);
       cls_.bound.push_back(bound);
     }
@@ -228,7 +247,8 @@ class Classifier {
       key_.Int(stride);
       return SizeExpr(stride);
     }
-    // Symbols are at least 1 everywhere (SizeExpr::IsKnownNonNegative), so the sign belongs to the class.
+    // Symbols are at least 1 everywhere (SizeExpr::IsKnownNonNegative), so the sign belongs to the
+    // class.
     int64_t factor = stride < 0 ? -PowerOfTwoFactor(stride) : PowerOfTwoFactor(stride);
     key_.Int(2).Int(factor);
     cls_.symbols.push_back(stride / factor);
@@ -247,7 +267,8 @@ class Classifier {
     if (contiguous) {
       layout.strides = ContiguousStrides(dims);
     } else {
-      for (size_t d = 0; d < dims.size(); ++d) layout.strides.push_back(dims[d].Is(1) ? 0 : ClassifyStride(view.strides[d]));
+      for (size_t d = 0; d < dims.size(); ++d)
+        layout.strides.push_back(dims[d].Is(1) ? 0 : ClassifyStride(view.strides[d]));
     }
     auto [lo, hi] = OffsetRange(view);
     largest_offset_ = std::max({largest_offset_, -lo, hi});
@@ -256,25 +277,31 @@ class Classifier {
 
   absl::Status Outputs(absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs) {
     if (!outputs.empty() && outputs.size() != graph_.outputs().size()) {
-      return InvalidArgument("graph ", graph_.name(), ": expected ", graph_.outputs().size(), " outputs, got ", outputs.size());
+      return InvalidArgument("graph ", graph_.name(), ": expected ", graph_.outputs().size(),
+                             " outputs, got ", outputs.size());
     }
     for (size_t o = 0; o < graph_.outputs().size(); ++o) {
       const TensorType& type = graph_.type(graph_.outputs()[o]);
       std::vector<int64_t> dims = EvalDims(type.dims, values_);
       TensorView view = outputs.empty() ? TensorView{nullptr, type.dtype, dims, {}} : outputs[o];
-      std::string where = absl::StrCat("output ", o, " (", TypeToString(type, graph_.symbols().names), ")");
+      std::string where =
+          absl::StrCat("output ", o, " (", TypeToString(type, graph_.symbols().names), ")");
       if (view.dtype != type.dtype) {
-        return InvalidArgument(where, ": expected dtype ", ToAbsl(DTypeName(type.dtype)), ", got ", ToAbsl(DTypeName(view.dtype)));
+        return InvalidArgument(where, ": expected dtype ", ToAbsl(DTypeName(type.dtype)), ", got ",
+                               ToAbsl(DTypeName(view.dtype)));
       }
       if (view.dims != absl::MakeConstSpan(dims)) {
-        return InvalidArgument(where, ": expected a buffer of shape ", DimsToString(dims), ", got ", DimsToString(view.dims));
+        return InvalidArgument(where, ": expected a buffer of shape ", DimsToString(dims), ", got ",
+                               DimsToString(view.dims));
       }
       JF_RETURN_IF_ERROR(CheckStrides(view, where));
       JF_RETURN_IF_ERROR(CheckWritable(view, where));
       JF_ASSIGN_OR_RETURN(std::vector<int> aliases, FindAliases(inputs, outputs, o, view, where));
-      // In place on a strided view: the same symbols for the same strides, so that both element maps are seen to be one.
+      // In place on a strided view: the same symbols for the same strides, so that both element
+      // maps are seen to be one.
       bool in_place = !aliases.empty() && !IsContiguous(view);
-      cls_.outputs.push_back(in_place ? cls_.inputs[static_cast<size_t>(aliases[0])] : Classify(type, view));
+      cls_.outputs.push_back(in_place ? cls_.inputs[static_cast<size_t>(aliases[0])]
+                                      : Classify(type, view));
       cls_.output_aliases.push_back(std::move(aliases));
     }
     return absl::OkStatus();
@@ -283,15 +310,16 @@ class Classifier {
   static absl::Status CheckWritable(const TensorView& view, const std::string& where) {
     for (size_t d = 0; d < view.strides.size(); ++d) {
       if (view.dims[d] > 1 && view.strides[d] == 0) {
-        return InvalidArgument(where, ": the buffer has stride 0 along dim ", d, " of extent ", view.dims[d],
-                               ", so several results would share one element");
+        return InvalidArgument(where, ": the buffer has stride 0 along dim ", d, " of extent ",
+                               view.dims[d], ", so several results would share one element");
       }
     }
     return CheckInjective(view, where);
   }
 
-  // From the smallest stride up, each must pass over all that the smaller ones reach: enough for no element to be written twice, and true of every slice, transpose
-  // and padded pitch. (Rare layouts that interleave without touching, as strides (3,2) of shape (2,3), are refused too.)
+  // From the smallest stride up, each must pass over all that the smaller ones reach: enough for no
+  // element to be written twice, and true of every slice, transpose and padded pitch. (Rare layouts
+  // that interleave without touching, as strides (3,2) of shape (2,3), are refused too.)
   static absl::Status CheckInjective(const TensorView& view, const std::string& where) {
     std::vector<std::pair<int64_t, int64_t>> steps;  // (|stride|, extent)
     for (size_t d = 0; d < view.strides.size(); ++d) {
@@ -302,18 +330,23 @@ class Classifier {
     int64_t reach = 0;
     for (auto [stride, extent] : steps) {
       if (stride <= reach) {
-        return InvalidArgument(where, ": shape ", DimsToString(view.dims), " with strides ", DimsToString(view.strides),
-                               " lets several results share one element; expected each stride to pass over all that the smaller ones reach");
+        return InvalidArgument(where, ": shape ", DimsToString(view.dims), " with strides ",
+                               DimsToString(view.strides),
+                               " lets several results share one element; expected each stride to "
+                               "pass over all that the smaller ones reach");
       }
       reach += stride * (extent - 1);
     }
     return absl::OkStatus();
   }
 
-  absl::StatusOr<std::vector<int>> FindAliases(absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs, size_t o,
-                                const TensorView& view, const std::string& where) const {
+  absl::StatusOr<std::vector<int>> FindAliases(absl::Span<const TensorView> inputs,
+                                               absl::Span<const TensorView> outputs, size_t o,
+                                               const TensorView& view,
+                                               const std::string& where) const {
     for (size_t other = 0; other < o && !outputs.empty(); ++other) {
-      if (Overlap(view, outputs[other])) return InvalidArgument(where, ": its buffer overlaps that of output ", other);
+      if (Overlap(view, outputs[other]))
+        return InvalidArgument(where, ": its buffer overlaps that of output ", other);
     }
     std::vector<int> aliases;
     for (int position : facts_.tensor_inputs) {
@@ -330,8 +363,10 @@ class Classifier {
 
   void OffsetBits() {
     constexpr int64_t kMax32 = std::numeric_limits<int32_t>::max();
-    for (const SizeExpr& e : facts_.extents) largest_offset_ = std::max(largest_offset_, e.Eval(values_) - 1);
-    // A grid's last block may run past the end by a block's worth of elements before its guard stops it.
+    for (const SizeExpr& e : facts_.extents)
+      largest_offset_ = std::max(largest_offset_, e.Eval(values_) - 1);
+    // A grid's last block may run past the end by a block's worth of elements before its guard
+    // stops it.
     cls_.offset_bits = largest_offset_ > kMax32 - (int64_t{1} << 20) ? 64 : 32;
   }
 
@@ -350,7 +385,8 @@ GraphShapeFacts ComputeShapeFacts(const Graph& graph) {
   facts.symbol_inner.resize(graph.symbols().names.size());
   facts.symbol_reduced.resize(graph.symbols().names.size());
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
-    if (graph.node(graph.inputs()[i]).kind() == OpKind::kInput) facts.tensor_inputs.push_back(static_cast<int>(i));
+    if (graph.node(graph.inputs()[i]).kind() == OpKind::kInput)
+      facts.tensor_inputs.push_back(static_cast<int>(i));
   }
   absl::StatusOr<Graph> expanded = Expand(graph);
   const Graph& g = expanded.ok() ? *expanded : graph;
@@ -366,7 +402,8 @@ GraphShapeFacts ComputeShapeFacts(const Graph& graph) {
   return facts;
 }
 
-absl::StatusOr<CallClass> ClassifyCall(const Graph& graph, const GraphShapeFacts& facts, absl::Span<const TensorView> inputs,
+absl::StatusOr<CallClass> ClassifyCall(const Graph& graph, const GraphShapeFacts& facts,
+                                       absl::Span<const TensorView> inputs,
                                        absl::Span<const TensorView> outputs) {
   return Classifier(graph, facts).Run(inputs, outputs);
 }
@@ -389,13 +426,15 @@ absl::StatusOr<Graph> SpecializeGraph(const Graph& graph, const CallClass& cls) 
     const Node& node = graph.node(id);
     absl::StatusOr<Value> made;
     if (node.kind() == OpKind::kInput) {
-      made = out.AddInput(graph.input_name(next_input++), {node.types[0].dtype, replace_all(node.types[0].dims)});
+      made = out.AddInput(graph.input_name(next_input++),
+                          {node.types[0].dtype, replace_all(node.types[0].dims)});
     } else if (node.kind() == OpKind::kScalar) {
       made = out.AddScalar(graph.input_name(next_input++), node.types[0].dtype);
     } else if (node.kind() == OpKind::kConstant) {
       DType dtype = node.types[0].dtype;
       ScalarValue v = graph.ConstantValue(id);
-      made = IsFloat(dtype) ? out.AddConstant(dtype, ScalarToDouble(dtype, v)) : out.AddConstantInt(dtype, v.i);
+      made = IsFloat(dtype) ? out.AddConstant(dtype, ScalarToDouble(dtype, v))
+                            : out.AddConstantInt(dtype, v.i);
     } else {
       std::vector<Value> in;
       for (Value v : node.in) in.push_back({to[static_cast<size_t>(v.node)], v.result});
@@ -410,7 +449,8 @@ absl::StatusOr<Graph> SpecializeGraph(const Graph& graph, const CallClass& cls) 
     if (!made.ok()) return made.status();
     to[static_cast<size_t>(id)] = made->node;
   }
-  for (Value v : graph.outputs()) JF_RETURN_IF_ERROR(out.AddOutput({to[static_cast<size_t>(v.node)], v.result}));
+  for (Value v : graph.outputs())
+    JF_RETURN_IF_ERROR(out.AddOutput({to[static_cast<size_t>(v.node)], v.result}));
   return out;
 }
 

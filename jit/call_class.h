@@ -1,12 +1,18 @@
-// CallClass: what of a call's shapes, strides and pointers decides the code, and the graph specialised to it.
+// CallClass: what of a call's shapes, strides and pointers decides the code, and the graph
+// specialised to it.
 //
-// In: a graph (with symbols) and one call's input and output descriptions. Out: the class key (L2), the specialised graph with its edge layouts, and the
-// values of its symbols for this call. Calls of one class share an Executable.
+// In: a graph (with symbols) and one call's input and output descriptions. Out: the class key (L2),
+// the specialised graph with its edge layouts, and the values of its symbols for this call. Calls
+// of one class share an Executable.
 //   * a symbol whose value is 0 or 1 becomes that constant;
-//   * an inner symbol (last dim of some tensor of rank >= 2, or a reduced axis) becomes q * d, where d is the largest power of two up to 16 that divides the
-//     value and q a symbol: that vectors fit is then visible in the sizes themselves. A reduced symbol's power-of-two bucket is in the key too, as its bound;
-//   * a non-contiguous input or output gets strides that are 0, 1 or symbols (again with a power-of-two factor);
-//   * pointers are classed by alignment up to 16 bytes, offsets by whether 32 bits hold them, outputs by which input they share a buffer with.
+//   * an inner symbol (last dim of some tensor of rank >= 2, or a reduced axis) becomes q * d,
+//   where d is the largest power of two up to 16 that divides the
+//     value and q a symbol: that vectors fit is then visible in the sizes themselves. A reduced
+//     symbol's power-of-two bucket is in the key too, as its bound;
+//   * a non-contiguous input or output gets strides that are 0, 1 or symbols (again with a
+//   power-of-two factor);
+//   * pointers are classed by alignment up to 16 bytes, offsets by whether 32 bits hold them,
+//   outputs by which input they share a buffer with.
 // Symbol ids: the graph's own keep theirs; stride symbols follow.
 // Must not know: back ends, plans.
 #ifndef JITFUSE_JIT_CALL_CLASS_H_
@@ -24,7 +30,8 @@
 
 namespace jitfuse::internal {
 
-// One tensor of a call. Strides in elements; empty means contiguous. `ptr` may be null where only shapes are known (ahead of time): it counts as aligned.
+// One tensor of a call. Strides in elements; empty means contiguous. `ptr` may be null where only
+// shapes are known (ahead of time): it counts as aligned.
 struct TensorView {
   const void* ptr = nullptr;
   DType dtype = DType::kF32;
@@ -34,28 +41,32 @@ struct TensorView {
 
 // Facts of a graph that every call needs; computed once per graph.
 struct GraphShapeFacts {
-  std::vector<bool> symbol_inner;     // by symbol: vectors or rows depend on it
-  std::vector<bool> symbol_reduced;   // by symbol: an extent that is reduced
-  std::vector<SizeExpr> extents;      // distinct element counts of all nodes, for the offset width
-  std::vector<int> tensor_inputs;     // signature positions of the kInput nodes
+  std::vector<bool> symbol_inner;    // by symbol: vectors or rows depend on it
+  std::vector<bool> symbol_reduced;  // by symbol: an extent that is reduced
+  std::vector<SizeExpr> extents;     // distinct element counts of all nodes, for the offset width
+  std::vector<int> tensor_inputs;    // signature positions of the kInput nodes
 };
 GraphShapeFacts ComputeShapeFacts(const Graph& graph);
 
 struct CallClass {
   Hash128 key;
-  std::vector<int64_t> symbols;       // values of the specialised graph's symbols and the stride symbols, for this call
-  std::vector<SizeExpr> replace;      // by graph symbol: what it becomes
-  std::vector<int64_t> bound;         // by symbol: an upper bound of its value; 0: none
-  std::vector<Layout> inputs;         // by signature position (empty strides for scalars)
-  std::vector<Layout> outputs;        // by output number; strides over the specialised dims
-  std::vector<std::vector<int>> output_aliases;  // by output: signature positions of the inputs whose buffer it is
+  std::vector<int64_t>
+      symbols;  // values of the specialised graph's symbols and the stride symbols, for this call
+  std::vector<SizeExpr> replace;  // by graph symbol: what it becomes
+  std::vector<int64_t> bound;     // by symbol: an upper bound of its value; 0: none
+  std::vector<Layout> inputs;     // by signature position (empty strides for scalars)
+  std::vector<Layout> outputs;    // by output number; strides over the specialised dims
+  std::vector<std::vector<int>>
+      output_aliases;  // by output: signature positions of the inputs whose buffer it is
   int offset_bits = 32;
   int least_align = 16;
 };
 
-// `inputs`: one view per signature position (scalars: rank 0). `outputs` may be empty (the executor allocates: contiguous, aligned) or one per output.
-// Errors: wrong number, dtype, rank, dims, guard; an output that partly overlaps an input or any other output.
-absl::StatusOr<CallClass> ClassifyCall(const Graph& graph, const GraphShapeFacts& facts, absl::Span<const TensorView> inputs,
+// `inputs`: one view per signature position (scalars: rank 0). `outputs` may be empty (the executor
+// allocates: contiguous, aligned) or one per output. Errors: wrong number, dtype, rank, dims,
+// guard; an output that partly overlaps an input or any other output.
+absl::StatusOr<CallClass> ClassifyCall(const Graph& graph, const GraphShapeFacts& facts,
+                                       absl::Span<const TensorView> inputs,
                                        absl::Span<const TensorView> outputs);
 
 // The graph with each symbol replaced.

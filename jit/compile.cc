@@ -1,4 +1,5 @@
-// The page: a graph and a class of calls become an Executable, one line per pass, a dump after each.
+// The page: a graph and a class of calls become an Executable, one line per pass, a dump after
+// each.
 #include "jit/compile.h"
 
 #include <chrono>
@@ -23,7 +24,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double MsSince(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
+double MsSince(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
 
 bool Verifying() { return EnvInt("VERIFY", 0) != 0; }
 
@@ -51,7 +54,8 @@ struct Planned {
   std::unique_ptr<BufferMap> buffers;
 };
 
-absl::Status BuildPlans(const CallClass& cls, const Target& target, BufferMap* buffers, PlannedGraph* out) {
+absl::Status BuildPlans(const CallClass& cls, const Target& target, BufferMap* buffers,
+                        PlannedGraph* out) {
   PlanOptions options;
   options.offset_bits = cls.offset_bits;
   options.symbol_bounds = cls.bound;
@@ -60,8 +64,9 @@ absl::Status BuildPlans(const CallClass& cls, const Target& target, BufferMap* b
     const Group& group = out->fusion.groups[g];
     if (group.kind != GroupKind::kLoop && group.kind != GroupKind::kCopy) continue;
     options.index = static_cast<int>(g);
-    JF_ASSIGN_OR_RETURN(std::vector<KernelPlan> plans,
-                        BuildPlan(out->graph, group, buffers->LayoutsOf(static_cast<int>(g)), target, options));
+    JF_ASSIGN_OR_RETURN(
+        std::vector<KernelPlan> plans,
+        BuildPlan(out->graph, group, buffers->LayoutsOf(static_cast<int>(g)), target, options));
     for (KernelPlan& plan : plans) {
       if (Verifying()) JF_RETURN_IF_ERROR(VerifyPlan(plan));
       if (DumpEnabled("plan")) Dump("plan", plan.name, PlanToString(plan));
@@ -76,7 +81,8 @@ absl::Status BuildPlans(const CallClass& cls, const Target& target, BufferMap* b
   return absl::OkStatus();
 }
 
-absl::StatusOr<Planned> Plan(const Graph& graph, const CallClass& cls, Options options, const Backend& backend) {
+absl::StatusOr<Planned> Plan(const Graph& graph, const CallClass& cls, Options options,
+                             const Backend& backend) {
   if (options.max_fusions < 0) options.max_fusions = EnvInt("MAX_FUSIONS", -1);
   auto refusal = [&](DType dtype) { return GemmRefusal(backend, dtype); };
   Planned out;
@@ -84,10 +90,12 @@ absl::StatusOr<Planned> Plan(const Graph& graph, const CallClass& cls, Options o
   JF_ASSIGN_OR_RETURN(LoweredGraph lowered, LowerMatMul(prepared, options, refusal, cls.inputs));
   out.graph.graph = lowered.graph;
   const Graph& g = out.graph.graph;
-  JF_ASSIGN_OR_RETURN(out.graph.fusion, Partition(g, backend.target(), options, refusal, cls.inputs));
+  JF_ASSIGN_OR_RETURN(out.graph.fusion,
+                      Partition(g, backend.target(), options, refusal, cls.inputs));
   AddLoweringNotes(lowered, &out.graph.fusion);
   if (Verifying()) JF_RETURN_IF_ERROR(VerifyFusionPlan(g, out.graph.fusion));
-  if (options.numerics == Numerics::kFast) out.graph.fusion.notes.push_back({-1, Reason::kNumericsFastSame, ""});
+  if (options.numerics == Numerics::kFast)
+    out.graph.fusion.notes.push_back({-1, Reason::kNumericsFastSame, ""});
   return out;
 }
 
@@ -95,11 +103,14 @@ absl::StatusOr<Planned> Plan(const Graph& graph, const CallClass& cls, Options o
 absl::Status FinishPlan(const CallClass& cls, const Backend& backend, Planned* planned) {
   planned->buffers = std::make_unique<BufferMap>(planned->graph.graph, cls, &planned->graph.fusion);
   JF_RETURN_IF_ERROR(BuildPlans(cls, backend.target(), planned->buffers.get(), &planned->graph));
-  if (DumpEnabled("groups")) Dump("groups", planned->graph.graph.name(), FusionPlanToString(planned->graph.graph, planned->graph.fusion));
+  if (DumpEnabled("groups"))
+    Dump("groups", planned->graph.graph.name(),
+         FusionPlanToString(planned->graph.graph, planned->graph.fusion));
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<KernelSource>> EmitAll(const std::vector<KernelPlan>& plans, const Backend& backend) {
+absl::StatusOr<std::vector<KernelSource>> EmitAll(const std::vector<KernelPlan>& plans,
+                                                  const Backend& backend) {
   std::vector<KernelSource> sources;
   for (const KernelPlan& plan : plans) {
     JF_ASSIGN_OR_RETURN(KernelSource source, backend.Emit(plan));
@@ -127,7 +138,8 @@ class StepBuilder {
     size_t next = 0;
     for (int g = 0; g < static_cast<int>(exe_->fusion.groups.size()); ++g) {
       if (exe_->fusion.groups[static_cast<size_t>(g)].kind == GroupKind::kGemm) AddGemm(g);
-      for (; next < sources.size() && plan_groups_[next] == g; ++next) AddKernel(next, std::move(sources[next]), kernels[next]);
+      for (; next < sources.size() && plan_groups_[next] == g; ++next)
+        AddKernel(next, std::move(sources[next]), kernels[next]);
     }
   }
 
@@ -143,9 +155,10 @@ class StepBuilder {
     step.compile_ms = kernel.compile_ms;
     step.cache_hit = kernel.hit;
     for (const Param& param : plan.params) {
-      step.buffers.push_back(param.role == ParamRole::kInput    ? buffers_->ReadRef(param.value, Now())
-                             : param.role == ParamRole::kOutput ? buffers_->WriteRef(param.value, g, Now())
-                                                                : buffers_->ScratchRef(param.scratch_bytes, Now()));
+      step.buffers.push_back(param.role == ParamRole::kInput ? buffers_->ReadRef(param.value, Now())
+                             : param.role == ParamRole::kOutput
+                                 ? buffers_->WriteRef(param.value, g, Now())
+                                 : buffers_->ScratchRef(param.scratch_bytes, Now()));
     }
     for (Value v : plan.scalar_values) step.scalars.push_back(SignaturePosition(exe_->graph, v));
     exe_->steps.push_back({Step::Kind::kKernel, static_cast<int>(exe_->kernels.size()), g});
@@ -170,7 +183,8 @@ class StepBuilder {
 
 }  // namespace
 
-absl::StatusOr<Graph> PrepareGraph(const Graph& graph, const CallClass& cls, const Options& options) {
+absl::StatusOr<Graph> PrepareGraph(const Graph& graph, const CallClass& cls,
+                                   const Options& options) {
   DumpGraph("graph", graph);
   JF_ASSIGN_OR_RETURN(Graph specialized, SpecializeGraph(graph, cls));
   JF_ASSIGN_OR_RETURN(Graph expanded, Expand(specialized));
@@ -181,36 +195,44 @@ absl::StatusOr<Graph> PrepareGraph(const Graph& graph, const CallClass& cls, con
   return optimized;
 }
 
-absl::StatusOr<PlannedGraph> PlanGraph(const Graph& graph, const CallClass& cls, const Options& options, const Backend& backend) {
+absl::StatusOr<PlannedGraph> PlanGraph(const Graph& graph, const CallClass& cls,
+                                       const Options& options, const Backend& backend) {
   JF_ASSIGN_OR_RETURN(Planned planned, Plan(graph, cls, options, backend));
   JF_RETURN_IF_ERROR(FinishPlan(cls, backend, &planned));
   return std::move(planned.graph);
 }
 
-absl::StatusOr<std::shared_ptr<const Executable>> Compile(const Graph& graph, const CallClass& cls, const Options& options,
-                                                          const Backend& backend, KernelCache* kernels) {
+absl::StatusOr<std::shared_ptr<const Executable>> Compile(const Graph& graph, const CallClass& cls,
+                                                          const Options& options,
+                                                          const Backend& backend,
+                                                          KernelCache* kernels) {
   Clock::time_point start = Clock::now();
   JF_ASSIGN_OR_RETURN(Planned planned, Plan(graph, cls, options, backend));
   JF_RETURN_IF_ERROR(FinishPlan(cls, backend, &planned));
   JF_ASSIGN_OR_RETURN(std::vector<KernelSource> sources, EmitAll(planned.graph.plans, backend));
   double plan_ms = MsSince(start);
   auto threads = static_cast<int>(std::thread::hardware_concurrency());
-  JF_ASSIGN_OR_RETURN(std::vector<CachedKernel> compiled, kernels->GetAll(sources, backend, threads));
+  JF_ASSIGN_OR_RETURN(std::vector<CachedKernel> compiled,
+                      kernels->GetAll(sources, backend, threads));
 
   auto exe = std::make_shared<Executable>();
   exe->backend = &backend;
   exe->graph = planned.graph.graph;
   exe->fusion = std::move(planned.graph.fusion);
   exe->plans = std::move(planned.graph.plans);
-  StepBuilder(exe.get(), planned.buffers.get(), planned.graph.plan_groups).Build(std::move(sources), std::move(compiled));
+  StepBuilder(exe.get(), planned.buffers.get(), planned.graph.plan_groups)
+      .Build(std::move(sources), std::move(compiled));
   exe->memory = planned.buffers->PlanArena();
-  if (DumpEnabled("memory")) Dump("memory", graph.name(), MemoryPlanToString(planned.buffers->slots(), exe->memory, graph.symbols().names));
+  if (DumpEnabled("memory"))
+    Dump("memory", graph.name(),
+         MemoryPlanToString(planned.buffers->slots(), exe->memory, graph.symbols().names));
   for (Value v : exe->graph.outputs()) exe->outputs.push_back(exe->graph.type(v));
   JF_RETURN_IF_ERROR(CheckAliases(cls, *exe));
   exe->plan_ms = plan_ms;
   if (LogEnabled(1)) {
-    Log(1, absl::StrCat("compiled ", graph.name(), " for ", ToAbsl(backend.name()), ": ", exe->steps.size(), " steps, planned in ", plan_ms,
-                        " ms, ready after ", MsSince(start), " ms"));
+    Log(1, absl::StrCat("compiled ", graph.name(), " for ", ToAbsl(backend.name()), ": ",
+                        exe->steps.size(), " steps, planned in ", plan_ms, " ms, ready after ",
+                        MsSince(start), " ms"));
   }
   return std::shared_ptr<const Executable>(std::move(exe));
 }

@@ -1,7 +1,9 @@
-// The compile pipeline: from a graph and a class of calls to an Executable. jit/compile.cc is the page to read first.
+// The compile pipeline: from a graph and a class of calls to an Executable. jit/compile.cc is the
+// page to read first.
 //
-// In: the user's graph, the class of the call (jit/call_class.h), options, a back end, the kernel cache. Out: an Executable, or a Status that names what is
-// wrong. Pure apart from the kernel cache; safe to run on many threads at once. Nothing here is ever on the path of a warm call.
+// In: the user's graph, the class of the call (jit/call_class.h), options, a back end, the kernel
+// cache. Out: an Executable, or a Status that names what is wrong. Pure apart from the kernel
+// cache; safe to run on many threads at once. Nothing here is ever on the path of a warm call.
 #ifndef JITFUSE_JIT_COMPILE_H_
 #define JITFUSE_JIT_COMPILE_H_
 
@@ -19,19 +21,24 @@
 namespace jitfuse::internal {
 
 // Graph passes only: specialise, expand, optimise. Also used by explain().
-absl::StatusOr<Graph> PrepareGraph(const Graph& graph, const CallClass& cls, const Options& options);
+absl::StatusOr<Graph> PrepareGraph(const Graph& graph, const CallClass& cls,
+                                   const Options& options);
 
-// Plans without compiling: the groups and, for each loop group, its kernel plans. `plan_groups[i]` is the group of plans[i].
+// Plans without compiling: the groups and, for each loop group, its kernel plans. `plan_groups[i]`
+// is the group of plans[i].
 struct PlannedGraph {
   Graph graph;
   FusionPlan fusion;
   std::vector<KernelPlan> plans;
   std::vector<int> plan_groups;
 };
-absl::StatusOr<PlannedGraph> PlanGraph(const Graph& graph, const CallClass& cls, const Options& options, const Backend& backend);
+absl::StatusOr<PlannedGraph> PlanGraph(const Graph& graph, const CallClass& cls,
+                                       const Options& options, const Backend& backend);
 
-absl::StatusOr<std::shared_ptr<const Executable>> Compile(const Graph& graph, const CallClass& cls, const Options& options,
-                                                          const Backend& backend, KernelCache* kernels);
+absl::StatusOr<std::shared_ptr<const Executable>> Compile(const Graph& graph, const CallClass& cls,
+                                                          const Options& options,
+                                                          const Backend& backend,
+                                                          KernelCache* kernels);
 
 }  // namespace jitfuse::internal
 

@@ -22,7 +22,8 @@ BoundStep BindKernel(const KernelSource& source, absl::Span<const int64_t> symbo
   return out;
 }
 
-absl::StatusOr<BoundStep> BindGemm(const Backend& backend, const GemmCall& call, absl::Span<const int64_t> symbols, int align) {
+absl::StatusOr<BoundStep> BindGemm(const Backend& backend, const GemmCall& call,
+                                   absl::Span<const int64_t> symbols, int align) {
   BoundStep out;
   GemmProblem problem = Concrete(call, symbols);
   problem.align = align;
@@ -34,7 +35,8 @@ absl::StatusOr<BoundStep> BindGemm(const Backend& backend, const GemmCall& call,
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const BoundCall>> Bind(std::shared_ptr<const Executable> executable,
-                                                      absl::Span<const int64_t> symbols, int align) {
+                                                      absl::Span<const int64_t> symbols,
+                                                      int align) {
   const Executable& exe = *executable;
   auto bound = std::make_shared<BoundCall>();
   size_t workspace = 0;
@@ -48,11 +50,14 @@ absl::StatusOr<std::shared_ptr<const BoundCall>> Bind(std::shared_ptr<const Exec
     if (gemm.gemm != nullptr) workspace = std::max(workspace, gemm.gemm->workspace_bytes());
     bound->steps.push_back(std::move(gemm));
   }
-  for (const SizeExpr& offset : exe.memory.offsets) bound->slot_offsets.push_back(offset.Eval(symbols));
+  for (const SizeExpr& offset : exe.memory.offsets)
+    bound->slot_offsets.push_back(offset.Eval(symbols));
   bound->gemm_workspace_offset = RoundUp(exe.memory.total_bytes.Eval(symbols), kArenaAlign);
-  bound->arena_bytes = workspace == 0 ? exe.memory.total_bytes.Eval(symbols)
-                                      : bound->gemm_workspace_offset + static_cast<int64_t>(workspace);
-  for (const TensorType& type : exe.outputs) bound->output_dims.push_back(EvalDims(type.dims, symbols));
+  bound->arena_bytes = workspace == 0
+                           ? exe.memory.total_bytes.Eval(symbols)
+                           : bound->gemm_workspace_offset + static_cast<int64_t>(workspace);
+  for (const TensorType& type : exe.outputs)
+    bound->output_dims.push_back(EvalDims(type.dims, symbols));
   bound->symbols.assign(symbols.begin(), symbols.end());
   bound->executable = std::move(executable);
   return std::shared_ptr<const BoundCall>(std::move(bound));

@@ -1,10 +1,12 @@
-// Executable: compiled steps of one graph for one class of calls; BoundCall: the same with this call's numbers filled in.
+// Executable: compiled steps of one graph for one class of calls; BoundCall: the same with this
+// call's numbers filled in.
 //
-// In: made by jit/compile.cc. Out: immutable, shared by threads. Everything that depends on a size is a SizeExpr over the class's symbols (graph symbols, then stride
-// symbols); Bind evaluates them all, so that a new batch size compiles and plans nothing. A BoundCall holds numbers only, no pointers, and may be reused
-// for every call with the same dims, strides and alignment.
-// Buffers are named, not pointed to: input i, output i, or a slot of the arena (one allocation a call).
-// Must not know: how kernels were made, the API's types.
+// In: made by jit/compile.cc. Out: immutable, shared by threads. Everything that depends on a size
+// is a SizeExpr over the class's symbols (graph symbols, then stride symbols); Bind evaluates them
+// all, so that a new batch size compiles and plans nothing. A BoundCall holds numbers only, no
+// pointers, and may be reused for every call with the same dims, strides and alignment. Buffers are
+// named, not pointed to: input i, output i, or a slot of the arena (one allocation a call). Must
+// not know: how kernels were made, the API's types.
 #ifndef JITFUSE_JIT_EXECUTABLE_H_
 #define JITFUSE_JIT_EXECUTABLE_H_
 
@@ -31,9 +33,9 @@ struct BufferRef {
 
 struct KernelStep {
   std::shared_ptr<const Kernel> kernel;
-  KernelSource source;                 // size_args, grid, rows, cols; text is kept for explain()
-  std::vector<BufferRef> buffers;      // by plan param
-  std::vector<int> scalars;            // by plan scalar: signature position of the kScalar input
+  KernelSource source;             // size_args, grid, rows, cols; text is kept for explain()
+  std::vector<BufferRef> buffers;  // by plan param
+  std::vector<int> scalars;        // by plan scalar: signature position of the kScalar input
   double compile_ms = 0;
   bool cache_hit = false;
 };
@@ -51,18 +53,19 @@ struct Step {
 
 struct Executable {
   const Backend* backend = nullptr;
-  Graph graph;                         // expanded, optimised, specialised to the class
+  Graph graph;  // expanded, optimised, specialised to the class
   FusionPlan fusion;
-  std::vector<KernelPlan> plans;       // one per kernel step, for explain()
+  std::vector<KernelPlan> plans;  // one per kernel step, for explain()
   std::vector<Step> steps;
   std::vector<KernelStep> kernels;
   std::vector<GemmStep> gemms;
-  MemoryPlan memory;                   // slots of the arena
+  MemoryPlan memory;  // slots of the arena
   std::vector<TensorType> outputs;
-  double plan_ms = 0;                  // everything before the compiler
+  double plan_ms = 0;  // everything before the compiler
 };
 
-// What one step needs, evaluated. Kernel: sizes, grid, rows, cols, bytes_per_row. Gemm: the prepared algorithm.
+// What one step needs, evaluated. Kernel: sizes, grid, rows, cols, bytes_per_row. Gemm: the
+// prepared algorithm.
 struct BoundStep {
   std::vector<int64_t> sizes;
   int64_t grid = 0, rows = 0, cols = 0, bytes_per_row = 0;
@@ -72,14 +75,15 @@ struct BoundStep {
 struct BoundCall {
   std::shared_ptr<const Executable> executable;
   std::vector<BoundStep> steps;
-  std::vector<int64_t> slot_offsets;   // arena slot -> byte offset
-  int64_t arena_bytes = 0;             // with the GEMM workspace at its end
+  std::vector<int64_t> slot_offsets;  // arena slot -> byte offset
+  int64_t arena_bytes = 0;            // with the GEMM workspace at its end
   int64_t gemm_workspace_offset = 0;
   std::vector<std::vector<int64_t>> output_dims;
-  std::vector<int64_t> symbols;        // of the class, for explain()
+  std::vector<int64_t> symbols;  // of the class, for explain()
 };
 
-// `symbols`: values of the class's symbols (see jit/call_class.h). `align`: the least alignment of any input or output pointer, for GEMMs.
+// `symbols`: values of the class's symbols (see jit/call_class.h). `align`: the least alignment of
+// any input or output pointer, for GEMMs.
 absl::StatusOr<std::shared_ptr<const BoundCall>> Bind(std::shared_ptr<const Executable> executable,
                                                       absl::Span<const int64_t> symbols, int align);
 

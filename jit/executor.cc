@@ -8,7 +8,8 @@ namespace {
 
 class Runner {
  public:
-  Runner(const BoundCall& call, const CallBuffers& buffers) : call_(call), exe_(*call.executable), buffers_(buffers) {}
+  Runner(const BoundCall& call, const CallBuffers& buffers)
+      : call_(call), exe_(*call.executable), buffers_(buffers) {}
 
   absl::Status Run() {
     for (size_t i = 0; i < exe_.steps.size(); ++i) {
@@ -21,23 +22,28 @@ class Runner {
   void* Pointer(BufferRef ref) const {
     auto i = static_cast<size_t>(ref.index);
     switch (ref.kind) {
-      case BufferRef::Kind::kInput: return buffers_.inputs[i];
-      case BufferRef::Kind::kOutput: return buffers_.outputs[i];
-      case BufferRef::Kind::kArena: break;
+      case BufferRef::Kind::kInput:
+        return buffers_.inputs[i];
+      case BufferRef::Kind::kOutput:
+        return buffers_.outputs[i];
+      case BufferRef::Kind::kArena:
+        break;
     }
     return static_cast<char*>(buffers_.arena) + call_.slot_offsets[i];
   }
 
   absl::Status RunStep(const Step& step, const BoundStep& bound) {
     auto i = static_cast<size_t>(step.index);
-    return step.kind == Step::Kind::kKernel ? RunKernel(exe_.kernels[i], bound) : RunGemm(exe_.gemms[i], bound);
+    return step.kind == Step::Kind::kKernel ? RunKernel(exe_.kernels[i], bound)
+                                            : RunGemm(exe_.gemms[i], bound);
   }
 
   absl::Status RunKernel(const KernelStep& step, const BoundStep& bound) {
     pointers_.clear();
     scalars_.clear();
     for (BufferRef ref : step.buffers) pointers_.push_back(Pointer(ref));
-    for (int position : step.scalars) scalars_.push_back(buffers_.scalars[static_cast<size_t>(position)]);
+    for (int position : step.scalars)
+      scalars_.push_back(buffers_.scalars[static_cast<size_t>(position)]);
     LaunchArgs args;
     args.buffers = pointers_;
     args.scalars = scalars_;
@@ -55,7 +61,8 @@ class Runner {
     void* workspace = bound.gemm->workspace_bytes() == 0
                           ? nullptr
                           : static_cast<char*>(buffers_.arena) + call_.gemm_workspace_offset;
-    return exe_.backend->RunGemm(*bound.gemm, Pointer(step.a), Pointer(step.b), Pointer(step.d), workspace, buffers_.stream);
+    return exe_.backend->RunGemm(*bound.gemm, Pointer(step.a), Pointer(step.b), Pointer(step.d),
+                                 workspace, buffers_.stream);
   }
 
   const BoundCall& call_;
@@ -67,14 +74,18 @@ class Runner {
 
 }  // namespace
 
-absl::Status Execute(const BoundCall& call, const CallBuffers& buffers) { return Runner(call, buffers).Run(); }
+absl::Status Execute(const BoundCall& call, const CallBuffers& buffers) {
+  return Runner(call, buffers).Run();
+}
 
-absl::Status ExecuteWithAllocator(const BoundCall& call, CallBuffers buffers, Allocator* allocator) {
+absl::Status ExecuteWithAllocator(const BoundCall& call, CallBuffers buffers,
+                                  Allocator* allocator) {
   if (call.arena_bytes == 0) return Execute(call, buffers);
   auto bytes = static_cast<size_t>(call.arena_bytes);
   buffers.arena = allocator->Allocate(bytes, buffers.stream);
   if (buffers.arena == nullptr) {
-    return absl::ResourceExhaustedError(absl::StrCat("graph ", call.executable->graph.name(), ": the allocator had no ", bytes,
+    return absl::ResourceExhaustedError(absl::StrCat("graph ", call.executable->graph.name(),
+                                                     ": the allocator had no ", bytes,
                                                      " bytes for intermediate results"));
   }
   absl::Status status = Execute(call, buffers);

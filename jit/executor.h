@@ -1,8 +1,10 @@
-// The executor: a BoundCall, pointers and a stream become launches. The hot path; it allocates nothing but the arena.
+// The executor: a BoundCall, pointers and a stream become launches. The hot path; it allocates
+// nothing but the arena.
 //
-// In: a BoundCall, one pointer per input (scalars: 8-byte register bits in `scalars`), one per output, the arena. Out: work enqueued on the caller's stream in step
-// order; nothing waits. Empty work (a size of 0) launches nothing. The caller keeps all buffers alive until the stream has passed them.
-// Must not know: graphs, caches, who owns the memory.
+// In: a BoundCall, one pointer per input (scalars: 8-byte register bits in `scalars`), one per
+// output, the arena. Out: work enqueued on the caller's stream in step order; nothing waits. Empty
+// work (a size of 0) launches nothing. The caller keeps all buffers alive until the stream has
+// passed them. Must not know: graphs, caches, who owns the memory.
 #ifndef JITFUSE_JIT_EXECUTOR_H_
 #define JITFUSE_JIT_EXECUTOR_H_
 
@@ -13,10 +15,10 @@
 namespace jitfuse::internal {
 
 struct CallBuffers {
-  absl::Span<void* const> inputs;        // by signature position; null for scalars
-  absl::Span<const uint64_t> scalars;    // by signature position; ScalarValue bits, 0 for tensors
-  absl::Span<void* const> outputs;       // by output number
-  void* arena = nullptr;                 // call.arena_bytes bytes, aligned to 256; may be null if that is 0
+  absl::Span<void* const> inputs;      // by signature position; null for scalars
+  absl::Span<const uint64_t> scalars;  // by signature position; ScalarValue bits, 0 for tensors
+  absl::Span<void* const> outputs;     // by output number
+  void* arena = nullptr;  // call.arena_bytes bytes, aligned to 256; may be null if that is 0
   StreamHandle stream = nullptr;
 };
 

@@ -21,8 +21,12 @@ class PlanKernel : public Kernel {
 
 class HostAllocator : public Allocator {
  public:
-  void* Allocate(size_t bytes, StreamHandle) override { return ::operator new(bytes, std::align_val_t{256}, std::nothrow); }
-  void Free(void* ptr, size_t, StreamHandle) override { ::operator delete(ptr, std::align_val_t{256}); }
+  void* Allocate(size_t bytes, StreamHandle) override {
+    return ::operator new(bytes, std::align_val_t{256}, std::nothrow);
+  }
+  void Free(void* ptr, size_t, StreamHandle) override {
+    ::operator delete(ptr, std::align_val_t{256});
+  }
 };
 
 int CountSymbols(const KernelPlan& plan) {
@@ -56,7 +60,8 @@ class InterpretBackend : public Backend {
   const Target& target() const override { return target_; }
   std::string CompilerId() const override { return "interpret"; }
 
-  // Every symbol becomes a size argument, in order: the interpreter evaluates the plan's sizes itself.
+  // Every symbol becomes a size argument, in order: the interpreter evaluates the plan's sizes
+  // itself.
   absl::StatusOr<KernelSource> Emit(const KernelPlan& plan) const override {
     KernelSource source;
     source.lang = SourceLang::kPlan;
@@ -66,29 +71,41 @@ class InterpretBackend : public Backend {
     source.plan = std::make_shared<KernelPlan>(plan);
     return source;
   }
-  absl::StatusOr<CompiledKernel> Compile(const KernelSource&) const override { return CompiledKernel{}; }
-  absl::StatusOr<std::shared_ptr<const Kernel>> Load(const KernelSource& source, const CompiledKernel&) const override {
+  absl::StatusOr<CompiledKernel> Compile(const KernelSource&) const override {
+    return CompiledKernel{};
+  }
+  absl::StatusOr<std::shared_ptr<const Kernel>> Load(const KernelSource& source,
+                                                     const CompiledKernel&) const override {
     return std::shared_ptr<const Kernel>(std::make_shared<PlanKernel>(source.plan));
   }
   absl::Status Launch(const Kernel& kernel, const LaunchArgs& args) const override {
-    return InterpretPlan(static_cast<const PlanKernel&>(kernel).plan(), args.buffers, args.scalars, args.sizes);
+    return InterpretPlan(static_cast<const PlanKernel&>(kernel).plan(), args.buffers, args.scalars,
+                         args.sizes);
   }
 
   absl::Status GemmSupport(DType, Reason* reason) const override {
     *reason = Reason::kGemmNoLibrary;
     return Unimplemented("the interpreter has no matrix library");
   }
-  absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareGemm(const GemmProblem&) const override {
+  absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareGemm(
+      const GemmProblem&) const override {
     return Unimplemented("the interpreter has no matrix library");
   }
-  absl::Status RunGemm(const PreparedGemm&, const void*, const void*, void*, void*, StreamHandle) const override {
+  absl::Status RunGemm(const PreparedGemm&, const void*, const void*, void*, void*,
+                       StreamHandle) const override {
     return Unimplemented("the interpreter has no matrix library");
   }
 
   Allocator* allocator() const override { return &allocator_; }
-  absl::Status CopyFromHost(void* dst, const void* src, size_t bytes, StreamHandle) const override { return Copy(dst, src, bytes); }
-  absl::Status CopyToHost(void* dst, const void* src, size_t bytes, StreamHandle) const override { return Copy(dst, src, bytes); }
-  absl::Status CopyOnDevice(void* dst, const void* src, size_t bytes, StreamHandle) const override { return Copy(dst, src, bytes); }
+  absl::Status CopyFromHost(void* dst, const void* src, size_t bytes, StreamHandle) const override {
+    return Copy(dst, src, bytes);
+  }
+  absl::Status CopyToHost(void* dst, const void* src, size_t bytes, StreamHandle) const override {
+    return Copy(dst, src, bytes);
+  }
+  absl::Status CopyOnDevice(void* dst, const void* src, size_t bytes, StreamHandle) const override {
+    return Copy(dst, src, bytes);
+  }
   absl::Status Synchronize(StreamHandle) const override { return absl::OkStatus(); }
 
  private:

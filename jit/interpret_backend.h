@@ -1,7 +1,8 @@
-// The interpreter as a back end: plans are run by codegen/plan/interpret_plan, on host memory. Slow and plain; the third opinion.
+// The interpreter as a back end: plans are run by codegen/plan/interpret_plan, on host memory. Slow
+// and plain; the third opinion.
 //
-// In and out as jit/backend.h says. There is no text and no compiler: the plan rides along in the source. Matrix products are always lowered to loop groups
-// (reason gemm_no_library).
+// In and out as jit/backend.h says. There is no text and no compiler: the plan rides along in the
+// source. Matrix products are always lowered to loop groups (reason gemm_no_library).
 #ifndef JITFUSE_JIT_INTERPRET_BACKEND_H_
 #define JITFUSE_JIT_INTERPRET_BACKEND_H_
 

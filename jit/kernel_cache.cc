@@ -12,8 +12,9 @@
 namespace jitfuse::internal {
 
 std::string KernelCache::KeyText(const KernelSource& source, const Backend& backend) {
-  return absl::StrCat("jitfuse-kernel 1\n", ToAbsl(backend.name()), "\n", source.arch, "\n", backend.CompilerId(), "\n",
-                      absl::StrJoin(source.options, " "), "\n", source.entry, "\n", source.text);
+  return absl::StrCat("jitfuse-kernel 1\n", ToAbsl(backend.name()), "\n", source.arch, "\n",
+                      backend.CompilerId(), "\n", absl::StrJoin(source.options, " "), "\n",
+                      source.entry, "\n", source.text);
 }
 
 absl::Status KernelCache::Make(const KernelSource& source, const Backend& backend, Entry* entry) {
@@ -27,7 +28,8 @@ absl::Status KernelCache::Make(const KernelSource& source, const Backend& backen
 }
 
 absl::StatusOr<CachedKernel> KernelCache::Get(const KernelSource& source, const Backend& backend) {
-  // The interpreter's kernel is the plan that rides along in the source: nothing is compiled and nothing can be shared.
+  // The interpreter's kernel is the plan that rides along in the source: nothing is compiled and
+  // nothing can be shared.
   if (source.lang == SourceLang::kPlan) {
     Entry entry;
     JF_RETURN_IF_ERROR(Make(source, backend, &entry));
@@ -52,14 +54,16 @@ absl::StatusOr<CachedKernel> KernelCache::Get(const KernelSource& source, const 
     if (!mine) made_.wait(lock, [&] { return entry->done; });
   }
   if (!mine) {
-    if (entry->key_text != key_text) return InternalError("two kernels share the key ", key.ToHex());
+    if (entry->key_text != key_text)
+      return InternalError("two kernels share the key ", key.ToHex());
     if (!entry->status.ok()) return entry->status;
     CachedKernel found = entry->kernel;
     found.hit = true;
     return found;
   }
   absl::Status status = Make(source, backend, entry.get());
-  Dump("cache", source.entry, absl::StrCat("miss ", key.ToHex(), " ", entry->kernel.compile_ms, " ms"));
+  Dump("cache", source.entry,
+       absl::StrCat("miss ", key.ToHex(), " ", entry->kernel.compile_ms, " ms"));
   std::lock_guard<std::mutex> lock(mu_);
   entry->status = status;
   entry->done = true;
@@ -69,12 +73,14 @@ absl::StatusOr<CachedKernel> KernelCache::Get(const KernelSource& source, const 
   return entry->kernel;
 }
 
-absl::StatusOr<std::vector<CachedKernel>> KernelCache::GetAll(absl::Span<const KernelSource> sources, const Backend& backend,
-                                                              int threads) {
-  std::vector<absl::StatusOr<CachedKernel>> made(sources.size(), absl::UnknownError("not compiled"));
+absl::StatusOr<std::vector<CachedKernel>> KernelCache::GetAll(
+    absl::Span<const KernelSource> sources, const Backend& backend, int threads) {
+  std::vector<absl::StatusOr<CachedKernel>> made(sources.size(),
+                                                 absl::UnknownError("not compiled"));
   std::atomic<size_t> next{0};
   auto work = [&] {
-    for (size_t i = next.fetch_add(1); i < sources.size(); i = next.fetch_add(1)) made[i] = Get(sources[i], backend);
+    for (size_t i = next.fetch_add(1); i < sources.size(); i = next.fetch_add(1))
+      made[i] = Get(sources[i], backend);
   };
   std::vector<std::thread> pool;
   auto wanted = std::min(static_cast<size_t>(std::max(threads, 1)), sources.size());

@@ -1,9 +1,11 @@
 // KernelCache (L3): compiled and loaded kernels, keyed by what they are.
 //
-// In: a KernelSource and a Backend. Out: the loaded kernel; on a miss it is compiled once, however many threads ask (the others wait for that one result).
-// Key: hash of the source (its comments hold sizes and launch, so they count too), the options, the architecture and the compiler's name and version. The full
-// key text is kept and compared, so that a collision of hashes cannot give a wrong kernel. Failures are not kept: the next call tries again.
-// Lives as long as the process or its Context; entries are never evicted (a kernel is some ten kilobytes; Stats says how many).
+// In: a KernelSource and a Backend. Out: the loaded kernel; on a miss it is compiled once, however
+// many threads ask (the others wait for that one result). Key: hash of the source (its comments
+// hold sizes and launch, so they count too), the options, the architecture and the compiler's name
+// and version. The full key text is kept and compared, so that a collision of hashes cannot give a
+// wrong kernel. Failures are not kept: the next call tries again. Lives as long as the process or
+// its Context; entries are never evicted (a kernel is some ten kilobytes; Stats says how many).
 #ifndef JITFUSE_JIT_KERNEL_CACHE_H_
 #define JITFUSE_JIT_KERNEL_CACHE_H_
 
@@ -36,7 +38,8 @@ class KernelCache {
 
   absl::StatusOr<CachedKernel> Get(const KernelSource& source, const Backend& backend);
   // All of them, compiled in parallel on up to `threads` threads; results in the order asked.
-  absl::StatusOr<std::vector<CachedKernel>> GetAll(absl::Span<const KernelSource> sources, const Backend& backend, int threads);
+  absl::StatusOr<std::vector<CachedKernel>> GetAll(absl::Span<const KernelSource> sources,
+                                                   const Backend& backend, int threads);
   Stats stats() const;
 
   static std::string KeyText(const KernelSource& source, const Backend& backend);

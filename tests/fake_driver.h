@@ -1,6 +1,8 @@
-// A CUDA driver for tests on machines without one: a DriverApi whose functions record what they are asked and answer as told.
+// A CUDA driver for tests on machines without one: a DriverApi whose functions record what they are
+// asked and answer as told.
 //
-// One fake is active at a time (FakeDriver's constructor makes it so). Memory is the host's, so that copies work. Calls can be made to fail: Fail("cuLaunchKernel", code).
+// One fake is active at a time (FakeDriver's constructor makes it so). Memory is the host's, so
+// that copies work. Calls can be made to fail: Fail("cuLaunchKernel", code).
 #ifndef JITFUSE_TESTS_FAKE_DRIVER_H_
 #define JITFUSE_TESTS_FAKE_DRIVER_H_
 
@@ -23,8 +25,8 @@ class FakeDriver {
     std::string function;
     unsigned grid, threads, shared;
     CuStream stream;
-    std::vector<void*> params;             // addresses, valid during the launch only
-    std::vector<uint64_t> words;           // the first num_words[function] arguments, 8 bytes each
+    std::vector<void*> params;    // addresses, valid during the launch only
+    std::vector<uint64_t> words;  // the first num_words[function] arguments, 8 bytes each
   };
 
   FakeDriver() {
@@ -47,8 +49,8 @@ class FakeDriver {
   // What the fake machine is.
   int devices = 1, major = 9, minor = 0, pools = 1;
   int version = 13000;
-  size_t words_per_launch = 0;             // how many arguments to copy
-  static thread_local CuContext current;   // of the calling thread
+  size_t words_per_launch = 0;            // how many arguments to copy
+  static thread_local CuContext current;  // of the calling thread
   static CuContext Context(uintptr_t n) { return reinterpret_cast<CuContext>(n * 16); }
 
  private:
@@ -100,8 +102,12 @@ inline void FakeDriver::Fill() {
   };
   api_.DeviceGetAttribute = [](int* v, CuDeviceAttribute a, CuDevice) {
     JF_FAKE(DeviceGetAttribute, "cuDeviceGetAttribute");
-    const std::map<int, int> values = {{kCuMultiprocessorCount, 132}, {kCuMemoryClockRate, 2619000}, {kCuMemoryBusWidth, 5120}, {kCuL2CacheSize, 50 << 20},
-                                       {kCuComputeCapabilityMajor, Get().major}, {kCuComputeCapabilityMinor, Get().minor},
+    const std::map<int, int> values = {{kCuMultiprocessorCount, 132},
+                                       {kCuMemoryClockRate, 2619000},
+                                       {kCuMemoryBusWidth, 5120},
+                                       {kCuL2CacheSize, 50 << 20},
+                                       {kCuComputeCapabilityMajor, Get().major},
+                                       {kCuComputeCapabilityMinor, Get().minor},
                                        {kCuMemoryPoolsSupported, Get().pools}};
     *v = values.at(a);
     return kCuSuccess;
@@ -153,8 +159,9 @@ inline void FakeDriver::Fill() {
     *v = 0;
     return kCuSuccess;
   };
-  api_.LaunchKernel = [](CuFunction f, unsigned grid, unsigned, unsigned, unsigned threads, unsigned, unsigned, unsigned shared, CuStream stream,
-                         void** params, void**) {
+  api_.LaunchKernel = [](CuFunction f, unsigned grid, unsigned, unsigned, unsigned threads,
+                         unsigned, unsigned, unsigned shared, CuStream stream, void** params,
+                         void**) {
     JF_FAKE(LaunchKernel, "cuLaunchKernel");
     Launch launch{Get().names_[f], grid, threads, shared, stream, {}, {}};
     for (size_t k = 0; k < Get().words_per_launch; ++k) {
@@ -182,7 +189,9 @@ inline void FakeDriver::Fill() {
     *pool = reinterpret_cast<CuMemPool>(uintptr_t{48});
     return kCuSuccess;
   };
-  api_.MemPoolSetAttribute = [](CuMemPool, CuMemPoolAttribute, void*) { return Get().Note("cuMemPoolSetAttribute"); };
+  api_.MemPoolSetAttribute = [](CuMemPool, CuMemPoolAttribute, void*) {
+    return Get().Note("cuMemPoolSetAttribute");
+  };
   api_.MemAllocFromPoolAsync = [](CuDevicePtr* p, size_t bytes, CuMemPool, CuStream) {
     JF_FAKE(MemAllocFromPoolAsync, "cuMemAllocFromPoolAsync");
     *p = reinterpret_cast<CuDevicePtr>(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
@@ -210,7 +219,9 @@ inline void FakeDriver::Fill() {
   };
   api_.StreamSynchronize = [](CuStream) { return Get().Note("cuStreamSynchronize"); };
   api_.GetErrorName = [](CuResult r, const char** text) {
-    *text = r == kCuErrorOutOfMemory ? "CUDA_ERROR_OUT_OF_MEMORY" : r == kCuErrorInvalidValue ? "CUDA_ERROR_INVALID_VALUE" : "CUDA_ERROR_FAKE";
+    *text = r == kCuErrorOutOfMemory    ? "CUDA_ERROR_OUT_OF_MEMORY"
+            : r == kCuErrorInvalidValue ? "CUDA_ERROR_INVALID_VALUE"
+                                        : "CUDA_ERROR_FAKE";
     return kCuSuccess;
   };
   api_.GetErrorString = [](CuResult r, const char** text) {

@@ -1,6 +1,7 @@
 // Writes api/ops.h from the op table: one inline C++ function per op.
 //
-//   gen_ops_header > api/ops.h        (./dev golden --update does it; a test fails while the file is stale)
+//   gen_ops_header > api/ops.h        (./dev golden --update does it; a test fails while the file
+//   is stale)
 #include <cmath>
 #include <cstdio>
 #include <string>
@@ -14,7 +15,8 @@
 namespace jitfuse::internal {
 namespace {
 
-constexpr const char* kHead = R"(// The ops, as functions on Tensors. GENERATED from ir/ops.inc by tools/gen_ops_header.cc; do not edit.
+constexpr const char* kHead =
+    R"(// The ops, as functions on Tensors. GENERATED from ir/ops.inc by tools/gen_ops_header.cc; do not edit.
 //
 // Operands of different dtypes are promoted (Array API lattice); shapes broadcast as in NumPy. A wrong shape, dtype or attribute gives an invalid Tensor and an
 // error in the Builder. Trailing operands with a default may be left out. Reference: docs/ops.md.
@@ -69,7 +71,8 @@ std::string FunctionName(std::string_view name) {
 
 // C++ and op names that are keywords get a trailing underscore as parameter names.
 std::string ParamName(std::string_view name) {
-  static constexpr std::string_view kKeywords[] = {"and", "or", "not", "xor", "default", "static", "register"};
+  static constexpr std::string_view kKeywords[] = {"and",     "or",     "not",     "xor",
+                                                   "default", "static", "register"};
   for (std::string_view k : kKeywords) {
     if (name == k) return std::string(name) + "_";
   }
@@ -82,18 +85,25 @@ struct CppType {
 };
 CppType TypeOf(AttrKind kind) {
   switch (kind) {
-    case AttrKind::kBool: return {"bool", ""};
-    case AttrKind::kInt: return {"std::int64_t", ""};
-    case AttrKind::kFloat: return {"double", ""};
-    case AttrKind::kDType: return {"DType", ""};
-    case AttrKind::kInts: return {"const std::vector<std::int64_t>&", ""};
-    case AttrKind::kDims: return {"const std::vector<DimSpec>&", ""};
+    case AttrKind::kBool:
+      return {"bool", ""};
+    case AttrKind::kInt:
+      return {"std::int64_t", ""};
+    case AttrKind::kFloat:
+      return {"double", ""};
+    case AttrKind::kDType:
+      return {"DType", ""};
+    case AttrKind::kInts:
+      return {"const std::vector<std::int64_t>&", ""};
+    case AttrKind::kDims:
+      return {"const std::vector<DimSpec>&", ""};
   }
   return {"void", ""};
 }
 
 std::string DoubleLiteral(double v) {
-  if (std::isinf(v)) return absl::StrCat(v < 0 ? "-" : "", "std::numeric_limits<double>::infinity()");
+  if (std::isinf(v))
+    return absl::StrCat(v < 0 ? "-" : "", "std::numeric_limits<double>::infinity()");
   std::string text = absl::StrCat(v);
   return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
 }
@@ -111,7 +121,8 @@ std::string DefaultOf(const AttrDef& attr) {
   if (const auto* i = std::get_if<int64_t>(&v)) return absl::StrCat(*i);
   if (const auto* d = std::get_if<double>(&v)) return DoubleLiteral(*d);
   if (const auto* t = std::get_if<DType>(&v)) return DTypeLiteral(*t);
-  if (const auto* ints = std::get_if<std::vector<int64_t>>(&v)) return absl::StrCat("{", absl::StrJoin(*ints, ", "), "}");
+  if (const auto* ints = std::get_if<std::vector<int64_t>>(&v))
+    return absl::StrCat("{", absl::StrJoin(*ints, ", "), "}");
   return "{}";
 }
 
@@ -127,7 +138,8 @@ Params ParamsOf(const OpDef& def) {
   for (std::string_view arg : def.args) {
     bool may_miss = !arg.empty() && arg.back() == '?';
     std::string name = ParamName(may_miss ? arg.substr(0, arg.size() - 1) : arg);
-    (may_miss ? optional : out.declared).push_back(absl::StrCat("const Tensor& ", name, may_miss ? " = {}" : ""));
+    (may_miss ? optional : out.declared)
+        .push_back(absl::StrCat("const Tensor& ", name, may_miss ? " = {}" : ""));
     out.operands.push_back(name);
   }
   for (const AttrDef& attr : def.attrs) {
@@ -149,13 +161,17 @@ int NumResults(const OpDef& def) { return def.reduce != nullptr ? def.reduce->nu
 std::string FunctionFor(const OpDef& def) {
   Params p = ParamsOf(def);
   int results = NumResults(def);
-  std::string call = absl::StrCat("detail::", results > 1 ? "ApplyAll" : "Apply", "(\"", ToAbsl(def.name), "\", {", absl::StrJoin(p.operands, ", "),
-                                  "}, {", absl::StrJoin(p.attrs, ", "), "}", results > 1 ? absl::StrCat(", ", results) : "", ")");
-  return absl::StrCat("// ", ToAbsl(def.doc), "\ninline ", results > 1 ? "std::vector<Tensor>" : "Tensor", " ", FunctionName(def.name), "(",
-                      absl::StrJoin(p.declared, ", "), ") {\n  return ", call, ";\n}\n");
+  std::string call =
+      absl::StrCat("detail::", results > 1 ? "ApplyAll" : "Apply", "(\"", ToAbsl(def.name), "\", {",
+                   absl::StrJoin(p.operands, ", "), "}, {", absl::StrJoin(p.attrs, ", "), "}",
+                   results > 1 ? absl::StrCat(", ", results) : "", ")");
+  return absl::StrCat("// ", ToAbsl(def.doc), "\ninline ",
+                      results > 1 ? "std::vector<Tensor>" : "Tensor", " ", FunctionName(def.name),
+                      "(", absl::StrJoin(p.declared, ", "), ") {\n  return ", call, ";\n}\n");
 }
 
-// Ops with no tensor operand (iota) have no Builder to belong to; Builder makes inputs and constants.
+// Ops with no tensor operand (iota) have no Builder to belong to; Builder makes inputs and
+// constants.
 bool HasFunction(const OpDef& def) { return !def.args.empty(); }
 
 }  // namespace

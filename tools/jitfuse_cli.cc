@@ -1,6 +1,7 @@
 // The command `jitfuse`: run, explain, bench and doctor, over the public API alone.
 //
-// Exit codes: 0 all went well; 1 anything failed, with one message on stderr; 2 the command line itself was wrong (usage is printed).
+// Exit codes: 0 all went well; 1 anything failed, with one message on stderr; 2 the command line
+// itself was wrong (usage is printed).
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <map>
@@ -15,18 +16,28 @@ using jitfuse_cli::Args;
 
 void AddCommon(CLI::App* command, Args* args) {
   command->add_option("file", args->file, "graph text (.jf)")->required();
-  command->add_option("--set", args->sets, "value of a symbol, NAME=SIZE; may be repeated")->allow_extra_args(false);
+  command->add_option("--set", args->sets, "value of a symbol, NAME=SIZE; may be repeated")
+      ->allow_extra_args(false);
   static const std::map<std::string, jitfuse::DeviceKind> kBackends = {
-      {"auto", jitfuse::DeviceKind::kAuto}, {"cpu", jitfuse::DeviceKind::kCpu}, {"cuda", jitfuse::DeviceKind::kCuda},
+      {"auto", jitfuse::DeviceKind::kAuto},
+      {"cpu", jitfuse::DeviceKind::kCpu},
+      {"cuda", jitfuse::DeviceKind::kCuda},
       {"interpret", jitfuse::DeviceKind::kInterpret}};
-  command->add_option("--backend", args->options.device, "auto, cpu, cuda or interpret")->transform(CLI::CheckedTransformer(kBackends));
-  command->add_flag_callback("--no-fuse", [args] { args->options.fuse = false; }, "one kernel per op");
-  command->add_flag_callback("--no-rewrite", [args] { args->options.rewrite = false; }, "no folding, CSE or canonical forms");
-  command->add_flag_callback("--no-gemm-library", [args] { args->options.use_gemm_library = false; }, "matrix products become loop kernels");
+  command->add_option("--backend", args->options.device, "auto, cpu, cuda or interpret")
+      ->transform(CLI::CheckedTransformer(kBackends));
+  command->add_flag_callback(
+      "--no-fuse", [args] { args->options.fuse = false; }, "one kernel per op");
+  command->add_flag_callback(
+      "--no-rewrite", [args] { args->options.rewrite = false; },
+      "no folding, CSE or canonical forms");
+  command->add_flag_callback(
+      "--no-gemm-library", [args] { args->options.use_gemm_library = false; },
+      "matrix products become loop kernels");
 }
 
 void AddInputs(CLI::App* command, Args* args) {
-  command->add_option("--inputs", args->inputs, "FILE.npz with an array per input, or random:SEED (default random:0)");
+  command->add_option("--inputs", args->inputs,
+                      "FILE.npz with an array per input, or random:SEED (default random:0)");
 }
 
 int Finish(const jitfuse::Status& status) {
@@ -48,19 +59,22 @@ int main(int argc, char** argv) {
   AddInputs(run, &args);
   run->add_flag("--check", args.check, "compare with the reference evaluator and its error bounds");
 
-  CLI::App* explain = app.add_subcommand("explain", "say what is fused and why, or print the source of a stage");
+  CLI::App* explain =
+      app.add_subcommand("explain", "say what is fused and why, or print the source of a stage");
   AddCommon(explain, &args);
   explain->add_option("--stage", args.stage, "graph, groups, plan, cuda, llvm, ptx or sass")
       ->check(CLI::IsMember({"graph", "groups", "plan", "cuda", "llvm", "ptx", "sass"}));
   explain->add_option("--arch", args.arch, "sm_90, x86-64-v3 ...; needs no such device");
   explain->add_flag("--json", args.json, "groups as JSON");
 
-  CLI::App* bench = app.add_subcommand("bench", "time a graph: latency, GB/s, share of a measured copy");
+  CLI::App* bench =
+      app.add_subcommand("bench", "time a graph: latency, GB/s, share of a measured copy");
   AddCommon(bench, &args);
   AddInputs(bench, &args);
   bench->add_option("--repeat", args.repeat, "samples")->check(CLI::Range(1, 100000));
 
-  CLI::App* doctor = app.add_subcommand("doctor", "what was found where, what is missing and how to get it");
+  CLI::App* doctor =
+      app.add_subcommand("doctor", "what was found where, what is missing and how to get it");
 
   try {
     app.parse(argc, argv);

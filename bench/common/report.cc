@@ -16,7 +16,8 @@ double Median(std::vector<double> values) {
   return *middle;
 }
 
-std::vector<double> TimeInterleaved(const std::vector<std::function<void()>>& functions, int samples) {
+std::vector<double> TimeInterleaved(const std::vector<std::function<void()>>& functions,
+                                    int samples) {
   using Clock = std::chrono::steady_clock;
   std::vector<std::vector<double>> seconds(functions.size());
   for (const auto& f : functions) f();
@@ -45,10 +46,14 @@ std::string CpuName() {
 }
 
 void Report::Add(Row row) {
-  if (rows_.empty()) std::printf("%s on %s\n%-44s %12s %-6s %12s %8s %8s\n", benchmark_.c_str(), machine_.c_str(), "case", "value", "unit", "peer", "share", "goal");
-  std::string goal = row.goal == 0 ? "" : (row.goal_is_max ? "<= " : ">= ") + std::to_string(row.goal).substr(0, 6);
-  std::printf("%-44s %12.3f %-6s %12.3f %8.3f %8s  %s\n", row.name.c_str(), row.value, row.unit.c_str(), row.peer_value, row.share, goal.c_str(),
-              row.peer.c_str());
+  if (rows_.empty())
+    std::printf("%s on %s\n%-44s %12s %-6s %12s %8s %8s\n", benchmark_.c_str(), machine_.c_str(),
+                "case", "value", "unit", "peer", "share", "goal");
+  std::string goal =
+      row.goal == 0 ? ""
+                    : (row.goal_is_max ? "<= " : ">= ") + std::to_string(row.goal).substr(0, 6);
+  std::printf("%-44s %12.3f %-6s %12.3f %8.3f %8s  %s\n", row.name.c_str(), row.value,
+              row.unit.c_str(), row.peer_value, row.share, goal.c_str(), row.peer.c_str());
   std::fflush(stdout);
   rows_.push_back(std::move(row));
 }
@@ -58,7 +63,10 @@ bool Report::Write(const std::string& path) const {
   char date[16];
   std::time_t now = std::time(nullptr);
   std::strftime(date, sizeof date, "%Y-%m-%d", std::gmtime(&now));
-  nlohmann::json out = {{"benchmark", benchmark_}, {"machine", machine_}, {"date", date}, {"rows", nlohmann::json::array()}};
+  nlohmann::json out = {{"benchmark", benchmark_},
+                        {"machine", machine_},
+                        {"date", date},
+                        {"rows", nlohmann::json::array()}};
   for (const Row& r : rows_) {
     nlohmann::json row = {{"name", r.name}, {"unit", r.unit}, {"value", r.value}};
     if (!r.peer.empty()) row.update({{"peer", r.peer}, {"peer_value", r.peer_value}});

@@ -1,8 +1,11 @@
-// What a benchmark prints and writes: one row per measured thing, medians, beside the peer of the same run.
+// What a benchmark prints and writes: one row per measured thing, medians, beside the peer of the
+// same run.
 //
-// In: rows. Out: a table on stdout and, with --out FILE, JSON {"machine", "benchmark", "date", "rows": [...]}, from which tools/bench_table.py makes the table in docs/benchmarks.md.
-// A row's `value` is in `unit`; `peer` is what it is compared with (a copy, a compiled loop, another library), measured in the same run and interleaved; `share` is the
-// ratio that the goal speaks of, `goal` the least (or, with goal_is_max, the most) it should be; 0: no goal.
+// In: rows. Out: a table on stdout and, with --out FILE, JSON {"machine", "benchmark", "date",
+// "rows": [...]}, from which tools/bench_table.py makes the table in docs/benchmarks.md. A row's
+// `value` is in `unit`; `peer` is what it is compared with (a copy, a compiled loop, another
+// library), measured in the same run and interleaved; `share` is the ratio that the goal speaks of,
+// `goal` the least (or, with goal_is_max, the most) it should be; 0: no goal.
 #ifndef JITFUSE_BENCH_COMMON_REPORT_H_
 #define JITFUSE_BENCH_COMMON_REPORT_H_
 
@@ -24,13 +27,16 @@ struct Row {
 };
 
 double Median(std::vector<double> values);
-// Seconds of one call of each function: `samples` rounds, all functions in turn in each round (so that drifting clocks hit them alike), medians.
-std::vector<double> TimeInterleaved(const std::vector<std::function<void()>>& functions, int samples);
+// Seconds of one call of each function: `samples` rounds, all functions in turn in each round (so
+// that drifting clocks hit them alike), medians.
+std::vector<double> TimeInterleaved(const std::vector<std::function<void()>>& functions,
+                                    int samples);
 std::string CpuName();  // model and number of hardware threads
 
 class Report {
  public:
-  Report(std::string benchmark, std::string machine) : benchmark_(std::move(benchmark)), machine_(std::move(machine)) {}
+  Report(std::string benchmark, std::string machine)
+      : benchmark_(std::move(benchmark)), machine_(std::move(machine)) {}
   void Add(Row row);  // prints it as well
   // Writes JSON if `path` is not empty. False if it could not.
   bool Write(const std::string& path) const;

@@ -1,4 +1,5 @@
-// Offsets, and what a vector of an access is: one wide word, one element for all, equally spaced elements, or whatever.
+// Offsets, and what a vector of an access is: one wide word, one element for all, equally spaced
+// elements, or whatever.
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
@@ -63,7 +64,8 @@ void AddIndexTerm(const IndexTerm& term, const Progress& inside, int vec, Progre
     sum->regular = false;
   } else if (inside.step.Is(0) || (inside.step.Is(1) && aligned && Divides(vec, term.div))) {
     sum->AddTerm(coef);
-  } else if (inside.step.Is(1) && aligned && term.div.Is(1) && (term.mod.Is(0) || Divides(vec, term.mod))) {
+  } else if (inside.step.Is(1) && aligned && term.div.Is(1) &&
+             (term.mod.Is(0) || Divides(vec, term.mod))) {
     sum->step = sum->step + term.coef;
     sum->AddTerm(coef * vec);
   } else {
@@ -73,7 +75,9 @@ void AddIndexTerm(const IndexTerm& term, const Progress& inside, int vec, Progre
 
 }  // namespace
 
-std::string Emitter::Unsigned(int64_t v) const { return absl::StrCat(v, plan_.offset_bits == 32 ? "u" : "ull"); }
+std::string Emitter::Unsigned(int64_t v) const {
+  return absl::StrCat(v, plan_.offset_bits == 32 ? "u" : "ull");
+}
 
 std::string Emitter::SizeArg(const SizeExpr& size) {
   for (size_t k = 0; k < size_args_.size(); ++k) {
@@ -102,7 +106,8 @@ std::vector<IndexRun> Emitter::RunsOf(const Affine& affine) const {
   std::vector<IndexRun> runs;
   for (Space space : {Space::kParallel, Space::kInner}) {
     const int begin = space == Space::kParallel ? 0 : plan_.num_parallel();
-    const int end = space == Space::kParallel ? plan_.num_parallel() : static_cast<int>(coef.size());
+    const int end =
+        space == Space::kParallel ? plan_.num_parallel() : static_cast<int>(coef.size());
     SizeExpr div(1);
     int first = begin;  // the outermost axis that is more than one point
     while (first < end && plan_.extent(first).Is(1)) ++first;
@@ -133,7 +138,8 @@ AccessShape Emitter::Shape(const AccessMap& access, const Loop& loop) const {
   const Space space = IsRow() ? Space::kInner : Space::kParallel;
   Progress p = Along(RunsOf(access.linear), access.linear.constant, space, loop.vec);
   for (const IndexTerm& term : access.terms) {
-    AddIndexTerm(term, Along(RunsOf(term.linear), term.linear.constant, space, loop.vec), loop.vec, &p);
+    AddIndexTerm(term, Along(RunsOf(term.linear), term.linear.constant, space, loop.vec), loop.vec,
+                 &p);
   }
   if (!p.regular) return {};
   if (p.step.Is(0)) return {AccessKind::kUniform, 1, p.step};
@@ -141,7 +147,9 @@ AccessShape Emitter::Shape(const AccessMap& access, const Loop& loop) const {
   const Param& param = plan_.params[static_cast<size_t>(access.param)];
   const int size = ItemSize(param.dtype);
   int width = loop.vec;
-  while (width > 1 && (p.divisor % width != 0 || width * size > 16 || param.align % (width * size) != 0)) width /= 2;
+  while (width > 1 &&
+         (p.divisor % width != 0 || width * size > 16 || param.align % (width * size) != 0))
+    width /= 2;
   return {AccessKind::kVector, width, p.step};
 }
 
@@ -167,7 +175,8 @@ std::string Emitter::AffineText(const Affine& affine, const Point& point) {
     if (is_signed) text = absl::StrCat("(", signed_type_, ")(", text, ")");
     terms.push_back(Times(text, SizeText(run.coef, is_signed), run.coef));
   }
-  if (terms.empty() || !affine.constant.Is(0)) terms.push_back(SizeText(affine.constant, is_signed));
+  if (terms.empty() || !affine.constant.Is(0))
+    terms.push_back(SizeText(affine.constant, is_signed));
   const std::string sum = absl::StrJoin(terms, " + ");
   return is_signed ? absl::StrCat("(", index_type_, ")(", sum, ")") : sum;
 }
@@ -192,7 +201,8 @@ std::string Emitter::Offset(const AccessMap& access, const Point& point, Part pa
     if (!term.mod.Is(0)) absl::StrAppend(&text, " % ", SizeText(term.mod, false));
     add(text, term.coef);
   }
-  if (wanted(true) && !access.linear.constant.Is(0)) terms.push_back(SizeText(access.linear.constant, is_signed));
+  if (wanted(true) && !access.linear.constant.Is(0))
+    terms.push_back(SizeText(access.linear.constant, is_signed));
   return absl::StrJoin(terms, " + ");
 }
 
@@ -207,7 +217,8 @@ void Emitter::DeclareRowBase(const AccessMap& access) {
     std::string& known = row_base_names_[text];
     if (known.empty()) {
       known = absl::StrCat("b", row_base_names_.size() - 1);
-      out_.Line("const ", IsNonNegative(access) ? index_type_ : signed_type_, " ", known, " = ", text, ";");
+      out_.Line("const ", IsNonNegative(access) ? index_type_ : signed_type_, " ", known, " = ",
+                text, ";");
     }
     name = known;
   }
@@ -227,7 +238,9 @@ std::string Emitter::OffsetFrom(const AccessMap& access, const Point& point) {
 std::string Emitter::Address(const AccessMap& access, const Point& point) {
   const std::string offset = OffsetFrom(access, point);
   if (offset.empty()) return absl::StrCat("p", access.param);
-  return absl::StrCat("p", access.param, " + ", offset.find(' ') == std::string::npos ? offset : absl::StrCat("(", offset, ")"));
+  return absl::StrCat(
+      "p", access.param, " + ",
+      offset.find(' ') == std::string::npos ? offset : absl::StrCat("(", offset, ")"));
 }
 
 std::string Emitter::Indexed(const AccessMap& access, const Point& point) {
@@ -235,13 +248,18 @@ std::string Emitter::Indexed(const AccessMap& access, const Point& point) {
   return absl::StrCat("p", access.param, "[", offset.empty() ? "0" : offset, "]");
 }
 
-// The hint is for what is read once: an operand that is the same along a parallel axis (a weight) is left to the caches.
+// The hint is for what is read once: an operand that is the same along a parallel axis (a weight)
+// is left to the caches.
 bool Emitter::NoAllocate(const AccessMap& access) const {
   const Param& p = plan_.params[static_cast<size_t>(access.param)];
   if (!schedule_.no_allocate || p.role != ParamRole::kInput || p.may_alias) return false;
   auto uses = [&](int axis) {
-    auto in = [axis](const Affine& a) { return std::any_of(a.coefs.begin(), a.coefs.end(), [axis](const auto& c) { return c.first == axis; }); };
-    return in(access.linear) || std::any_of(access.terms.begin(), access.terms.end(), [&](const IndexTerm& t) { return in(t.linear); });
+    auto in = [axis](const Affine& a) {
+      return std::any_of(a.coefs.begin(), a.coefs.end(),
+                         [axis](const auto& c) { return c.first == axis; });
+    };
+    return in(access.linear) || std::any_of(access.terms.begin(), access.terms.end(),
+                                            [&](const IndexTerm& t) { return in(t.linear); });
   };
   for (int axis = 0; axis < plan_.num_parallel(); ++axis) {
     if (!plan_.extent(axis).Is(1) && !uses(axis)) return false;
@@ -255,18 +273,22 @@ std::string Emitter::RawType(const AccessMap& access, const AccessShape& shape, 
   return absl::StrCat("jf_words<", (vec * ItemSize(dtype) + 3) / 4, ">");
 }
 
-std::string Emitter::RawLoad(const AccessMap& access, const AccessShape& shape, const Point& point, int vec) {
+std::string Emitter::RawLoad(const AccessMap& access, const AccessShape& shape, const Point& point,
+                             int vec) {
   if (shape.kind != AccessKind::kVector) return Indexed(access, point);
   const int bytes = shape.width * ItemSize(ParamType(access));
   const bool hint = NoAllocate(access) && bytes >= 4;
-  return absl::StrCat(hint ? "jf_ldna" : "jf_ld", bytes, "<", vec / shape.width, ">(", Address(access, point), ")");
+  return absl::StrCat(hint ? "jf_ldna" : "jf_ld", bytes, "<", vec / shape.width, ">(",
+                      Address(access, point), ")");
 }
 
-void Emitter::VectorStore(const Store& store, const AccessShape& shape, const Point& point, int vec, const std::string& array) {
+void Emitter::VectorStore(const Store& store, const AccessShape& shape, const Point& point, int vec,
+                          const std::string& array) {
   const DType dtype = ParamType(store.access);
-  const std::string pack = IsFloat(dtype) ? absl::StrCat("_", ToAbsl(DTypeName(dtype))) : absl::StrCat(ItemSize(dtype));
-  out_.Line("jf_st", shape.width * ItemSize(dtype), "<", vec / shape.width, ">(", Address(store.access, point), ", jf_pack", pack, "(",
-            array, "));");
+  const std::string pack =
+      IsFloat(dtype) ? absl::StrCat("_", ToAbsl(DTypeName(dtype))) : absl::StrCat(ItemSize(dtype));
+  out_.Line("jf_st", shape.width * ItemSize(dtype), "<", vec / shape.width, ">(",
+            Address(store.access, point), ", jf_pack", pack, "(", array, "));");
 }
 
 }  // namespace jitfuse::internal

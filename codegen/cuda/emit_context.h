@@ -1,9 +1,11 @@
-// Inside the CUDA emitter: the state of one kernel's emission, shared by emit_cuda.cc (skeleton, Flat), emit_access.cc (offsets, loads, stores),
-// emit_scalar.cc (types, literals, statements) and emit_reduce.cc (Row).
+// Inside the CUDA emitter: the state of one kernel's emission, shared by emit_cuda.cc (skeleton,
+// Flat), emit_access.cc (offsets, loads, stores), emit_scalar.cc (types, literals, statements) and
+// emit_reduce.cc (Row).
 //
-// A plan has two linear index spaces: the parallel points (variable `e` in Flat, `row` in Row) and the inner points (`c`). An access is a sum
-// of runs: neighbouring axes whose strides nest act as one coordinate (index / div) % mod of their space. Vectors go along the parallel
-// space in Flat and along the inner one in Row, and start at multiples of their length.
+// A plan has two linear index spaces: the parallel points (variable `e` in Flat, `row` in Row) and
+// the inner points (`c`). An access is a sum of runs: neighbouring axes whose strides nest act as
+// one coordinate (index / div) % mod of their space. Vectors go along the parallel space in Flat
+// and along the inner one in Row, and start at multiples of their length.
 #ifndef JITFUSE_CODEGEN_CUDA_EMIT_CONTEXT_H_
 #define JITFUSE_CODEGEN_CUDA_EMIT_CONTEXT_H_
 
@@ -20,50 +22,61 @@
 namespace jitfuse::internal {
 
 // ---- Types and literals (emit_scalar.cc).
-std::string_view CudaType(DType d);                  // of a register: float for f16
-std::string_view CudaStoredType(DType d);            // of an element in memory: unsigned short for f16, unsigned char for bool
-std::string CudaLiteral(DType d, uint64_t bits);     // ScalarValue bits; an operand: negative numbers are in parentheses
+std::string_view CudaType(DType d);  // of a register: float for f16
+std::string_view CudaStoredType(
+    DType d);  // of an element in memory: unsigned short for f16, unsigned char for bool
+std::string CudaLiteral(
+    DType d, uint64_t bits);  // ScalarValue bits; an operand: negative numbers are in parentheses
 std::string CudaConvert(DType from, DType to, const std::string& x);
-std::string CudaLoadedValue(DType stored, const std::string& element);   // element in memory -> register
-std::string CudaStoredValue(DType stored, const std::string& value);     // register of `stored`'s compute type -> element
+std::string CudaLoadedValue(DType stored,
+                            const std::string& element);  // element in memory -> register
+std::string CudaStoredValue(
+    DType stored, const std::string& value);  // register of `stored`'s compute type -> element
 std::string CudaOp(ScalarOp op, DType operand, DType result, const std::string* in);  // not Convert
 
 enum class Space : uint8_t { kParallel, kInner };
 
-struct IndexRun {            // coef * ((index / div) % mod), of one space's linear index
+struct IndexRun {  // coef * ((index / div) % mod), of one space's linear index
   Space space = Space::kParallel;
-  SizeExpr coef, div{1}, mod{0};   // mod 0: none
+  SizeExpr coef, div{1}, mod{0};  // mod 0: none
 };
 
-struct Point {            // how the linear indices are written where code stands: an identifier or an expression in parentheses
+struct Point {  // how the linear indices are written where code stands: an identifier or an
+                // expression in parentheses
   std::string parallel;
   std::string inner;
 };
 
 enum class AccessKind : uint8_t { kElement, kVector, kUniform, kStrided };
-struct AccessShape {      // of an access within one vector
+struct AccessShape {  // of an access within one vector
   AccessKind kind = AccessKind::kElement;
-  int width = 1;          // kVector: elements per memory instruction
-  SizeExpr step;          // kStrided: distance of neighbours
+  int width = 1;  // kVector: elements per memory instruction
+  SizeExpr step;  // kStrided: distance of neighbours
 };
 
-enum class Part : uint8_t { kAll, kRow, kRest };  // terms of an offset: all; those of the parallel axes alone with the constant; the others
+enum class Part : uint8_t {
+  kAll,
+  kRow,
+  kRest
+};  // terms of an offset: all; those of the parallel axes alone with the constant; the others
 
-struct Loop {             // one pass over (a thread's share of) the vectorised space
+struct Loop {  // one pass over (a thread's share of) the vectorised space
   int vec = 1;
-  int items = 1;          // vectors, unrolled, loads of all first
-  std::string index;      // variable holding the first index of the vector: "e", "c"
-  std::string index_at;   // its value; may use `i`, the number of the item. Empty: the variable exists
-  std::string guard;      // condition of a whole vector (may use i and the variable); empty: always inside
-  std::string elem_guard; // condition of element j; empty: vectors are never cut
-  int kept_items = 1;     // items of the arrays of kept values
+  int items = 1;      // vectors, unrolled, loads of all first
+  std::string index;  // variable holding the first index of the vector: "e", "c"
+  std::string
+      index_at;  // its value; may use `i`, the number of the item. Empty: the variable exists
+  std::string
+      guard;  // condition of a whole vector (may use i and the variable); empty: always inside
+  std::string elem_guard;               // condition of element j; empty: vectors are never cut
+  int kept_items = 1;                   // items of the arrays of kept values
   std::string_view accumulators = "a";  // prefix of the accumulators that the loop adds to
 };
 
 class Emitter {
  public:
   Emitter(const KernelPlan& plan, const CudaSchedule& schedule, std::string entry);
-  absl::Status Run();     // emits; then the accessors below are valid
+  absl::Status Run();  // emits; then the accessors below are valid
   std::string TakeBody() { return functions_.Take() + out_.Take(); }
   const std::vector<SizeExpr>& size_args() const { return size_args_; }
   const SizeExpr& grid() const { return grid_; }
@@ -88,24 +101,29 @@ class Emitter {
   std::string Offset(const AccessMap& access, const Point& point, Part part);
   std::string Coordinate(const IndexRun& run, const Point& point);
   std::string AffineText(const Affine& affine, const Point& point);
-  std::string Address(const AccessMap& access, const Point& point);        // "p0 + b1 + c"
-  std::string Indexed(const AccessMap& access, const Point& point);        // "p0[b1 + c]"
-  std::string OffsetFrom(const AccessMap& access, const Point& point);     // with the row's base, where one is declared
+  std::string Address(const AccessMap& access, const Point& point);  // "p0 + b1 + c"
+  std::string Indexed(const AccessMap& access, const Point& point);  // "p0[b1 + c]"
+  std::string OffsetFrom(const AccessMap& access,
+                         const Point& point);  // with the row's base, where one is declared
   void DeclareRowBase(const AccessMap& access);
   std::string RawType(const AccessMap& access, const AccessShape& shape, int vec) const;
-  std::string RawLoad(const AccessMap& access, const AccessShape& shape, const Point& point, int vec);
-  void VectorStore(const Store& store, const AccessShape& shape, const Point& point, int vec, const std::string& array);
+  std::string RawLoad(const AccessMap& access, const AccessShape& shape, const Point& point,
+                      int vec);
+  void VectorStore(const Store& store, const AccessShape& shape, const Point& point, int vec,
+                   const std::string& array);
   std::string SizeText(const SizeExpr& size, bool is_signed);
-  std::string SizeArg(const SizeExpr& size);                               // name of the kernel's argument
+  std::string SizeArg(const SizeExpr& size);  // name of the kernel's argument
   bool NoAllocate(const AccessMap& access) const;
 
   // emit_scalar.cc
   std::string Operand(int inst) const;
-  std::string Value(int inst, const Point& point);                         // the right side of an instruction's statement
+  std::string Value(int inst, const Point& point);  // the right side of an instruction's statement
   void Statement(int inst, const Point& point);
-  std::string StoreOperand(const Stage& stage, const Store& store) const;                      // converted to the compute type of the parameter
-  void Program(const ScalarProgram& program, const std::vector<std::string>& args, const std::vector<DType>& arg_types,
-               const std::vector<std::string>& results, Writer* out) const;
+  std::string StoreOperand(const Stage& stage, const Store& store)
+      const;  // converted to the compute type of the parameter
+  void Program(const ScalarProgram& program, const std::vector<std::string>& args,
+               const std::vector<DType>& arg_types, const std::vector<std::string>& results,
+               Writer* out) const;
 
   // emit_reduce.cc
   void Row();
@@ -124,34 +142,40 @@ class Emitter {
   void AcrossSlots(const Stage& stage, int number);
   bool WalksAcrossRows() const;
   void ThroughShared(const Stage& stage, int number);
-  std::string CombineName(const PlanReduce& reduce);                       // emits the function on first use
-  std::string CombineCall(const PlanReduce& reduce, const std::vector<std::string>& a, const std::vector<std::string>& b);
-  std::vector<std::string> Accumulators(const PlanReduce& reduce, int stage, int number, std::string_view prefix) const;
+  std::string CombineName(const PlanReduce& reduce);  // emits the function on first use
+  std::string CombineCall(const PlanReduce& reduce, const std::vector<std::string>& a,
+                          const std::vector<std::string>& b);
+  std::vector<std::string> Accumulators(const PlanReduce& reduce, int stage, int number,
+                                        std::string_view prefix) const;
 
   bool IsKept(int inst) const { return kept_[static_cast<size_t>(inst)]; }
-  DType ParamType(const AccessMap& access) const { return plan_.params[static_cast<size_t>(access.param)].dtype; }
-  const AccessMap& LoadAccess(const Inst& inst) const { return plan_.accesses[static_cast<size_t>(inst.access)]; }
+  DType ParamType(const AccessMap& access) const {
+    return plan_.params[static_cast<size_t>(access.param)].dtype;
+  }
+  const AccessMap& LoadAccess(const Inst& inst) const {
+    return plan_.accesses[static_cast<size_t>(inst.access)];
+  }
   const Inst& inst(int id) const { return plan_.insts[static_cast<size_t>(id)]; }
   Point PointOf(const Loop& loop, bool element) const;
-  bool InRegisters() const;                                                // Row: every thread's share of a row fits its items
+  bool InRegisters() const;  // Row: every thread's share of a row fits its items
   bool IsRow() const { return schedule_.emitter == CudaEmitter::kRow; }
-  std::string Unsigned(int64_t v) const;                                   // a literal of the index type
+  std::string Unsigned(int64_t v) const;  // a literal of the index type
 
   const KernelPlan& plan_;
   const CudaSchedule& schedule_;
   const std::string entry_;
-  const std::string index_type_;           // "unsigned" or "unsigned long long"
-  const std::string signed_type_;          // "int" or "long long"
+  const std::string index_type_;   // "unsigned" or "unsigned long long"
+  const std::string signed_type_;  // "int" or "long long"
   Writer out_;
   Writer functions_;
   std::vector<SizeExpr> size_args_;
-  std::vector<bool> index_sizes_;          // by size argument: also wanted in the index type
+  std::vector<bool> index_sizes_;  // by size argument: also wanted in the index type
   SizeExpr grid_;
   SizeExpr inner_points_{1}, parallel_points_{1};
   std::vector<bool> kept_;
-  std::string kept_index_;                 // subscript of kept values where code stands
-  bool across_rows_ = false;               // Row: neighbouring threads take neighbouring rows
-  bool live_guard_ = false;                // Row: the last block may have rows beyond the end
+  std::string kept_index_;    // subscript of kept values where code stands
+  bool across_rows_ = false;  // Row: neighbouring threads take neighbouring rows
+  bool live_guard_ = false;   // Row: the last block may have rows beyond the end
   std::vector<std::pair<AccessMap, std::string>> row_bases_;
   absl::flat_hash_map<std::string, std::string> row_base_names_;
   absl::flat_hash_map<std::string, std::string> reciprocals_;  // divisor -> variable

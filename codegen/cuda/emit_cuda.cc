@@ -18,7 +18,8 @@ bool IsPowerOfTwo(int v) { return v > 0 && std::has_single_bit(static_cast<unsig
 
 bool Divides(int64_t divisor, const SizeExpr& size) { return size.KnownDivisor() % divisor == 0; }
 
-// A line of a comment: no control characters, and no backslash that would join it with the next line.
+// A line of a comment: no control characters, and no backslash that would join it with the next
+// line.
 std::string CommentLine(absl::string_view text) {
   std::string out = "//";
   if (!text.empty()) out += " ";
@@ -30,38 +31,49 @@ std::string_view RoleName(ParamRole role) {
   return role == ParamRole::kInput ? "input" : role == ParamRole::kOutput ? "output" : "scratch";
 }
 
-std::string HeadComment(const KernelPlan& plan, const CudaSchedule& s, const Target& target, const KernelSource& source) {
+std::string HeadComment(const KernelPlan& plan, const CudaSchedule& s, const Target& target,
+                        const KernelSource& source) {
   std::string out;
   auto line = [&](const std::string& text) { absl::StrAppend(&out, CommentLine(text), "\n"); };
   line(absl::StrCat("Jitfuse kernel ", plan.name, " for ", target.arch));
-  for (absl::string_view text : absl::StrSplit(plan.head, '\n', absl::SkipEmpty())) line(absl::StrCat("  ", text));
+  for (absl::string_view text : absl::StrSplit(plan.head, '\n', absl::SkipEmpty()))
+    line(absl::StrCat("  ", text));
   for (size_t k = 0; k < plan.params.size(); ++k) {
     const Param& p = plan.params[k];
-    line(absl::StrCat("p", k, ": ", ToAbsl(RoleName(p.role)), " ", ToAbsl(DTypeName(p.dtype)), ", align ", p.align,
-                      p.may_alias ? ", may be an output's buffer" : ""));
+    line(absl::StrCat("p", k, ": ", ToAbsl(RoleName(p.role)), " ", ToAbsl(DTypeName(p.dtype)),
+                      ", align ", p.align, p.may_alias ? ", may be an output's buffer" : ""));
   }
-  for (size_t k = 0; k < plan.scalars.size(); ++k) line(absl::StrCat("h", k, ": ", ToAbsl(DTypeName(plan.scalars[k]))));
-  for (size_t k = 0; k < source.size_args.size(); ++k) line(absl::StrCat("z", k, " = ", source.size_args[k].ToString()));
-  std::string shape = s.emitter == CudaEmitter::kFlat
-                          ? absl::StrCat("flat, ", s.items, " x ", s.vec, " elements a thread")
-                          : absl::StrCat("row, ", s.rows_per_block, " rows a block, ", s.threads_per_row, " threads a row, ",
-                                         s.items == 0 ? std::string("loops") : absl::StrCat(s.items), " x ", s.vec);
+  for (size_t k = 0; k < plan.scalars.size(); ++k)
+    line(absl::StrCat("h", k, ": ", ToAbsl(DTypeName(plan.scalars[k]))));
+  for (size_t k = 0; k < source.size_args.size(); ++k)
+    line(absl::StrCat("z", k, " = ", source.size_args[k].ToString()));
+  std::string shape =
+      s.emitter == CudaEmitter::kFlat
+          ? absl::StrCat("flat, ", s.items, " x ", s.vec, " elements a thread")
+          : absl::StrCat("row, ", s.rows_per_block, " rows a block, ", s.threads_per_row,
+                         " threads a row, ",
+                         s.items == 0 ? std::string("loops") : absl::StrCat(s.items), " x ", s.vec);
   line(absl::StrCat(shape, "; ", plan.offset_bits, "-bit offsets"));
   line(absl::StrCat("launch: grid ", source.grid.ToString(), ", ", source.threads, " threads"));
   return out;
 }
 
-const CudaSchedule* ScheduleOf(const KernelPlan& plan) { return std::get_if<CudaSchedule>(&plan.schedule); }
+const CudaSchedule* ScheduleOf(const KernelPlan& plan) {
+  return std::get_if<CudaSchedule>(&plan.schedule);
+}
 
 struct Emitted {
-  KernelSource source;   // without text
+  KernelSource source;  // without text
   std::string head, body;
 };
 
 absl::StatusOr<Emitted> EmitOne(const KernelPlan& plan, const Target& target) {
-  if (target.kind != TargetKind::kCuda) return InternalError("EmitCuda(", plan.name, "): ", TargetToString(target), " is no CUDA target");
+  if (target.kind != TargetKind::kCuda)
+    return InternalError("EmitCuda(", plan.name, "): ", TargetToString(target),
+                         " is no CUDA target");
   const CudaSchedule* schedule = ScheduleOf(plan);
-  if (schedule == nullptr) return InternalError("EmitCuda(", plan.name, "): the plan has no CUDA schedule");
+  if (schedule == nullptr)
+    return InternalError("EmitCuda(", plan.name, "): the plan has no CUDA schedule");
   Emitter emitter(plan, *schedule, plan.name);
   JF_RETURN_IF_ERROR(emitter.Run());
   Emitted out;
@@ -94,23 +106,30 @@ Emitter::Emitter(const KernelPlan& plan, const CudaSchedule& schedule, std::stri
 
 absl::Status Emitter::Check() const {
   const CudaSchedule& s = schedule_;
-  auto bad = [&](const auto&... what) { return InternalError("EmitCuda(", plan_.name, "): ", what...); };
-  if (s.threads < 1 || s.threads > 1024 || (s.threads > 32 && s.threads % 32 != 0)) return bad(s.threads, " threads in a block");
+  auto bad = [&](const auto&... what) {
+    return InternalError("EmitCuda(", plan_.name, "): ", what...);
+  };
+  if (s.threads < 1 || s.threads > 1024 || (s.threads > 32 && s.threads % 32 != 0))
+    return bad(s.threads, " threads in a block");
   if (!IsPowerOfTwo(s.vec) || s.vec > 16) return bad("vectors of ", s.vec, " elements");
-  if (plan_.offset_bits != 32 && plan_.offset_bits != 64) return bad(plan_.offset_bits, "-bit offsets");
+  if (plan_.offset_bits != 32 && plan_.offset_bits != 64)
+    return bad(plan_.offset_bits, "-bit offsets");
   if (s.items < (IsRow() ? 0 : 1)) return bad(s.items, " items");
   if (!IsRow()) {
-    if (plan_.stages.size() != 1 || plan_.IsRow()) return bad("a Flat schedule for a plan with rows");
+    if (plan_.stages.size() != 1 || plan_.IsRow())
+      return bad("a Flat schedule for a plan with rows");
     if (!plan_.keep.empty()) return bad("values kept between the stages of a Flat plan");
     if (s.vec > s.threads) return bad("fewer threads than elements of a vector");
     return absl::OkStatus();
   }
   if (!IsPowerOfTwo(s.threads_per_row) || s.threads_per_row * s.rows_per_block != s.threads) {
-    return bad(s.rows_per_block, " rows of ", s.threads_per_row, " threads are not a block of ", s.threads);
+    return bad(s.rows_per_block, " rows of ", s.threads_per_row, " threads are not a block of ",
+               s.threads);
   }
   if (InRegisters()) return absl::OkStatus();
   if (inner_points_.IsConstant() && s.items > 0) {
-    return bad("rows of ", inner_points_.constant(), " do not fit ", s.threads_per_row, " threads of ", s.items, " x ", s.vec);
+    return bad("rows of ", inner_points_.constant(), " do not fit ", s.threads_per_row,
+               " threads of ", s.items, " x ", s.vec);
   }
   if (!plan_.keep.empty()) return bad("values kept between stages of a row that is read again");
   return absl::OkStatus();
@@ -118,7 +137,8 @@ absl::Status Emitter::Check() const {
 
 bool Emitter::InRegisters() const {
   const int64_t capacity = int64_t{schedule_.items} * schedule_.vec * schedule_.threads_per_row;
-  if (inner_points_.IsConstant()) return schedule_.items > 0 && inner_points_.constant() <= capacity;
+  if (inner_points_.IsConstant())
+    return schedule_.items > 0 && inner_points_.constant() <= capacity;
   return plan_.inner_bound > 0 && plan_.inner_bound <= capacity;
 }
 
@@ -130,18 +150,21 @@ void Emitter::Signature(std::string* text) const {
     const Param& p = plan_.params[k];
     // An output that may be an input's buffer promises nothing; which one it is, is not known here.
     const bool restricted = p.role == ParamRole::kInput ? !p.may_alias : !aliased;
-    params.push_back(absl::StrCat(p.role == ParamRole::kInput ? "const " : "", ToAbsl(CudaStoredType(p.dtype)), "* ",
+    params.push_back(absl::StrCat(p.role == ParamRole::kInput ? "const " : "",
+                                  ToAbsl(CudaStoredType(p.dtype)), "* ",
                                   restricted ? "__restrict__ " : "", "p", k));
   }
   for (size_t k = 0; k < plan_.scalars.size(); ++k) {
     const DType d = plan_.scalars[k];
-    params.push_back(absl::StrCat(d == DType::kBool ? "unsigned char" : ToAbsl(CudaType(d)), " h", k));
+    params.push_back(
+        absl::StrCat(d == DType::kBool ? "unsigned char" : ToAbsl(CudaType(d)), " h", k));
   }
   for (size_t k = 0; k < size_args_.size(); ++k) params.push_back(absl::StrCat("long long z", k));
-  absl::StrAppend(text, "extern \"C\" __global__ void __launch_bounds__(", schedule_.threads, ")\n", entry_, "(",
-                  absl::StrJoin(params, ", "), ") {\n");
+  absl::StrAppend(text, "extern \"C\" __global__ void __launch_bounds__(", schedule_.threads, ")\n",
+                  entry_, "(", absl::StrJoin(params, ", "), ") {\n");
   for (size_t k = 0; k < size_args_.size(); ++k) {
-    if (index_sizes_[k]) absl::StrAppend(text, "  const ", index_type_, " n", k, " = (", index_type_, ")z", k, ";\n");
+    if (index_sizes_[k])
+      absl::StrAppend(text, "  const ", index_type_, " n", k, " = (", index_type_, ")z", k, ";\n");
   }
 }
 
@@ -166,16 +189,19 @@ void Emitter::Flat() {
   const int vec = schedule_.vec;
   const int64_t per_block = int64_t{schedule_.threads} * schedule_.items * vec;
   const SizeExpr& total = parallel_points_;
-  const SizeExpr whole = Divides(vec, total) ? total : FloorDiv(total, SizeExpr(vec)) * SizeExpr(vec);
+  const SizeExpr whole =
+      Divides(vec, total) ? total : FloorDiv(total, SizeExpr(vec)) * SizeExpr(vec);
   grid_ = CeilDiv(total, SizeExpr(per_block));
-  const std::string block = plan_.offset_bits == 32 ? "blockIdx.x" : "(unsigned long long)blockIdx.x";
+  const std::string block =
+      plan_.offset_bits == 32 ? "blockIdx.x" : "(unsigned long long)blockIdx.x";
   Loop loop;
   loop.vec = vec;
   loop.items = loop.kept_items = schedule_.items;
   loop.index = "e";
-  const std::string thread = loop.items == 1 ? absl::StrCat(block, " * ", Unsigned(schedule_.threads), " + threadIdx.x")
-                                             : absl::StrCat("(", block, " * ", Unsigned(loop.items), " + i) * ",
-                                                            Unsigned(schedule_.threads), " + threadIdx.x");
+  const std::string thread =
+      loop.items == 1 ? absl::StrCat(block, " * ", Unsigned(schedule_.threads), " + threadIdx.x")
+                      : absl::StrCat("(", block, " * ", Unsigned(loop.items), " + i) * ",
+                                     Unsigned(schedule_.threads), " + threadIdx.x");
   loop.index_at = vec == 1 ? thread : absl::StrCat("(", thread, ") * ", Unsigned(vec));
   if (!Divides(per_block, total)) loop.guard = absl::StrCat("e < ", SizeText(whole, false));
   if (!whole.Is(0)) Items(plan_.stages[0], 0, loop);
@@ -184,7 +210,8 @@ void Emitter::Flat() {
 
 // The elements after the last whole vector: one a thread, by the last block.
 void Emitter::FlatTail(const SizeExpr& whole, const SizeExpr& total) {
-  out_.Block("if (blockIdx.x == gridDim.x - 1 && threadIdx.x < ", SizeText(total - whole, false), ")");
+  out_.Block("if (blockIdx.x == gridDim.x - 1 && threadIdx.x < ", SizeText(total - whole, false),
+             ")");
   Loop loop;
   loop.index = "e";
   loop.index_at = absl::StrCat(SizeText(whole, false), " + threadIdx.x");
@@ -192,10 +219,12 @@ void Emitter::FlatTail(const SizeExpr& whole, const SizeExpr& total) {
   out_.End();
 }
 
-// ---- A loop over vectors: all loads of all items first, then per item the values, the stores and the reductions' accumulation.
+// ---- A loop over vectors: all loads of all items first, then per item the values, the stores and
+// the reductions' accumulation.
 
 Point Emitter::PointOf(const Loop& loop, bool element) const {
-  const std::string at = element && loop.vec > 1 ? absl::StrCat("(", loop.index, " + j)") : loop.index;
+  const std::string at =
+      element && loop.vec > 1 ? absl::StrCat("(", loop.index, " + j)") : loop.index;
   return IsRow() ? Point{"row", at} : Point{at, ""};
 }
 
@@ -215,7 +244,8 @@ void Emitter::Items(const Stage& stage, int number, const Loop& loop) {
       out_.Line("#pragma unroll");
       out_.Block("for (int i = 0; i < ", loop.items, "; ++i)");
     }
-    if (!loop.index_at.empty()) out_.Line("const ", index_type_, " ", loop.index, " = ", loop.index_at, ";");
+    if (!loop.index_at.empty())
+      out_.Line("const ", index_type_, " ", loop.index, " = ", loop.index_at, ";");
     OpenGuard(loop.guard, &out_);
   };
   auto close_item = [&] {
@@ -252,10 +282,13 @@ void Emitter::LoadBatch(const Stage& stage, const Loop& loop, const std::string&
     if (i.kind != Inst::Kind::kLoad) continue;
     const AccessMap& access = LoadAccess(i);
     const AccessShape shape = Shape(access, loop);
-    // Scalars are batched where there are several items; alone, they are loaded where they are used.
+    // Scalars are batched where there are several items; alone, they are loaded where they are
+    // used.
     if (shape.kind != AccessKind::kVector && (loop.vec > 1 || item.empty())) continue;
-    const std::string declared = item.empty() ? absl::StrCat("const ", RawType(access, shape, loop.vec), " ") : "";
-    out_.Line(declared, "r", id, item, " = ", RawLoad(access, shape, PointOf(loop, false), loop.vec), ";");
+    const std::string declared =
+        item.empty() ? absl::StrCat("const ", RawType(access, shape, loop.vec), " ") : "";
+    out_.Line(declared, "r", id, item, " = ",
+              RawLoad(access, shape, PointOf(loop, false), loop.vec), ";");
   }
 }
 
@@ -280,7 +313,8 @@ void Emitter::Vector(const Stage& stage, int number, const Loop& loop, const std
   VectorEpilogue(stage, number, loop);
 }
 
-// What is per vector: values that all elements share, bases of strided accesses, room for what the elements give.
+// What is per vector: values that all elements share, bases of strided accesses, room for what the
+// elements give.
 void Emitter::VectorPrologue(const Stage& stage, int number, const Loop& loop) {
   const Point point = PointOf(loop, false);
   for (int id : stage.elem_insts) {
@@ -289,7 +323,8 @@ void Emitter::VectorPrologue(const Stage& stage, int number, const Loop& loop) {
     const AccessShape shape = Shape(access, loop);
     if (shape.kind == AccessKind::kUniform && !IsKept(id)) Statement(id, point);
     if (shape.kind == AccessKind::kStrided) {
-      out_.Line("const ", ToAbsl(CudaStoredType(ParamType(access))), "* const q", id, " = ", Address(access, point), ";");
+      out_.Line("const ", ToAbsl(CudaStoredType(ParamType(access))), "* const q", id, " = ",
+                Address(access, point), ";");
     }
   }
   for (size_t k = 0; k < stage.stores.size(); ++k) {
@@ -309,7 +344,8 @@ void Emitter::VectorPrologue(const Stage& stage, int number, const Loop& loop) {
   for (size_t r = 0; r < stage.reduces.size(); ++r) {
     const PlanReduce& reduce = stage.reduces[r];
     for (size_t k = 0; k < reduce.in.size(); ++k) {
-      out_.Line("x", number, "_", r, "_", k, "[j] = ", CudaLiteral(reduce.dtypes[k], reduce.init[k]), ";");
+      out_.Line("x", number, "_", r, "_", k,
+                "[j] = ", CudaLiteral(reduce.dtypes[k], reduce.init[k]), ";");
     }
   }
   out_.End();
@@ -332,7 +368,11 @@ void Emitter::Element(const Stage& stage, int number, const Loop& loop, const st
     } else if (loop.vec == 1 && !item.empty()) {
       value = CudaLoadedValue(dtype, absl::StrCat("r", id, item));
     } else if (shape.kind == AccessKind::kStrided) {
-      value = CudaLoadedValue(dtype, absl::StrCat("q", id, "[", shape.step.Is(1) ? "j" : absl::StrCat("j * ", SizeText(shape.step, true)), "]"));
+      value = CudaLoadedValue(
+          dtype,
+          absl::StrCat("q", id, "[",
+                       shape.step.Is(1) ? "j" : absl::StrCat("j * ", SizeText(shape.step, true)),
+                       "]"));
     } else if (shape.kind == AccessKind::kUniform && !IsKept(id)) {
       continue;  // declared once for the vector
     } else {
@@ -361,7 +401,8 @@ void Emitter::Element(const Stage& stage, int number, const Loop& loop, const st
   }
 }
 
-// Vector stores, and the vector's elements combined as a tree, then with what the thread has so far.
+// Vector stores, and the vector's elements combined as a tree, then with what the thread has so
+// far.
 void Emitter::VectorEpilogue(const Stage& stage, int number, const Loop& loop) {
   for (size_t k = 0; k < stage.stores.size(); ++k) {
     const Store& store = stage.stores[k];
@@ -376,14 +417,19 @@ void Emitter::VectorEpilogue(const Stage& stage, int number, const Loop& loop) {
     auto elements = [&](int j) {
       std::vector<std::string> names;
       for (size_t k = 0; k < reduce.in.size(); ++k) {
-        names.push_back(loop.vec == 1 ? Operand(reduce.in[k]) : absl::StrCat("x", number, "_", r, "_", k, "[", j, "]"));
+        names.push_back(loop.vec == 1 ? Operand(reduce.in[k])
+                                      : absl::StrCat("x", number, "_", r, "_", k, "[", j, "]"));
       }
       return names;
     };
     for (int s = 1; s < loop.vec; s *= 2) {
-      for (int j = 0; j < loop.vec; j += 2 * s) out_.Line(CombineCall(reduce, elements(j), elements(j + s)), ";");
+      for (int j = 0; j < loop.vec; j += 2 * s)
+        out_.Line(CombineCall(reduce, elements(j), elements(j + s)), ";");
     }
-    out_.Line(CombineCall(reduce, Accumulators(reduce, number, static_cast<int>(r), loop.accumulators), elements(0)), ";");
+    out_.Line(
+        CombineCall(reduce, Accumulators(reduce, number, static_cast<int>(r), loop.accumulators),
+                    elements(0)),
+        ";");
   }
 }
 
@@ -393,7 +439,8 @@ absl::StatusOr<KernelSource> EmitCuda(const KernelPlan& plan, const Target& targ
   return std::move(kernel.source);
 }
 
-absl::StatusOr<KernelSource> EmitCudaBatch(absl::Span<const KernelPlan> plans, const Target& target) {
+absl::StatusOr<KernelSource> EmitCudaBatch(absl::Span<const KernelPlan> plans,
+                                           const Target& target) {
   KernelSource out;
   out.lang = SourceLang::kCuda;
   out.arch = target.arch;

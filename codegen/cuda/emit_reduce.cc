@@ -1,5 +1,6 @@
-// Row: threads share the inner points of a parallel point, accumulate alone, then across lanes by shuffles, then across warps through one
-// shared slot per warp and one barrier; every thread ends with the results.
+// Row: threads share the inner points of a parallel point, accumulate alone, then across lanes by
+// shuffles, then across warps through one shared slot per warp and one barrier; every thread ends
+// with the results.
 #include <algorithm>
 #include <cstdint>
 
@@ -11,9 +12,11 @@
 namespace jitfuse::internal {
 namespace {
 
-// Iterations of a loop before its sum goes to a second accumulator, so that rounding errors grow slowly.
+// Iterations of a loop before its sum goes to a second accumulator, so that rounding errors grow
+// slowly.
 constexpr int kFlush = 64;
-// Up to so many warps a row, every thread combines their partial results one by one; beyond, by shuffles.
+// Up to so many warps a row, every thread combines their partial results one by one; beyond, by
+// shuffles.
 constexpr int kSequentialWarps = 8;
 
 // Shared memory that a block may have without asking.
@@ -30,8 +33,8 @@ void Emitter::Row() {
   for (size_t k = 0; k < plan_.stages.size(); ++k) RowStage(plan_.stages[k], static_cast<int>(k));
 }
 
-// Whether rows lie side by side in memory (a reduction of an outer axis): then neighbouring threads take neighbouring rows, and a row's threads
-// meet in shared memory only.
+// Whether rows lie side by side in memory (a reduction of an outer axis): then neighbouring threads
+// take neighbouring rows, and a row's threads meet in shared memory only.
 bool Emitter::WalksAcrossRows() const {
   const CudaSchedule& s = schedule_;
   if (s.rows_per_block == 1 || s.threads_per_row == 1 || s.vec != 1) return false;
@@ -59,21 +62,30 @@ bool Emitter::WalksAcrossRows() const {
 
 void Emitter::RowPrologue() {
   const CudaSchedule& s = schedule_;
-  const std::string block = plan_.offset_bits == 32 ? "blockIdx.x" : "(unsigned long long)blockIdx.x";
+  const std::string block =
+      plan_.offset_bits == 32 ? "blockIdx.x" : "(unsigned long long)blockIdx.x";
   if (s.rows_per_block == 1) {
     out_.Line("const unsigned lane = threadIdx.x;");
     out_.Line("const ", index_type_, " row = blockIdx.x;");
   } else {
-    out_.Line("const unsigned lane = threadIdx.x ", across_rows_ ? absl::StrCat("/ ", s.rows_per_block) : absl::StrCat("% ", s.threads_per_row), "u;");
-    out_.Line("const unsigned slot = threadIdx.x ", across_rows_ ? absl::StrCat("% ", s.rows_per_block) : absl::StrCat("/ ", s.threads_per_row), "u;");
+    out_.Line(
+        "const unsigned lane = threadIdx.x ",
+        across_rows_ ? absl::StrCat("/ ", s.rows_per_block) : absl::StrCat("% ", s.threads_per_row),
+        "u;");
+    out_.Line(
+        "const unsigned slot = threadIdx.x ",
+        across_rows_ ? absl::StrCat("% ", s.rows_per_block) : absl::StrCat("/ ", s.threads_per_row),
+        "u;");
     const std::string row = absl::StrCat(block, " * ", Unsigned(s.rows_per_block), " + slot");
     live_guard_ = !Divides(s.rows_per_block, parallel_points_);
     if (live_guard_) {
-      // Threads beyond the last row compute it once more and store nothing, so that barriers and shuffles stay whole.
+      // Threads beyond the last row compute it once more and store nothing, so that barriers and
+      // shuffles stay whole.
       const std::string rows = SizeText(parallel_points_, false);
       out_.Line("const ", index_type_, " wanted_row = ", row, ";");
       out_.Line("const bool live = wanted_row < ", rows, ";");
-      out_.Line("const ", index_type_, " row = live ? wanted_row : ", rows, " - ", Unsigned(1), ";");
+      out_.Line("const ", index_type_, " row = live ? wanted_row : ", rows, " - ", Unsigned(1),
+                ";");
     } else {
       out_.Line("const ", index_type_, " row = ", row, ";");
     }
@@ -94,8 +106,9 @@ void Emitter::RowPrologue() {
 void Emitter::RowStage(const Stage& stage, int number) {
   const Point point{"row", ""};
   for (int id : stage.row_insts_before) Statement(id, point);
-  const bool has_loop = !stage.elem_insts.empty() || !stage.reduces.empty() ||
-                        std::any_of(stage.stores.begin(), stage.stores.end(), [](const Store& s) { return s.elem; });
+  const bool has_loop =
+      !stage.elem_insts.empty() || !stage.reduces.empty() ||
+      std::any_of(stage.stores.begin(), stage.stores.end(), [](const Store& s) { return s.elem; });
   DeclareReciprocals(stage);
   DeclareAccumulators(stage, number, "a");
   if (has_loop && !inner_points_.Is(0)) {
@@ -110,8 +123,8 @@ void Emitter::RowStage(const Stage& stage, int number) {
   RowStores(stage);
 }
 
-// A divisor that all elements of a row share is inverted once; jf_div_by then gives the correctly rounded quotients for much less than a
-// division each.
+// A divisor that all elements of a row share is inverted once; jf_div_by then gives the correctly
+// rounded quotients for much less than a division each.
 void Emitter::DeclareReciprocals(const Stage& stage) {
   for (int id : stage.elem_insts) {
     if (!DividesByRowValue(inst(id))) continue;
@@ -132,10 +145,14 @@ void Emitter::RegisterLoop(const Stage& stage, int number) {
   loop.vec = s.vec;
   loop.items = loop.kept_items = s.items;
   loop.index = "c";
-  const std::string thread = s.items == 1 ? "lane" : absl::StrCat("(i * ", s.threads_per_row, "u + lane)");
+  const std::string thread =
+      s.items == 1 ? "lane" : absl::StrCat("(i * ", s.threads_per_row, "u + lane)");
   loop.index_at = s.vec == 1 ? thread : absl::StrCat(thread, " * ", s.vec, "u");
-  const int64_t full = inner_points_.IsConstant() ? inner_points_.constant() / per_item : 0;  // items that need no guard
-  if (full < s.items) loop.guard = full == 0 ? absl::StrCat("c < ", points) : absl::StrCat("i < ", full, " || c < ", points);
+  const int64_t full = inner_points_.IsConstant() ? inner_points_.constant() / per_item
+                                                  : 0;  // items that need no guard
+  if (full < s.items)
+    loop.guard =
+        full == 0 ? absl::StrCat("c < ", points) : absl::StrCat("i < ", full, " || c < ", points);
   if (!Divides(s.vec, inner_points_)) loop.elem_guard = absl::StrCat("c + j < ", points);
   // Braces: the names of one stage's loop must not meet those of the next.
   out_.Line("{").Indent();
@@ -143,11 +160,13 @@ void Emitter::RegisterLoop(const Stage& stage, int number) {
   out_.End();
 }
 
-// Iterations of a stream loop that are in flight together: enough loads, but neither more code nor more registers than they are worth.
+// Iterations of a stream loop that are in flight together: enough loads, but neither more code nor
+// more registers than they are worth.
 int Emitter::StreamUnroll(const Stage& stage) const {
   const auto work = static_cast<int>(stage.elem_insts.size() + 1) * schedule_.vec;
-  const auto loads = static_cast<int>(std::count_if(stage.elem_insts.begin(), stage.elem_insts.end(),
-                                                    [&](int id) { return inst(id).kind == Inst::Kind::kLoad; }));
+  const auto loads =
+      static_cast<int>(std::count_if(stage.elem_insts.begin(), stage.elem_insts.end(),
+                                     [&](int id) { return inst(id).kind == Inst::Kind::kLoad; }));
   if (work > 512 || loads > 3) return 1;
   return work > 256 || loads > 1 ? 2 : 4;
 }
@@ -158,14 +177,16 @@ void Emitter::StreamLoop(const Stage& stage, int number) {
   const int64_t stride = int64_t{s.threads_per_row} * s.vec;
   const std::string first = s.vec == 1 ? "lane" : absl::StrCat("lane * ", s.vec, "u");
   const std::string points = SizeText(inner_points_, false);
-  const bool two_levels = !stage.reduces.empty() && !(inner_points_.IsConstant() && inner_points_.constant() <= kFlush * stride);
+  const bool two_levels = !stage.reduces.empty() && !(inner_points_.IsConstant() &&
+                                                      inner_points_.constant() <= kFlush * stride);
   Loop loop;
   loop.vec = s.vec;
   loop.index = "c";
   if (!Divides(s.vec, inner_points_)) loop.elem_guard = absl::StrCat("c + j < ", points);
   std::string begin = first, end = points;
   if (two_levels) {
-    out_.Block("for (", index_type_, " c0 = ", first, "; c0 < ", points, "; c0 += ", Unsigned(kFlush * stride), ")");
+    out_.Block("for (", index_type_, " c0 = ", first, "; c0 < ", points,
+               "; c0 += ", Unsigned(kFlush * stride), ")");
     DeclareAccumulators(stage, number, "s");
     loop.accumulators = "s";
     out_.Line("const ", index_type_, " stop = c0 + ", Unsigned(kFlush * stride), ";");
@@ -181,7 +202,9 @@ void Emitter::StreamLoop(const Stage& stage, int number) {
   for (size_t r = 0; r < stage.reduces.size(); ++r) {
     const PlanReduce& reduce = stage.reduces[r];
     const int n = static_cast<int>(r);
-    out_.Line(CombineCall(reduce, Accumulators(reduce, number, n, "a"), Accumulators(reduce, number, n, "s")), ";");
+    out_.Line(CombineCall(reduce, Accumulators(reduce, number, n, "a"),
+                          Accumulators(reduce, number, n, "s")),
+              ";");
   }
   out_.End();
 }
@@ -194,25 +217,30 @@ void Emitter::RowStores(const Stage& stage) {
     if (store.elem) continue;
     if (!open && !guard.empty()) out_.Block("if (", guard, ")");
     open = true;
-    out_.Line(Indexed(store.access, {"row", ""}), " = ", CudaStoredValue(ParamType(store.access), StoreOperand(stage, store)), ";");
+    out_.Line(Indexed(store.access, {"row", ""}), " = ",
+              CudaStoredValue(ParamType(store.access), StoreOperand(stage, store)), ";");
   }
   if (open && !guard.empty()) out_.End();
 }
 
 // ---- Accumulators.
 
-std::vector<std::string> Emitter::Accumulators(const PlanReduce& reduce, int stage, int number, std::string_view prefix) const {
+std::vector<std::string> Emitter::Accumulators(const PlanReduce& reduce, int stage, int number,
+                                               std::string_view prefix) const {
   std::vector<std::string> names;
-  for (size_t k = 0; k < reduce.in.size(); ++k) names.push_back(absl::StrCat(ToAbsl(prefix), stage, "_", number, "_", k));
+  for (size_t k = 0; k < reduce.in.size(); ++k)
+    names.push_back(absl::StrCat(ToAbsl(prefix), stage, "_", number, "_", k));
   return names;
 }
 
 void Emitter::DeclareAccumulators(const Stage& stage, int number, std::string_view prefix) {
   for (size_t r = 0; r < stage.reduces.size(); ++r) {
     const PlanReduce& reduce = stage.reduces[r];
-    const std::vector<std::string> names = Accumulators(reduce, number, static_cast<int>(r), prefix);
+    const std::vector<std::string> names =
+        Accumulators(reduce, number, static_cast<int>(r), prefix);
     for (size_t k = 0; k < names.size(); ++k) {
-      out_.Line(ToAbsl(CudaType(reduce.dtypes[k])), " ", names[k], " = ", CudaLiteral(reduce.dtypes[k], reduce.init[k]), ";");
+      out_.Line(ToAbsl(CudaType(reduce.dtypes[k])), " ", names[k], " = ",
+                CudaLiteral(reduce.dtypes[k], reduce.init[k]), ";");
     }
   }
 }
@@ -220,7 +248,9 @@ void Emitter::DeclareAccumulators(const Stage& stage, int number, std::string_vi
 // a = combine(a, b), as a function of its own; equal programs share one.
 std::string Emitter::CombineName(const PlanReduce& reduce) {
   for (const auto& [known, name] : combines_) {
-    if (known.dtypes == reduce.dtypes && known.insts == reduce.combine.insts && known.results == reduce.combine.results) return name;
+    if (known.dtypes == reduce.dtypes && known.insts == reduce.combine.insts &&
+        known.results == reduce.combine.results)
+      return name;
   }
   const std::string name = absl::StrCat(entry_, "_combine", combines_.size());
   combines_.push_back({{reduce.dtypes, reduce.combine.insts, reduce.combine.results}, name});
@@ -232,7 +262,8 @@ std::string Emitter::CombineName(const PlanReduce& reduce) {
     b.push_back(absl::StrCat("b", k));
     params.push_back(absl::StrCat(ToAbsl(CudaType(reduce.dtypes[k])), "& a", k));
   }
-  for (size_t k = 0; k < b.size(); ++k) params.push_back(absl::StrCat(ToAbsl(CudaType(reduce.dtypes[k])), " b", k));
+  for (size_t k = 0; k < b.size(); ++k)
+    params.push_back(absl::StrCat(ToAbsl(CudaType(reduce.dtypes[k])), " b", k));
   std::vector<std::string> args = a;
   args.insert(args.end(), b.begin(), b.end());
   functions_.Block("JF_FN void ", name, "(", absl::StrJoin(params, ", "), ")");
@@ -241,8 +272,10 @@ std::string Emitter::CombineName(const PlanReduce& reduce) {
   return name;
 }
 
-std::string Emitter::CombineCall(const PlanReduce& reduce, const std::vector<std::string>& a, const std::vector<std::string>& b) {
-  return absl::StrCat(CombineName(reduce), "(", absl::StrJoin(a, ", "), ", ", absl::StrJoin(b, ", "), ")");
+std::string Emitter::CombineCall(const PlanReduce& reduce, const std::vector<std::string>& a,
+                                 const std::vector<std::string>& b) {
+  return absl::StrCat(CombineName(reduce), "(", absl::StrJoin(a, ", "), ", ",
+                      absl::StrJoin(b, ", "), ")");
 }
 
 // ---- Across the threads of a row.
@@ -265,7 +298,9 @@ void Emitter::AcrossThreads(const Stage& stage, int number) {
 namespace {
 // Template arguments of the shuffles: the width of a segment, and the lanes that exist.
 std::string Lanes(int width, int threads) {
-  return absl::StrCat("<", width, ", ", threads >= 32 ? "0xffffffffu" : absl::StrCat("0x", absl::Hex((1u << threads) - 1), "u"), ">");
+  return absl::StrCat(
+      "<", width, ", ",
+      threads >= 32 ? "0xffffffffu" : absl::StrCat("0x", absl::Hex((1u << threads) - 1), "u"), ">");
 }
 }  // namespace
 
@@ -277,7 +312,8 @@ void Emitter::AcrossLanes(const Stage& stage, int number, int width) {
     const PlanReduce& reduce = stage.reduces[r];
     const std::vector<std::string> a = Accumulators(reduce, number, static_cast<int>(r), "a");
     std::vector<std::string> b;
-    for (const std::string& name : a) b.push_back(absl::StrCat("jf_down", Lanes(width, schedule_.threads), "(", name, ", m)"));
+    for (const std::string& name : a)
+      b.push_back(absl::StrCat("jf_down", Lanes(width, schedule_.threads), "(", name, ", m)"));
     out_.Line(CombineCall(reduce, a, b), ";");
   }
   out_.End();
@@ -286,45 +322,54 @@ void Emitter::AcrossLanes(const Stage& stage, int number, int width) {
 // All lanes take the first one's bits: a combine need not be commutative to the last bit.
 void Emitter::Broadcast(const Stage& stage, int number, int width) {
   for (size_t r = 0; r < stage.reduces.size(); ++r) {
-    for (const std::string& name : Accumulators(stage.reduces[r], number, static_cast<int>(r), "a")) {
+    for (const std::string& name :
+         Accumulators(stage.reduces[r], number, static_cast<int>(r), "a")) {
       out_.Line(name, " = jf_first", Lanes(width, schedule_.threads), "(", name, ");");
     }
   }
 }
 
-// A row's threads are rows_per_block apart: a tree in shared memory, operands in the order of lanes.
+// A row's threads are rows_per_block apart: a tree in shared memory, operands in the order of
+// lanes.
 void Emitter::AcrossSlots(const Stage& stage, int number) {
   const std::string distance = absl::StrCat("s * ", schedule_.rows_per_block, "u");
   auto each = [&](auto fn) {
     for (size_t r = 0; r < stage.reduces.size(); ++r) {
-      const std::vector<std::string> a = Accumulators(stage.reduces[r], number, static_cast<int>(r), "a");
+      const std::vector<std::string> a =
+          Accumulators(stage.reduces[r], number, static_cast<int>(r), "a");
       std::vector<std::string> b;
       for (const std::string& name : a) b.push_back(absl::StrCat("m", name.substr(1)));
       fn(stage.reduces[r], a, b);
     }
   };
-  auto publish = [&](const PlanReduce&, const std::vector<std::string>& a, const std::vector<std::string>& b) {
+  auto publish = [&](const PlanReduce&, const std::vector<std::string>& a,
+                     const std::vector<std::string>& b) {
     for (size_t k = 0; k < a.size(); ++k) out_.Line(b[k], "[threadIdx.x] = ", a[k], ";");
   };
-  each([&](const PlanReduce& reduce, const std::vector<std::string>&, const std::vector<std::string>& b) {
-    for (size_t k = 0; k < b.size(); ++k) out_.Line("__shared__ ", ToAbsl(CudaType(reduce.dtypes[k])), " ", b[k], "[", schedule_.threads, "];");
+  each([&](const PlanReduce& reduce, const std::vector<std::string>&,
+           const std::vector<std::string>& b) {
+    for (size_t k = 0; k < b.size(); ++k)
+      out_.Line("__shared__ ", ToAbsl(CudaType(reduce.dtypes[k])), " ", b[k], "[",
+                schedule_.threads, "];");
   });
   each(publish);
   out_.Line("__syncthreads();");
   out_.Line("#pragma unroll 1");
   out_.Block("for (unsigned s = 1; s < ", schedule_.threads_per_row, "u; s *= 2)");
   out_.Block("if (lane % (2 * s) == 0)");
-  each([&](const PlanReduce& reduce, const std::vector<std::string>& a, std::vector<std::string> b) {
-    for (std::string& name : b) absl::StrAppend(&name, "[threadIdx.x + ", distance, "]");
-    out_.Line(CombineCall(reduce, a, b), ";");
-  });
+  each(
+      [&](const PlanReduce& reduce, const std::vector<std::string>& a, std::vector<std::string> b) {
+        for (std::string& name : b) absl::StrAppend(&name, "[threadIdx.x + ", distance, "]");
+        out_.Line(CombineCall(reduce, a, b), ";");
+      });
   each(publish);
   out_.End();
   out_.Line("__syncthreads();");
   out_.End();
-  each([&](const PlanReduce&, const std::vector<std::string>& a, const std::vector<std::string>& b) {
-    for (size_t k = 0; k < a.size(); ++k) out_.Line(a[k], " = ", b[k], "[slot];");
-  });
+  each(
+      [&](const PlanReduce&, const std::vector<std::string>& a, const std::vector<std::string>& b) {
+        for (size_t k = 0; k < a.size(); ++k) out_.Line(a[k], " = ", b[k], "[slot];");
+      });
 }
 
 void Emitter::ThroughShared(const Stage& stage, int number) {
@@ -335,11 +380,13 @@ void Emitter::ThroughShared(const Stage& stage, int number) {
     for (size_t r = 0; r < stage.reduces.size(); ++r) {
       const PlanReduce& reduce = stage.reduces[r];
       const std::vector<std::string> names = Accumulators(reduce, number, static_cast<int>(r), "a");
-      for (size_t k = 0; k < names.size(); ++k) fn(reduce, k, names[k], absl::StrCat("m", names[k].substr(1)));
+      for (size_t k = 0; k < names.size(); ++k)
+        fn(reduce, k, names[k], absl::StrCat("m", names[k].substr(1)));
     }
   };
   each([&](const PlanReduce& reduce, size_t k, const std::string&, const std::string& shared) {
-    out_.Line("__shared__ ", ToAbsl(CudaType(reduce.dtypes[k])), " ", shared, "[", warps * schedule_.rows_per_block, "];");
+    out_.Line("__shared__ ", ToAbsl(CudaType(reduce.dtypes[k])), " ", shared, "[",
+              warps * schedule_.rows_per_block, "];");
   });
   out_.Block("if (lane % 32u == 0u)");
   each([&](const PlanReduce&, size_t, const std::string& name, const std::string& shared) {
@@ -348,12 +395,14 @@ void Emitter::ThroughShared(const Stage& stage, int number) {
   out_.End();
   out_.Line("__syncthreads();");
   if (warps > kSequentialWarps) {
-    each([&](const PlanReduce& reduce, size_t k, const std::string& name, const std::string& shared) {
+    each([&](const PlanReduce& reduce, size_t k, const std::string& name,
+             const std::string& shared) {
       const std::string load = absl::StrCat(shared, "[", base, "lane % 32u]");
       if (warps == 32) {
         out_.Line(name, " = ", load, ";");
       } else {
-        out_.Line(name, " = lane % 32u < ", warps, "u ? ", load, " : ", CudaLiteral(reduce.dtypes[k], reduce.init[k]), ";");
+        out_.Line(name, " = lane % 32u < ", warps, "u ? ", load, " : ",
+                  CudaLiteral(reduce.dtypes[k], reduce.init[k]), ";");
       }
     });
     AcrossLanes(stage, number, warps);
@@ -369,7 +418,8 @@ void Emitter::ThroughShared(const Stage& stage, int number) {
     const PlanReduce& reduce = stage.reduces[r];
     const std::vector<std::string> a = Accumulators(reduce, number, static_cast<int>(r), "a");
     std::vector<std::string> b;
-    for (const std::string& name : a) b.push_back(absl::StrCat("m", name.substr(1), "[", base, "k]"));
+    for (const std::string& name : a)
+      b.push_back(absl::StrCat("m", name.substr(1), "[", base, "k]"));
     out_.Line(CombineCall(reduce, a, b), ";");
   }
   out_.End();

@@ -60,7 +60,9 @@ std::string UnsignedText(DType d, uint64_t v) {
   return ItemSize(d) < 4 ? absl::StrCat("((", ToAbsl(Names(d).reg), ")", number, ")") : number;
 }
 
-std::string Call(std::string_view function, const std::string& x) { return absl::StrCat(ToAbsl(function), "(", x, ")"); }
+std::string Call(std::string_view function, const std::string& x) {
+  return absl::StrCat(ToAbsl(function), "(", x, ")");
+}
 
 // A float that stands for x in a second rounding to a 16-bit type.
 std::string RoundableF32(DType from, const std::string& x) {
@@ -102,22 +104,28 @@ std::string CudaLiteral(DType d, uint64_t bits) {
   const ScalarValue v = ScalarValue::FromBits(bits);
   if (d == DType::kBool) return v.b ? "true" : "false";
   if (d == DType::kF64) {
-    return std::isfinite(v.f64) ? FloatText(v.f64, 17, "") : Call("__longlong_as_double", Hex(bits) + "ll");
+    return std::isfinite(v.f64) ? FloatText(v.f64, 17, "")
+                                : Call("__longlong_as_double", Hex(bits) + "ll");
   }
   if (ComputeType(d) == DType::kF32) {
-    return std::isfinite(v.f32) ? FloatText(v.f32, 9, "f") : Call("__int_as_float", Hex(bits & 0xffffffffu));
+    return std::isfinite(v.f32) ? FloatText(v.f32, 9, "f")
+                                : Call("__int_as_float", Hex(bits & 0xffffffffu));
   }
   return IsSigned(d) ? SignedText(d, v.i) : UnsignedText(d, v.u);
 }
 
 std::string CudaConvert(DType from, DType to, const std::string& x) {
   if (from == to) return x;
-  if (to == DType::kBool) return absl::StrCat("(", x, " != ", IsFloat(from) ? CudaLiteral(ComputeType(from), 0) : "0", ")");
+  if (to == DType::kBool)
+    return absl::StrCat("(", x, " != ", IsFloat(from) ? CudaLiteral(ComputeType(from), 0) : "0",
+                        ")");
   if (to == DType::kF16) return Call("jf_f16_round", RoundableF32(from, x));
   if (to == DType::kBF16) return Call("jf_bf16_round", RoundableF32(from, x));
   if (ComputeType(from) == to) return x;
   if (IsFloat(from) && IsInt(to)) {
-    return Call(absl::StrCat("jf_", ToAbsl(DTypeName(ComputeType(from))), "_to_", ToAbsl(DTypeName(to))), x);
+    return Call(
+        absl::StrCat("jf_", ToAbsl(DTypeName(ComputeType(from))), "_to_", ToAbsl(DTypeName(to))),
+        x);
   }
   return absl::StrCat("(", ToAbsl(CudaType(to)), ")(", x, ")");
 }
@@ -145,22 +153,29 @@ std::string CudaOp(ScalarOp op, DType operand, DType result, const std::string* 
 std::string Emitter::Operand(int id) const {
   const Inst& i = inst(id);
   switch (i.kind) {
-    case Inst::Kind::kConst: return CudaLiteral(i.dtype, i.bits);
-    case Inst::Kind::kScalar: return i.dtype == DType::kBool ? absl::StrCat("(h", i.scalar, " != 0)") : absl::StrCat("h", i.scalar);
-    case Inst::Kind::kResult: return absl::StrCat("a", i.stage, "_", i.reduce, "_", i.which);
-    default: return IsKept(id) ? absl::StrCat("v", id, kept_index_) : absl::StrCat("v", id);
+    case Inst::Kind::kConst:
+      return CudaLiteral(i.dtype, i.bits);
+    case Inst::Kind::kScalar:
+      return i.dtype == DType::kBool ? absl::StrCat("(h", i.scalar, " != 0)")
+                                     : absl::StrCat("h", i.scalar);
+    case Inst::Kind::kResult:
+      return absl::StrCat("a", i.stage, "_", i.reduce, "_", i.which);
+    default:
+      return IsKept(id) ? absl::StrCat("v", id, kept_index_) : absl::StrCat("v", id);
   }
 }
 
 bool Emitter::DividesByRowValue(const Inst& i) const {
-  return i.kind == Inst::Kind::kOp && i.op == ScalarOp::kDiv && IsRow() && i.elem && ComputeType(i.dtype) == DType::kF32 &&
-         !inst(i.in[1]).elem && inst(i.in[1]).kind != Inst::Kind::kConst;
+  return i.kind == Inst::Kind::kOp && i.op == ScalarOp::kDiv && IsRow() && i.elem &&
+         ComputeType(i.dtype) == DType::kF32 && !inst(i.in[1]).elem &&
+         inst(i.in[1]).kind != Inst::Kind::kConst;
 }
 
 std::string Emitter::Value(int id, const Point& point) {
   const Inst& i = inst(id);
   switch (i.kind) {
-    case Inst::Kind::kLoad: return CudaLoadedValue(ParamType(LoadAccess(i)), Indexed(LoadAccess(i), point));
+    case Inst::Kind::kLoad:
+      return CudaLoadedValue(ParamType(LoadAccess(i)), Indexed(LoadAccess(i), point));
     case Inst::Kind::kIndex: {
       Affine axis;
       axis.coefs.push_back({i.axis, SizeExpr(1)});
@@ -170,21 +185,26 @@ std::string Emitter::Value(int id, const Point& point) {
       const SizeExpr& size = plan_.sizes[static_cast<size_t>(i.size)];
       return size.IsConstant() ? SignedText(DType::kI64, size.constant()) : SizeArg(size);
     }
-    case Inst::Kind::kOp: break;
-    default: return Operand(id);
+    case Inst::Kind::kOp:
+      break;
+    default:
+      return Operand(id);
   }
   std::string in[3];
   for (int k = 0; k < 3; ++k) {
     if (i.in[k] >= 0) in[k] = Operand(i.in[k]);
   }
-  if (DividesByRowValue(i)) return absl::StrCat("jf_div_by(", in[0], ", ", in[1], ", ", reciprocals_[in[1]], ")");
+  if (DividesByRowValue(i))
+    return absl::StrCat("jf_div_by(", in[0], ", ", in[1], ", ", reciprocals_[in[1]], ")");
   const DType operand = inst(i.in[TypeOperand(i.op)]).dtype;
-  return IsConvert(i.op) ? CudaConvert(operand, i.dtype, in[0]) : CudaOp(i.op, operand, i.dtype, in);
+  return IsConvert(i.op) ? CudaConvert(operand, i.dtype, in[0])
+                         : CudaOp(i.op, operand, i.dtype, in);
 }
 
 void Emitter::Statement(int id, const Point& point) {
   const Inst& i = inst(id);
-  const bool is_name = i.kind == Inst::Kind::kConst || i.kind == Inst::Kind::kScalar || i.kind == Inst::Kind::kResult;
+  const bool is_name = i.kind == Inst::Kind::kConst || i.kind == Inst::Kind::kScalar ||
+                       i.kind == Inst::Kind::kResult;
   if (is_name) return;
   if (IsKept(id)) {
     out_.Line(Operand(id), " = ", Value(id, point), ";");
@@ -197,19 +217,24 @@ std::string Emitter::StoreOperand(const Stage& stage, const Store& store) const 
   const Inst& value = inst(store.value);
   const DType from = value.dtype;
   const DType to = ParamType(store.access);
-  // Storing rounds f32 to the 16-bit types by itself; a value that was rounded just for that is taken as it was before.
-  if (value.kind == Inst::Kind::kOp && IsConvert(value.op) && from == to && ComputeType(to) == DType::kF32 && to != DType::kF32) {
+  // Storing rounds f32 to the 16-bit types by itself; a value that was rounded just for that is
+  // taken as it was before.
+  if (value.kind == Inst::Kind::kOp && IsConvert(value.op) && from == to &&
+      ComputeType(to) == DType::kF32 && to != DType::kF32) {
     const int before = value.in[0];
     const bool here = !inst(before).elem || IsKept(before) ||
-                      std::find(stage.elem_insts.begin(), stage.elem_insts.end(), before) != stage.elem_insts.end();
+                      std::find(stage.elem_insts.begin(), stage.elem_insts.end(), before) !=
+                          stage.elem_insts.end();
     if (here && ComputeType(inst(before).dtype) == DType::kF32) return Operand(before);
   }
-  if (ComputeType(from) == DType::kF32 && ComputeType(to) == DType::kF32) return Operand(store.value);
+  if (ComputeType(from) == DType::kF32 && ComputeType(to) == DType::kF32)
+    return Operand(store.value);
   return CudaConvert(from, to, Operand(store.value));
 }
 
-void Emitter::Program(const ScalarProgram& program, const std::vector<std::string>& args, const std::vector<DType>& arg_types,
-                      const std::vector<std::string>& results, Writer* out) const {
+void Emitter::Program(const ScalarProgram& program, const std::vector<std::string>& args,
+                      const std::vector<DType>& arg_types, const std::vector<std::string>& results,
+                      Writer* out) const {
   std::vector<std::string> names(program.insts.size());
   std::vector<DType> types(program.insts.size());
   for (size_t n = 0; n < program.insts.size(); ++n) {
@@ -224,8 +249,10 @@ void Emitter::Program(const ScalarProgram& program, const std::vector<std::strin
     }
     const DType operand = types[static_cast<size_t>(i.in[TypeOperand(i.op)])];
     names[n] = absl::StrCat("t", n);
-    out->Line("const ", ToAbsl(CudaType(i.dtype)), " ", names[n], " = ",
-              IsConvert(i.op) ? CudaConvert(operand, i.dtype, in[0]) : CudaOp(i.op, operand, i.dtype, in), ";");
+    out->Line(
+        "const ", ToAbsl(CudaType(i.dtype)), " ", names[n], " = ",
+        IsConvert(i.op) ? CudaConvert(operand, i.dtype, in[0]) : CudaOp(i.op, operand, i.dtype, in),
+        ";");
   }
   // Arguments are copied first: a result may overwrite one that a later result still is.
   std::vector<std::string> values;

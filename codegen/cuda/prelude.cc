@@ -32,7 +32,8 @@ void AddFile(std::string_view file, Prelude* prelude) {
   for (absl::string_view line : absl::StrSplit(ToAbsl(file), '\n')) {
     if (absl::string_view names = line; names.substr(0, 4) == "//: ") {
       part = &prelude->parts.emplace_back();
-      for (absl::string_view name : absl::StrSplit(names.substr(4), ' ', absl::SkipEmpty())) part->names.emplace_back(name);
+      for (absl::string_view name : absl::StrSplit(names.substr(4), ' ', absl::SkipEmpty()))
+        part->names.emplace_back(name);
     } else if (part != nullptr && !line.empty() && line.substr(0, 2) != "//") {
       absl::StrAppend(&part->text, line, "\n");
     }
@@ -92,7 +93,8 @@ std::string PreludeFor(std::string_view text) {
 
 std::vector<std::string> PreludeNames() {
   std::vector<std::string> out;
-  for (const Part& part : ThePrelude().parts) out.insert(out.end(), part.names.begin(), part.names.end());
+  for (const Part& part : ThePrelude().parts)
+    out.insert(out.end(), part.names.begin(), part.names.end());
   return out;
 }
 

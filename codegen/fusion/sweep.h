@@ -12,8 +12,8 @@
 // sits in a Frame one to one with the domain or its rows, so that it can be stored; a clone sits
 // anywhere. Invariant of a group: whatever its nodes read of the group itself exists there at
 // exactly the map it is read at. Work is linear in nodes and operands, but for merges, where the
-// smaller side moves. Files: sweep.cc (forward), join.cc (may a node join), merge.cc, trace.cc (what
-// is needed, who reads what), finish.cc, boundaries.cc.
+// smaller side moves. Files: sweep.cc (forward), join.cc (may a node join), merge.cc, trace.cc
+// (what is needed, who reads what), finish.cc, boundaries.cc.
 #ifndef JITFUSE_CODEGEN_FUSION_SWEEP_H_
 #define JITFUSE_CODEGEN_FUSION_SWEEP_H_
 

@@ -1,15 +1,20 @@
 // KernelPlan: one kernel, abstract enough for both emitters and for an interpreter.
 //
-// A plan iterates over its parallel axes (independent work) and, in each stage, over the inner axes (the reduced ones; empty for Flat plans).
-// Axes are numbered parallel first, then inner: axis p + i is inner axis i. All stages share the inner axes.
-// Instructions form one SSA list for the whole plan. `elem` instructions have a value per (parallel, inner) point, the others one per parallel point
-// ("row values"). In a Flat plan there are no inner axes, every value is per parallel point, and emitters vectorise over the last parallel axis.
-// A stage does, for each parallel point:   1. before its loop: row_insts_before   2. for each inner point: elem_insts in order, feed its reduces,
-// elem stores   3. after its loop: row_insts_after (may read the stage's reduce results), row stores.
-// ApplySchedule fills elem_insts per stage: a value used in a later stage is either kept (schedule.keep: computed once, held per row) or listed again in
-// the later stage (recomputed from its loads). Flat plans have one stage whose elem_insts hold everything; there every instruction and store is `elem`.
-// Sizes: every SizeExpr may hold graph symbols and stride symbols; emitters turn the non-constant ones into kernel arguments.
-// Must not know: CUDA, LLVM, buffers' addresses.
+// A plan iterates over its parallel axes (independent work) and, in each stage, over the inner axes
+// (the reduced ones; empty for Flat plans). Axes are numbered parallel first, then inner: axis p +
+// i is inner axis i. All stages share the inner axes. Instructions form one SSA list for the whole
+// plan. `elem` instructions have a value per (parallel, inner) point, the others one per parallel
+// point
+// ("row values"). In a Flat plan there are no inner axes, every value is per parallel point, and
+// emitters vectorise over the last parallel axis. A stage does, for each parallel point:   1.
+// before its loop: row_insts_before   2. for each inner point: elem_insts in order, feed its
+// reduces, elem stores   3. after its loop: row_insts_after (may read the stage's reduce results),
+// row stores. ApplySchedule fills elem_insts per stage: a value used in a later stage is either
+// kept (schedule.keep: computed once, held per row) or listed again in the later stage (recomputed
+// from its loads). Flat plans have one stage whose elem_insts hold everything; there every
+// instruction and store is `elem`. Sizes: every SizeExpr may hold graph symbols and stride symbols;
+// emitters turn the non-constant ones into kernel arguments. Must not know: CUDA, LLVM, buffers'
+// addresses.
 #ifndef JITFUSE_CODEGEN_PLAN_KERNEL_PLAN_H_
 #define JITFUSE_CODEGEN_PLAN_KERNEL_PLAN_H_
 
@@ -26,11 +31,12 @@
 
 namespace jitfuse::internal {
 
-// Element offset into a parameter's buffer: linear(axes) + sum of term.coef * ((linear / div) % mod) over axes of the plan.
+// Element offset into a parameter's buffer: linear(axes) + sum of term.coef * ((linear / div) %
+// mod) over axes of the plan.
 struct AccessMap {
   int param = -1;
-  Affine linear;                  // offset with constant strides folded in; its constant is the base offset
-  std::vector<IndexTerm> terms;   // only those with a div or mod
+  Affine linear;  // offset with constant strides folded in; its constant is the base offset
+  std::vector<IndexTerm> terms;  // only those with a div or mod
   friend bool operator==(const AccessMap&, const AccessMap&) = default;
 };
 
@@ -38,20 +44,23 @@ enum class ParamRole : uint8_t { kInput, kOutput, kScratch };
 struct Param {
   ParamRole role = ParamRole::kInput;
   DType dtype = DType::kF32;
-  int align = 16;                 // bytes the base pointer is known to be aligned to
-  Value value;                    // which graph value (kInput, kOutput); the executor maps it to a buffer
-  SizeExpr scratch_bytes;         // kScratch
-  bool may_alias = false;         // an input whose buffer an output of this kernel may be (same element map): no __restrict__, no .nc loads
+  int align = 16;          // bytes the base pointer is known to be aligned to
+  Value value;             // which graph value (kInput, kOutput); the executor maps it to a buffer
+  SizeExpr scratch_bytes;  // kScratch
+  bool may_alias = false;  // an input whose buffer an output of this kernel may be (same element
+                           // map): no __restrict__, no .nc loads
 };
 
 struct Inst {
   enum class Kind : uint8_t {
-    kLoad,    // access: accesses[access]; yields the register type of the param's dtype (f16/bf16 -> f32 register)
-    kConst,   // bits: ScalarValue bits of `dtype`
+    kLoad,   // access: accesses[access]; yields the register type of the param's dtype (f16/bf16 ->
+             // f32 register)
+    kConst,  // bits: ScalarValue bits of `dtype`
     kScalar,  // host scalar number `scalar` of the plan
     kIndex,   // the value of axis `axis`, dtype i64
-    kSize,    // sizes[size] of the plan, dtype i64, never elem (e.g. the number of reduced elements); a kernel argument unless constant
-    kOp,      // op on in[]; kConvert's source type is that of in[0]
+    kSize,  // sizes[size] of the plan, dtype i64, never elem (e.g. the number of reduced elements);
+            // a kernel argument unless constant
+    kOp,    // op on in[]; kConvert's source type is that of in[0]
     kResult,  // result: accumulator `which` of reduce `reduce` of stage `stage`
   };
   Kind kind = Kind::kConst;
@@ -67,17 +76,18 @@ struct Inst {
   uint64_t bits = 0;
 };
 
-// Accumulators over the inner axes. in[j] (an elem instruction) is the lifted value of accumulator j; acc = combine(acc, in) in ascending inner order or in
-// any tree that keeps the order of operands; init is neutral.
+// Accumulators over the inner axes. in[j] (an elem instruction) is the lifted value of accumulator
+// j; acc = combine(acc, in) in ascending inner order or in any tree that keeps the order of
+// operands; init is neutral.
 struct PlanReduce {
   std::vector<int> in;
   std::vector<DType> dtypes;
-  std::vector<uint64_t> init;     // ScalarValue bits
-  ScalarProgram combine;          // args a0..ak, b0..bk -> k results
+  std::vector<uint64_t> init;  // ScalarValue bits
+  ScalarProgram combine;       // args a0..ak, b0..bk -> k results
 };
 
 struct Store {
-  int value = -1;                 // instruction; converted to the param's dtype by the Convert rules
+  int value = -1;  // instruction; converted to the param's dtype by the Convert rules
   AccessMap access;
   bool elem = false;
 };
@@ -93,41 +103,44 @@ struct Stage {
 enum class CudaEmitter : uint8_t { kFlat, kRow };
 struct CudaSchedule {
   CudaEmitter emitter = CudaEmitter::kFlat;
-  int threads = 256;              // per block
-  int vec = 1;                    // elements of one vector access (of the widest 16-byte element type); 1: scalar
-  int items = 1;                  // Flat: vectors per thread. Row: vectors per thread and row if the row is kept in registers; 0: loop over the row
-  int threads_per_row = 32;       // Row
-  int rows_per_block = 1;         // Row: threads == threads_per_row * rows_per_block
-  bool no_allocate = false;       // load hint: ld.global.L1::no_allocate (read-only or looping kernels)
+  int threads = 256;  // per block
+  int vec = 1;    // elements of one vector access (of the widest 16-byte element type); 1: scalar
+  int items = 1;  // Flat: vectors per thread. Row: vectors per thread and row if the row is kept in
+                  // registers; 0: loop over the row
+  int threads_per_row = 32;  // Row
+  int rows_per_block = 1;    // Row: threads == threads_per_row * rows_per_block
+  bool no_allocate = false;  // load hint: ld.global.L1::no_allocate (read-only or looping kernels)
 };
 struct CpuSchedule {
-  int lanes = 8;                  // vector length in elements, the same for all types of the kernel
-  int unroll = 1;                 // vectors per iteration of the inner loop; for reduces also the number of independent accumulators
+  int lanes = 8;   // vector length in elements, the same for all types of the kernel
+  int unroll = 1;  // vectors per iteration of the inner loop; for reduces also the number of
+                   // independent accumulators
   int64_t grain_bytes = 256 * 1024;  // bytes one chunk of parallel work should move
 };
 
 struct KernelPlan {
-  std::string name;               // an identifier: "k0_add_relu"
-  std::string head;               // the group's graph text, for the comment at the top of the source
+  std::string name;  // an identifier: "k0_add_relu"
+  std::string head;  // the group's graph text, for the comment at the top of the source
   std::vector<Param> params;
-  std::vector<DType> scalars;     // host scalars passed by value, in order
+  std::vector<DType> scalars;  // host scalars passed by value, in order
   std::vector<Value> scalar_values;
-  Shape parallel;                 // extents
-  Shape inner;                    // extents; empty for Flat
-  int64_t inner_bound = 0;        // no call has more inner points than this; 0: no bound is known
+  Shape parallel;                   // extents
+  Shape inner;                      // extents; empty for Flat
+  int64_t inner_bound = 0;          // no call has more inner points than this; 0: no bound is known
   std::vector<AccessMap> accesses;  // of the loads
-  std::vector<SizeExpr> sizes;    // what kSize instructions read; symbolic ones only
+  std::vector<SizeExpr> sizes;      // what kSize instructions read; symbolic ones only
   std::vector<Inst> insts;
   std::vector<Stage> stages;
-  int offset_bits = 32;           // 64 as soon as the largest offset or linear index needs it
-  std::vector<int> keep;          // elem instructions held per row between stages
+  int offset_bits = 32;   // 64 as soon as the largest offset or linear index needs it
+  std::vector<int> keep;  // elem instructions held per row between stages
   std::variant<std::monostate, CudaSchedule, CpuSchedule> schedule;
-  std::vector<Note> notes;        // fallbacks taken while planning (group index filled by the caller)
+  std::vector<Note> notes;  // fallbacks taken while planning (group index filled by the caller)
 
   int num_parallel() const { return static_cast<int>(parallel.size()); }
   bool IsRow() const { return !inner.empty(); }
   const SizeExpr& extent(int axis) const {
-    return axis < num_parallel() ? parallel[static_cast<size_t>(axis)] : inner[static_cast<size_t>(axis - num_parallel())];
+    return axis < num_parallel() ? parallel[static_cast<size_t>(axis)]
+                                 : inner[static_cast<size_t>(axis - num_parallel())];
   }
   const CudaSchedule& cuda() const { return std::get<CudaSchedule>(schedule); }
   const CpuSchedule& cpu() const { return std::get<CpuSchedule>(schedule); }

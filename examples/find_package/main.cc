@@ -17,7 +17,8 @@ int main() {
     return 1;
   }
 
-  const std::vector<float> x = {1, 2, 3, 4, 5, 6, 7, 8}, y = {1, -1, 1, -1, 1, -1, 1, -1}, z = {0, 1, 2, 7};
+  const std::vector<float> x = {1, 2, 3, 4, 5, 6, 7, 8}, y = {1, -1, 1, -1, 1, -1, 1, -1},
+                           z = {0, 1, 2, 7};
   std::vector<float> out(8);
   jf::Status status = function->RunInto({jf::Array::View(x.data(), jf::DType::kF32, {2, 4}),
                                          jf::Array::View(y.data(), jf::DType::kF32, {2, 4}),

@@ -29,7 +29,8 @@ LogState& State() {
 
 std::string SafeStem(std::string_view stem) {
   std::string out;
-  for (char c : stem.substr(0, 80)) out.push_back(std::isalnum(static_cast<unsigned char>(c)) ? c : '_');
+  for (char c : stem.substr(0, 80))
+    out.push_back(std::isalnum(static_cast<unsigned char>(c)) ? c : '_');
   return out;
 }
 
@@ -51,8 +52,8 @@ std::string WriteDump(std::string_view stem, std::string_view extension, std::st
     const char* tmp = std::getenv("TMPDIR");
     dir = tmp != nullptr && *tmp != '\0' ? tmp : "/tmp";
   }
-  std::string path = absl::StrCat(dir, "/jitfuse_", getpid(), "_", serial.fetch_add(1), "_", SafeStem(stem), ".",
-                                  ToAbsl(extension));
+  std::string path = absl::StrCat(dir, "/jitfuse_", getpid(), "_", serial.fetch_add(1), "_",
+                                  SafeStem(stem), ".", ToAbsl(extension));
   std::ofstream file(path);
   file << text;
   return file.good() ? path : "";
@@ -64,7 +65,8 @@ void Dump(std::string_view point, std::string_view stem, std::string_view text) 
     WriteDump(stem, point, text);
     return;
   }
-  std::string out = absl::StrCat("// ---- ", ToAbsl(point), " ", ToAbsl(stem), "\n", ToAbsl(text), "\n");
+  std::string out =
+      absl::StrCat("// ---- ", ToAbsl(point), " ", ToAbsl(stem), "\n", ToAbsl(text), "\n");
   std::fwrite(out.data(), 1, out.size(), stderr);
 }
 
@@ -88,7 +90,8 @@ void Log(int level, std::string_view message) {
     State().sink(level, message);
     return;
   }
-  std::fprintf(stderr, "jitfuse[%d]: %.*s\n", level, static_cast<int>(message.size()), message.data());
+  std::fprintf(stderr, "jitfuse[%d]: %.*s\n", level, static_cast<int>(message.size()),
+               message.data());
 }
 
 }  // namespace jitfuse::internal

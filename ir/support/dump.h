@@ -1,10 +1,10 @@
 // Dump points and log: what each pass produced, on request, never silently in the way.
 //
-// In: the name of a point (kDumpPoints lists them all), a stem that tells things apart, the text. Out: when
-// JITFUSE_DUMP names the point ("graph,cuda" or "all"), the text goes to stderr, or, when JITFUSE_DUMP_DIR is set,
-// to DIR/jitfuse_<pid>_<serial>_<stem>.<point>. WriteDump always writes a file (used for sources that failed to compile).
-// Log writes to the sink (stderr by default) when JITFUSE_LOG or SetLogLevel is at least `level` (1..3).
-// Thread-safe.
+// In: the name of a point (kDumpPoints lists them all), a stem that tells things apart, the text.
+// Out: when JITFUSE_DUMP names the point ("graph,cuda" or "all"), the text goes to stderr, or, when
+// JITFUSE_DUMP_DIR is set, to DIR/jitfuse_<pid>_<serial>_<stem>.<point>. WriteDump always writes a
+// file (used for sources that failed to compile). Log writes to the sink (stderr by default) when
+// JITFUSE_LOG or SetLogLevel is at least `level` (1..3). Thread-safe.
 #ifndef JITFUSE_IR_SUPPORT_DUMP_H_
 #define JITFUSE_IR_SUPPORT_DUMP_H_
 
@@ -19,8 +19,8 @@ inline constexpr std::string_view kDumpPoints =
 
 bool DumpEnabled(std::string_view point);
 void Dump(std::string_view point, std::string_view stem, std::string_view text);
-// Writes `text` to a file of its own in JITFUSE_DUMP_DIR (else the temporary folder); returns its path, or "" if
-// no file could be written.
+// Writes `text` to a file of its own in JITFUSE_DUMP_DIR (else the temporary folder); returns its
+// path, or "" if no file could be written.
 std::string WriteDump(std::string_view stem, std::string_view extension, std::string_view text);
 
 using LogSink = std::function<void(int level, std::string_view message)>;

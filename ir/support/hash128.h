@@ -1,9 +1,10 @@
 // Stable 128-bit hashes: the same bytes give the same hash in every process, build and platform.
 //
-// In: bytes, integers, strings, fed to a Hasher in a fixed order. Out: a Hash128, printable as 32 hex digits.
-// Used for every key that leaves a process or decides what code runs (kernel keys, class keys). absl::Hash is
-// salted per process and must never reach a key; nor may the iteration order of a hash map.
-// A string is hashed with its length, so that ("ab","c") and ("a","bc") differ.
+// In: bytes, integers, strings, fed to a Hasher in a fixed order. Out: a Hash128, printable as 32
+// hex digits. Used for every key that leaves a process or decides what code runs (kernel keys,
+// class keys). absl::Hash is salted per process and must never reach a key; nor may the iteration
+// order of a hash map. A string is hashed with its length, so that ("ab","c") and ("a","bc")
+// differ.
 #ifndef JITFUSE_IR_SUPPORT_HASH128_H_
 #define JITFUSE_IR_SUPPORT_HASH128_H_
 
@@ -32,7 +33,9 @@ class Hasher {
  public:
   Hasher& Int(int64_t v);
   Hasher& String(std::string_view s);
-  Hasher& Hash(const Hash128& h) { return Int(static_cast<int64_t>(h.lo)).Int(static_cast<int64_t>(h.hi)); }
+  Hasher& Hash(const Hash128& h) {
+    return Int(static_cast<int64_t>(h.lo)).Int(static_cast<int64_t>(h.hi));
+  }
   Hash128 Finish() const { return HashBytes(bytes_.data(), bytes_.size()); }
 
  private:

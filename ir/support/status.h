@@ -1,11 +1,11 @@
-// The error currency inside Jitfuse: absl::Status and absl::StatusOr, with the macros that pass them on.
+// The error currency inside Jitfuse: absl::Status and absl::StatusOr, with the macros that pass
+// them on.
 //
-// Bad user input is InvalidArgument and names the op, the shapes and what was expected; a missing library is
-// NotFound/FailedPrecondition and names what was searched; what a later release brings is Unimplemented.
-// The public API converts at its border (api/status.h); exceptions exist only in Python.
-// Also here: the two conversions between std::string_view and absl::string_view, which are different types in
-// the Abseil that Debian 12 ships.
-// Must not know: ir types.
+// Bad user input is InvalidArgument and names the op, the shapes and what was expected; a missing
+// library is NotFound/FailedPrecondition and names what was searched; what a later release brings
+// is Unimplemented. The public API converts at its border (api/status.h); exceptions exist only in
+// Python. Also here: the two conversions between std::string_view and absl::string_view, which are
+// different types in the Abseil that Debian 12 ships. Must not know: ir types.
 #ifndef JITFUSE_IR_SUPPORT_STATUS_H_
 #define JITFUSE_IR_SUPPORT_STATUS_H_
 
@@ -51,18 +51,19 @@ absl::Status Annotate(const absl::Status& status, std::string_view context);
 #define JF_CONCAT_INNER(a, b) a##b
 #define JF_CONCAT(a, b) JF_CONCAT_INNER(a, b)
 
-#define JF_RETURN_IF_ERROR(expr)                                \
-  do {                                                          \
+#define JF_RETURN_IF_ERROR(expr)                                       \
+  do {                                                                 \
     if (absl::Status jf_status = (expr); !jf_status.ok()) [[unlikely]] \
-      return jf_status;                                         \
+      return jf_status;                                                \
   } while (false)
 
 #define JF_ASSIGN_OR_RETURN(lhs, expr) \
   JF_ASSIGN_OR_RETURN_IMPL(JF_CONCAT(jf_statusor_, __LINE__), lhs, expr)
 
-#define JF_ASSIGN_OR_RETURN_IMPL(tmp, lhs, expr)        \
-  auto tmp = (expr);                                    \
-  if (!tmp.ok()) [[unlikely]] return tmp.status();      \
+#define JF_ASSIGN_OR_RETURN_IMPL(tmp, lhs, expr) \
+  auto tmp = (expr);                             \
+  if (!tmp.ok()) [[unlikely]]                    \
+    return tmp.status();                         \
   lhs = std::move(tmp).value()
 
 #endif  // JITFUSE_IR_SUPPORT_STATUS_H_

@@ -1,7 +1,8 @@
 // Writer: builds indented text (emitted sources, dumps) without fiddling with spaces.
 //
-// In: lines, made of anything absl::StrCat takes, between Indent() and Dedent(). Out: one string by Take().
-// Block(open) writes "open {" and indents; End(close) dedents and writes "close" (default "}").
+// In: lines, made of anything absl::StrCat takes, between Indent() and Dedent(). Out: one string by
+// Take(). Block(open) writes "open {" and indents; End(close) dedents and writes "close" (default
+// "}").
 #ifndef JITFUSE_IR_SUPPORT_WRITER_H_
 #define JITFUSE_IR_SUPPORT_WRITER_H_
 

@@ -16,14 +16,15 @@ const LibrarySpec& CublasLtSpec() {
       .stem = "libcublasLt.so",
       .majors = {13, 12},
       .pip = {"nvidia/cu13/lib", "nvidia/cublas/lib"},
-      .remedy = "pip install nvidia-cublas (a driver older than 580: pip install nvidia-cublas-cu12)",
+      .remedy =
+          "pip install nvidia-cublas (a driver older than 580: pip install nvidia-cublas-cu12)",
   };
   return *spec;
 }
 
 absl::Status Fill(const Dynlib& library, CublasLtApi* api) {
-#define JF_CUBLASLT(member, symbol, result, args)                               \
-  api->member = reinterpret_cast<result(*) args>(library.Symbol(#symbol));      \
+#define JF_CUBLASLT(member, symbol, result, args)                          \
+  api->member = reinterpret_cast<result(*) args>(library.Symbol(#symbol)); \
   if (api->member == nullptr) return NotFound("it has no " #symbol);
 #include "jit/cuda/cublaslt_api.inc"
 #undef JF_CUBLASLT
@@ -37,13 +38,15 @@ absl::Status Fill(const Dynlib& library, CublasLtApi* api) {
 
 }  // namespace
 
-absl::StatusOr<const CublasLtApi*> LoadCublasLtApi(int driver_major, std::vector<std::string>* searched) {
+absl::StatusOr<const CublasLtApi*> LoadCublasLtApi(int driver_major,
+                                                   std::vector<std::string>* searched) {
   static std::mutex mu;
   static auto* const loaded = new std::map<int, const CublasLtApi*>;  // by driver_major
   std::lock_guard<std::mutex> lock(mu);
   if (auto it = loaded->find(driver_major); it != loaded->end()) return it->second;
   CublasLtApi api;
-  absl::StatusOr<Dynlib> library = OpenLibrary(CublasLtSpec(), driver_major, [&](const Dynlib& lib) { return Fill(lib, &api); }, searched);
+  absl::StatusOr<Dynlib> library = OpenLibrary(
+      CublasLtSpec(), driver_major, [&](const Dynlib& lib) { return Fill(lib, &api); }, searched);
   if (!library.ok()) return library.status();
   return (*loaded)[driver_major] = new CublasLtApi(api);
 }

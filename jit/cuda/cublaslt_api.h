@@ -1,7 +1,9 @@
-// CublasLtApi: NVIDIA's matrix library as a struct of function pointers, opened on first use, with our own declarations.
+// CublasLtApi: NVIDIA's matrix library as a struct of function pointers, opened on first use, with
+// our own declarations.
 //
-// Out of LoadCublasLtApi: cuBLASLt 12.4 or later, the newest that the driver accepts, or NotFound that lists what was searched. The library
-// is half a gigabyte: it is opened when the first matrix product is prepared, not before.
+// Out of LoadCublasLtApi: cuBLASLt 12.4 or later, the newest that the driver accepts, or NotFound
+// that lists what was searched. The library is half a gigabyte: it is opened when the first matrix
+// product is prepared, not before.
 #ifndef JITFUSE_JIT_CUDA_CUBLASLT_API_H_
 #define JITFUSE_JIT_CUDA_CUBLASLT_API_H_
 
@@ -20,9 +22,18 @@ using LtMatmulDesc = struct LtMatmulDescOpaque*;
 using LtMatrixLayout = struct LtMatrixLayoutOpaque*;
 using LtPreference = struct LtPreferenceOpaque*;
 
-enum CublasResult : int { kCublasSuccess = 0, kCublasNotInitialized = 1, kCublasInvalidValue = 7, kCublasNotSupported = 15 };
+enum CublasResult : int {
+  kCublasSuccess = 0,
+  kCublasNotInitialized = 1,
+  kCublasInvalidValue = 7,
+  kCublasNotSupported = 15
+};
 enum CudaDataType : int { kCudaR32F = 0, kCudaR64F = 1, kCudaR16F = 2, kCudaR16BF = 14 };
-enum CublasComputeType : int { kCublasCompute32F = 68, kCublasCompute64F = 70, kCublasCompute32FFastTf32 = 77 };
+enum CublasComputeType : int {
+  kCublasCompute32F = 68,
+  kCublasCompute64F = 70,
+  kCublasCompute32FFastTf32 = 77
+};
 enum CublasOperation : int { kCublasN = 0, kCublasT = 1 };
 enum LtMatmulDescAttribute : int { kLtTransA = 3, kLtTransB = 4 };
 enum LtLayoutAttribute : int { kLtBatchCount = 5, kLtStridedBatchOffset = 6 };
@@ -53,10 +64,11 @@ struct CublasLtApi {
 #include "jit/cuda/cublaslt_api.inc"
 #undef JF_CUBLASLT
   std::string path;
-  std::string version;   // "13.1.0"
+  std::string version;  // "13.1.0"
 };
 
-absl::StatusOr<const CublasLtApi*> LoadCublasLtApi(int driver_major = 0, std::vector<std::string>* searched = nullptr);
+absl::StatusOr<const CublasLtApi*> LoadCublasLtApi(int driver_major = 0,
+                                                   std::vector<std::string>* searched = nullptr);
 
 }  // namespace jitfuse::internal
 

@@ -20,7 +20,8 @@
 namespace jitfuse::internal {
 namespace {
 
-// How often this process is a fork of one in which a back end was made: a CUDA context does not survive a fork.
+// How often this process is a fork of one in which a back end was made: a CUDA context does not
+// survive a fork.
 std::atomic<int>& Forks() {
   static std::atomic<int> forks{0};
   return forks;
@@ -28,7 +29,9 @@ std::atomic<int>& Forks() {
 
 void WatchForks() {
   static std::once_flag once;
-  std::call_once(once, [] { pthread_atfork(nullptr, nullptr, [] { Forks().fetch_add(1, std::memory_order_relaxed); }); });
+  std::call_once(once, [] {
+    pthread_atfork(nullptr, nullptr, [] { Forks().fetch_add(1, std::memory_order_relaxed); });
+  });
 }
 
 // A device and its context.
@@ -41,7 +44,8 @@ struct Device {
   absl::Status CheckFork() const {
     if (Forks().load(std::memory_order_relaxed) == forks) return absl::OkStatus();
     return absl::FailedPreconditionError(
-        "CUDA cannot be used in a process forked from one that uses it: start the child with spawn, or use the CPU there");
+        "CUDA cannot be used in a process forked from one that uses it: start the child with "
+        "spawn, or use the CPU there");
   }
   absl::Status Check(CuResult result, std::string_view call, std::string_view about = "") const {
     return DriverStatus(*driver, result, call, about);
@@ -66,7 +70,8 @@ class ScopedContext {
     CuContext current = nullptr;
     JF_RETURN_IF_ERROR(device_.Check(device_.driver->CtxGetCurrent(&current), "cuCtxGetCurrent"));
     if (current == device_.context) return absl::OkStatus();
-    JF_RETURN_IF_ERROR(device_.Check(device_.driver->CtxPushCurrent(device_.context), "cuCtxPushCurrent"));
+    JF_RETURN_IF_ERROR(
+        device_.Check(device_.driver->CtxPushCurrent(device_.context), "cuCtxPushCurrent"));
     pushed_ = true;
     return absl::OkStatus();
   }
@@ -79,31 +84,39 @@ class ScopedContext {
 CuDevicePtr ToDevicePtr(const void* p) { return reinterpret_cast<CuDevicePtr>(p); }
 CuStream ToStream(StreamHandle stream) { return static_cast<CuStream>(stream); }
 
-// Stream-ordered memory from a pool of our own, which keeps what it has; without pools (some virtual GPUs), plain allocations, whose freeing waits.
+// Stream-ordered memory from a pool of our own, which keeps what it has; without pools (some
+// virtual GPUs), plain allocations, whose freeing waits.
 class CudaAllocator : public Allocator {
  public:
   explicit CudaAllocator(const Device& device) : device_(device) {}
 
   absl::Status Init() {
     int supported = 0;
-    JF_RETURN_IF_ERROR(device_.Check(device_.driver->DeviceGetAttribute(&supported, kCuMemoryPoolsSupported, device_.ordinal), "cuDeviceGetAttribute"));
+    JF_RETURN_IF_ERROR(device_.Check(
+        device_.driver->DeviceGetAttribute(&supported, kCuMemoryPoolsSupported, device_.ordinal),
+        "cuDeviceGetAttribute"));
     if (supported == 0) return absl::OkStatus();
     CuMemPoolProps props{};
     props.alloc_type = kCuMemAllocationPinned;
     props.location = {kCuMemLocationDevice, device_.ordinal};
-    JF_RETURN_IF_ERROR(device_.Check(device_.driver->MemPoolCreate(&pool_, &props), "cuMemPoolCreate"));
+    JF_RETURN_IF_ERROR(
+        device_.Check(device_.driver->MemPoolCreate(&pool_, &props), "cuMemPoolCreate"));
     uint64_t keep = UINT64_MAX;
-    return device_.Check(device_.driver->MemPoolSetAttribute(pool_, kCuMemPoolReleaseThreshold, &keep), "cuMemPoolSetAttribute");
+    return device_.Check(
+        device_.driver->MemPoolSetAttribute(pool_, kCuMemPoolReleaseThreshold, &keep),
+        "cuMemPoolSetAttribute");
   }
 
   void* Allocate(size_t bytes, StreamHandle stream) override {
     ScopedContext scope(device_);
     if (!scope.status().ok()) return nullptr;
     CuDevicePtr ptr = 0;
-    const CuResult result = pool_ != nullptr ? device_.driver->MemAllocFromPoolAsync(&ptr, bytes, pool_, ToStream(stream))
+    const CuResult result = pool_ != nullptr ? device_.driver->MemAllocFromPoolAsync(
+                                                   &ptr, bytes, pool_, ToStream(stream))
                                              : device_.driver->MemAlloc(&ptr, bytes);
     if (result != kCuSuccess) {
-      Log(1, DriverStatus(*device_.driver, result, "allocation", absl::StrCat(bytes, " bytes")).ToString());
+      Log(1, DriverStatus(*device_.driver, result, "allocation", absl::StrCat(bytes, " bytes"))
+                 .ToString());
       return nullptr;
     }
     return reinterpret_cast<void*>(ptr);
@@ -113,9 +126,11 @@ class CudaAllocator : public Allocator {
     if (ptr == nullptr) return;
     ScopedContext scope(device_);
     if (!scope.status().ok()) return;
-    const CuResult result =
-        pool_ != nullptr ? device_.driver->MemFreeAsync(ToDevicePtr(ptr), ToStream(stream)) : device_.driver->MemFree(ToDevicePtr(ptr));
-    if (result != kCuSuccess && result != kCuErrorDeinitialized) Log(1, DriverStatus(*device_.driver, result, "freeing").ToString());
+    const CuResult result = pool_ != nullptr
+                                ? device_.driver->MemFreeAsync(ToDevicePtr(ptr), ToStream(stream))
+                                : device_.driver->MemFree(ToDevicePtr(ptr));
+    if (result != kCuSuccess && result != kCuErrorDeinitialized)
+      Log(1, DriverStatus(*device_.driver, result, "freeing").ToString());
   }
 
  private:
@@ -126,12 +141,16 @@ class CudaAllocator : public Allocator {
 class CudaKernel : public Kernel {
  public:
   CudaKernel(std::shared_ptr<const Device> d, const KernelSource& source)
-      : device(std::move(d)), name(source.entry), threads(static_cast<unsigned>(source.threads)), smem(static_cast<unsigned>(source.smem)),
+      : device(std::move(d)),
+        name(source.entry),
+        threads(static_cast<unsigned>(source.threads)),
+        smem(static_cast<unsigned>(source.smem)),
         num_sizes(source.size_args.size()) {}
   ~CudaKernel() override {
     if (module == nullptr || !device->CheckFork().ok()) return;
     ScopedContext scope(*device);
-    // At the end of a process the driver may be gone already; there is nothing to do about an error.
+    // At the end of a process the driver may be gone already; there is nothing to do about an
+    // error.
     if (scope.status().ok()) device->driver->ModuleUnload(module);
   }
 
@@ -145,19 +164,26 @@ class CudaKernel : public Kernel {
 
 // The dump points ptx and sass. What keeps them from being made is dumped in their place.
 void DumpMachineCode(const NvrtcApi& nvrtc, const KernelSource& source, const std::string& cubin) {
-  auto text_of = [](absl::StatusOr<std::string> text) { return text.ok() ? *std::move(text) : text.status().ToString(); };
+  auto text_of = [](absl::StatusOr<std::string> text) {
+    return text.ok() ? *std::move(text) : text.status().ToString();
+  };
   if (DumpEnabled("ptx")) Dump("ptx", source.entry, text_of(CompileCudaToPtx(nvrtc, source)));
   if (DumpEnabled("sass")) Dump("sass", source.entry, text_of(Disassemble(cubin)));
 }
 
 absl::Status NoDevice() {
-  return absl::FailedPreconditionError("this back end was made for an architecture, not for a device: it emits and compiles only");
+  return absl::FailedPreconditionError(
+      "this back end was made for an architecture, not for a device: it emits and compiles only");
 }
 
 class CudaBackend : public Backend {
  public:
-  CudaBackend(Target target, std::shared_ptr<const Device> device, int driver_major, const CublasLtApi* cublaslt)
-      : target_(std::move(target)), device_(std::move(device)), driver_major_(driver_major), cublaslt_(cublaslt) {}
+  CudaBackend(Target target, std::shared_ptr<const Device> device, int driver_major,
+              const CublasLtApi* cublaslt)
+      : target_(std::move(target)),
+        device_(std::move(device)),
+        driver_major_(driver_major),
+        cublaslt_(cublaslt) {}
 
   absl::Status Init() {
     if (device_ == nullptr) return absl::OkStatus();
@@ -174,7 +200,9 @@ class CudaBackend : public Backend {
     return nvrtc.ok() ? NvrtcId(**nvrtc) : "";
   }
 
-  absl::StatusOr<KernelSource> Emit(const KernelPlan& plan) const override { return EmitCuda(plan, target_); }
+  absl::StatusOr<KernelSource> Emit(const KernelPlan& plan) const override {
+    return EmitCuda(plan, target_);
+  }
 
   absl::StatusOr<CompiledKernel> Compile(const KernelSource& source) const override {
     JF_ASSIGN_OR_RETURN(const NvrtcApi* nvrtc, LoadNvrtcApi(driver_major_));
@@ -183,17 +211,23 @@ class CudaBackend : public Backend {
     return compiled;
   }
 
-  absl::StatusOr<std::shared_ptr<const Kernel>> Load(const KernelSource& source, const CompiledKernel& compiled) const override;
+  absl::StatusOr<std::shared_ptr<const Kernel>> Load(const KernelSource& source,
+                                                     const CompiledKernel& compiled) const override;
   absl::Status Launch(const Kernel& kernel, const LaunchArgs& args) const override;
 
   absl::Status GemmSupport(DType dtype, Reason* reason) const override;
-  absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareGemm(const GemmProblem& problem) const override;
-  absl::Status RunGemm(const PreparedGemm& gemm, const void* a, const void* b, void* d, void* workspace, StreamHandle stream) const override;
+  absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareGemm(
+      const GemmProblem& problem) const override;
+  absl::Status RunGemm(const PreparedGemm& gemm, const void* a, const void* b, void* d,
+                       void* workspace, StreamHandle stream) const override;
 
   Allocator* allocator() const override { return allocator_.get(); }
-  absl::Status CopyFromHost(void* dst, const void* src, size_t bytes, StreamHandle stream) const override;
-  absl::Status CopyToHost(void* dst, const void* src, size_t bytes, StreamHandle stream) const override;
-  absl::Status CopyOnDevice(void* dst, const void* src, size_t bytes, StreamHandle stream) const override;
+  absl::Status CopyFromHost(void* dst, const void* src, size_t bytes,
+                            StreamHandle stream) const override;
+  absl::Status CopyToHost(void* dst, const void* src, size_t bytes,
+                          StreamHandle stream) const override;
+  absl::Status CopyOnDevice(void* dst, const void* src, size_t bytes,
+                            StreamHandle stream) const override;
   absl::Status Synchronize(StreamHandle stream) const override;
 
  private:
@@ -208,19 +242,23 @@ class CudaBackend : public Backend {
   }
 
   const Target target_;
-  const std::shared_ptr<const Device> device_;   // null: offline
-  const int driver_major_;                       // 0: offline
-  const CublasLtApi* const cublaslt_;            // null: looked for when needed
+  const std::shared_ptr<const Device> device_;  // null: offline
+  const int driver_major_;                      // 0: offline
+  const CublasLtApi* const cublaslt_;           // null: looked for when needed
   std::unique_ptr<CudaAllocator> allocator_;
   mutable std::mutex gemms_mu_;
   mutable std::unique_ptr<CublasLtGemms> gemms_;
 };
 
-absl::StatusOr<std::shared_ptr<const Kernel>> CudaBackend::Load(const KernelSource& source, const CompiledKernel& compiled) const {
+absl::StatusOr<std::shared_ptr<const Kernel>> CudaBackend::Load(
+    const KernelSource& source, const CompiledKernel& compiled) const {
   auto kernel = std::make_shared<CudaKernel>(device_, source);
   JF_RETURN_IF_ERROR(OnDevice([&](const DriverApi& driver) {
-    JF_RETURN_IF_ERROR(device_->Check(driver.ModuleLoadData(&kernel->module, compiled.bytes.data()), "cuModuleLoadData", kernel->name));
-    return device_->Check(driver.ModuleGetFunction(&kernel->function, kernel->module, kernel->name.c_str()), "cuModuleGetFunction", kernel->name);
+    JF_RETURN_IF_ERROR(device_->Check(driver.ModuleLoadData(&kernel->module, compiled.bytes.data()),
+                                      "cuModuleLoadData", kernel->name));
+    return device_->Check(
+        driver.ModuleGetFunction(&kernel->function, kernel->module, kernel->name.c_str()),
+        "cuModuleGetFunction", kernel->name);
   }));
   return std::shared_ptr<const Kernel>(std::move(kernel));
 }
@@ -228,19 +266,23 @@ absl::StatusOr<std::shared_ptr<const Kernel>> CudaBackend::Load(const KernelSour
 absl::Status CudaBackend::Launch(const Kernel& kernel, const LaunchArgs& args) const {
   const auto& k = static_cast<const CudaKernel&>(kernel);
   if (args.sizes.size() != k.num_sizes) {
-    return InternalError("launch of ", k.name, ": ", args.sizes.size(), " size arguments, expected ", k.num_sizes);
+    return InternalError("launch of ", k.name, ": ", args.sizes.size(),
+                         " size arguments, expected ", k.num_sizes);
   }
   if (args.grid == 0) return absl::OkStatus();
-  if (args.grid < 0 || args.grid > INT32_MAX) return InvalidArgument("launch of ", k.name, ": a grid of ", args.grid, " blocks");
-  // The driver reads each argument from its address; values lie little-endian in 8 bytes, so that the address serves every width.
+  if (args.grid < 0 || args.grid > INT32_MAX)
+    return InvalidArgument("launch of ", k.name, ": a grid of ", args.grid, " blocks");
+  // The driver reads each argument from its address; values lie little-endian in 8 bytes, so that
+  // the address serves every width.
   absl::InlinedVector<void*, 256> params;
   for (void* const& buffer : args.buffers) params.push_back(const_cast<void**>(&buffer));
   for (const uint64_t& scalar : args.scalars) params.push_back(const_cast<uint64_t*>(&scalar));
   for (const int64_t& size : args.sizes) params.push_back(const_cast<int64_t*>(&size));
   return OnDevice([&](const DriverApi& driver) {
-    return device_->Check(driver.LaunchKernel(k.function, static_cast<unsigned>(args.grid), 1, 1, k.threads, 1, 1, k.smem, ToStream(args.stream),
-                                              params.data(), nullptr),
-                          "cuLaunchKernel", k.name);
+    return device_->Check(
+        driver.LaunchKernel(k.function, static_cast<unsigned>(args.grid), 1, 1, k.threads, 1, 1,
+                            k.smem, ToStream(args.stream), params.data(), nullptr),
+        "cuLaunchKernel", k.name);
   });
 }
 
@@ -256,11 +298,13 @@ absl::StatusOr<CublasLtGemms*> CudaBackend::Gemms() const {
   return gemms_.get();
 }
 
-// Offline, the library is taken to be there: what is planned for a machine should not depend on this one.
+// Offline, the library is taken to be there: what is planned for a machine should not depend on
+// this one.
 absl::Status CudaBackend::GemmSupport(DType dtype, Reason* reason) const {
   if (!CublasLtTakes(dtype)) {
     *reason = Reason::kGemmDtype;
-    return absl::UnimplementedError(absl::StrCat("cuBLASLt does not multiply ", ToAbsl(DTypeName(dtype))));
+    return absl::UnimplementedError(
+        absl::StrCat("cuBLASLt does not multiply ", ToAbsl(DTypeName(dtype))));
   }
   if (device_ == nullptr) return absl::OkStatus();
   absl::StatusOr<CublasLtGemms*> gemms = Gemms();
@@ -268,7 +312,8 @@ absl::Status CudaBackend::GemmSupport(DType dtype, Reason* reason) const {
   return gemms.status();
 }
 
-absl::StatusOr<std::shared_ptr<const PreparedGemm>> CudaBackend::PrepareGemm(const GemmProblem& problem) const {
+absl::StatusOr<std::shared_ptr<const PreparedGemm>> CudaBackend::PrepareGemm(
+    const GemmProblem& problem) const {
   std::shared_ptr<const PreparedGemm> out;
   JF_RETURN_IF_ERROR(OnDevice([&](const DriverApi&) -> absl::Status {
     JF_ASSIGN_OR_RETURN(CublasLtGemms * gemms, Gemms());
@@ -278,38 +323,50 @@ absl::StatusOr<std::shared_ptr<const PreparedGemm>> CudaBackend::PrepareGemm(con
   return out;
 }
 
-absl::Status CudaBackend::RunGemm(const PreparedGemm& gemm, const void* a, const void* b, void* d, void* workspace, StreamHandle stream) const {
+absl::Status CudaBackend::RunGemm(const PreparedGemm& gemm, const void* a, const void* b, void* d,
+                                  void* workspace, StreamHandle stream) const {
   return OnDevice([&](const DriverApi&) -> absl::Status {
     JF_ASSIGN_OR_RETURN(CublasLtGemms * gemms, Gemms());
     return gemms->Run(gemm, a, b, d, workspace, stream);
   });
 }
 
-absl::Status CudaBackend::CopyFromHost(void* dst, const void* src, size_t bytes, StreamHandle stream) const {
+absl::Status CudaBackend::CopyFromHost(void* dst, const void* src, size_t bytes,
+                                       StreamHandle stream) const {
   if (bytes == 0) return absl::OkStatus();
   return OnDevice([&](const DriverApi& driver) {
-    JF_RETURN_IF_ERROR(device_->Check(driver.MemcpyHtoDAsync(ToDevicePtr(dst), src, bytes, ToStream(stream)), "cuMemcpyHtoDAsync"));
+    JF_RETURN_IF_ERROR(
+        device_->Check(driver.MemcpyHtoDAsync(ToDevicePtr(dst), src, bytes, ToStream(stream)),
+                       "cuMemcpyHtoDAsync"));
     return device_->Check(driver.StreamSynchronize(ToStream(stream)), "cuStreamSynchronize");
   });
 }
 
-absl::Status CudaBackend::CopyToHost(void* dst, const void* src, size_t bytes, StreamHandle stream) const {
+absl::Status CudaBackend::CopyToHost(void* dst, const void* src, size_t bytes,
+                                     StreamHandle stream) const {
   if (bytes == 0) return absl::OkStatus();
   return OnDevice([&](const DriverApi& driver) {
-    JF_RETURN_IF_ERROR(device_->Check(driver.MemcpyDtoHAsync(dst, ToDevicePtr(src), bytes, ToStream(stream)), "cuMemcpyDtoHAsync"));
+    JF_RETURN_IF_ERROR(
+        device_->Check(driver.MemcpyDtoHAsync(dst, ToDevicePtr(src), bytes, ToStream(stream)),
+                       "cuMemcpyDtoHAsync"));
     return device_->Check(driver.StreamSynchronize(ToStream(stream)), "cuStreamSynchronize");
   });
 }
 
-absl::Status CudaBackend::CopyOnDevice(void* dst, const void* src, size_t bytes, StreamHandle stream) const {
+absl::Status CudaBackend::CopyOnDevice(void* dst, const void* src, size_t bytes,
+                                       StreamHandle stream) const {
   if (bytes == 0) return absl::OkStatus();
   return OnDevice([&](const DriverApi& driver) {
-    return device_->Check(driver.MemcpyDtoDAsync(ToDevicePtr(dst), ToDevicePtr(src), bytes, ToStream(stream)), "cuMemcpyDtoDAsync");
+    return device_->Check(
+        driver.MemcpyDtoDAsync(ToDevicePtr(dst), ToDevicePtr(src), bytes, ToStream(stream)),
+        "cuMemcpyDtoDAsync");
   });
 }
 
 absl::Status CudaBackend::Synchronize(StreamHandle stream) const {
-  return OnDevice([&](const DriverApi& driver) { return device_->Check(driver.StreamSynchronize(ToStream(stream)), "cuStreamSynchronize"); });
+  return OnDevice([&](const DriverApi& driver) {
+    return device_->Check(driver.StreamSynchronize(ToStream(stream)), "cuStreamSynchronize");
+  });
 }
 
 absl::StatusOr<std::shared_ptr<const Device>> OpenDevice(const DriverApi& driver) {
@@ -319,13 +376,17 @@ absl::StatusOr<std::shared_ptr<const Device>> OpenDevice(const DriverApi& driver
   JF_RETURN_IF_ERROR(device->Check(driver.Init(0), "cuInit"));
   int count = 0;
   JF_RETURN_IF_ERROR(device->Check(driver.DeviceGetCount(&count), "cuDeviceGetCount"));
-  if (count == 0) return absl::FailedPreconditionError(absl::StrCat("the CUDA driver (", driver.path, ") sees no GPU"));
+  if (count == 0)
+    return absl::FailedPreconditionError(
+        absl::StrCat("the CUDA driver (", driver.path, ") sees no GPU"));
   JF_RETURN_IF_ERROR(device->Check(driver.CtxGetCurrent(&device->context), "cuCtxGetCurrent"));
   if (device->context != nullptr) {
     JF_RETURN_IF_ERROR(device->Check(driver.CtxGetDevice(&device->ordinal), "cuCtxGetDevice"));
   } else {
     JF_RETURN_IF_ERROR(device->Check(driver.DeviceGet(&device->ordinal, 0), "cuDeviceGet"));
-    JF_RETURN_IF_ERROR(device->Check(driver.DevicePrimaryCtxRetain(&device->context, device->ordinal), "cuDevicePrimaryCtxRetain"));
+    JF_RETURN_IF_ERROR(
+        device->Check(driver.DevicePrimaryCtxRetain(&device->context, device->ordinal),
+                      "cuDevicePrimaryCtxRetain"));
   }
   return std::shared_ptr<const Device>(std::move(device));
 }
@@ -334,7 +395,8 @@ absl::StatusOr<std::shared_ptr<const Device>> OpenDevice(const DriverApi& driver
 
 absl::StatusOr<Target> TargetOfDevice(const DriverApi& driver, CuDevice device) {
   auto ask = [&](CuDeviceAttribute attribute, int* value) {
-    return DriverStatus(driver, driver.DeviceGetAttribute(value, attribute, device), "cuDeviceGetAttribute", absl::StrCat(static_cast<int>(attribute)));
+    return DriverStatus(driver, driver.DeviceGetAttribute(value, attribute, device),
+                        "cuDeviceGetAttribute", absl::StrCat(static_cast<int>(attribute)));
   };
   int major = 0, minor = 0, sm_count = 0, l2 = 0, clock_khz = 0, bus_bits = 0;
   JF_RETURN_IF_ERROR(ask(kCuComputeCapabilityMajor, &major));
@@ -352,13 +414,15 @@ absl::StatusOr<Target> TargetOfDevice(const DriverApi& driver, CuDevice device) 
   return target;
 }
 
-absl::StatusOr<std::unique_ptr<Backend>> CreateCudaBackendWith(const DriverApi& driver, const CublasLtApi* cublaslt) {
+absl::StatusOr<std::unique_ptr<Backend>> CreateCudaBackendWith(const DriverApi& driver,
+                                                               const CublasLtApi* cublaslt) {
   WatchForks();
   JF_ASSIGN_OR_RETURN(std::shared_ptr<const Device> device, OpenDevice(driver));
   JF_ASSIGN_OR_RETURN(Target target, TargetOfDevice(driver, device->ordinal));
   int version = 0;  // 13000 is 13.0
   JF_RETURN_IF_ERROR(device->Check(driver.DriverGetVersion(&version), "cuDriverGetVersion"));
-  auto backend = std::make_unique<CudaBackend>(std::move(target), std::move(device), version / 1000, cublaslt);
+  auto backend =
+      std::make_unique<CudaBackend>(std::move(target), std::move(device), version / 1000, cublaslt);
   JF_RETURN_IF_ERROR(backend->Init());
   return std::unique_ptr<Backend>(std::move(backend));
 }
@@ -369,7 +433,8 @@ absl::StatusOr<std::unique_ptr<Backend>> CreateCudaBackend() {
 }
 
 absl::StatusOr<std::unique_ptr<Backend>> CreateOfflineCudaBackend(const Target& target) {
-  if (target.kind != TargetKind::kCuda) return InvalidArgument("'", target.arch, "' is no CUDA architecture");
+  if (target.kind != TargetKind::kCuda)
+    return InvalidArgument("'", target.arch, "' is no CUDA architecture");
   return std::unique_ptr<Backend>(std::make_unique<CudaBackend>(target, nullptr, 0, nullptr));
 }
 

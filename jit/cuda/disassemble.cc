@@ -36,7 +36,8 @@ absl::StatusOr<std::string> Disassemble(const std::string& cubin) {
   std::remove(out_path.c_str());
   if (code == 0) return text;
   return NotFound(
-      "SASS needs nvdisasm on PATH (pip's nvidia-cuda-nvdisasm or the CUDA toolkit); it was not found "
+      "SASS needs nvdisasm on PATH (pip's nvidia-cuda-nvdisasm or the CUDA toolkit); it was not "
+      "found "
       "or failed");
 }
 

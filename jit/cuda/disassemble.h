@@ -1,7 +1,8 @@
 // Machine code of a cubin as text, by NVIDIA's nvdisasm.
 //
-// In: the bytes of a cubin. Out: its SASS, or NotFound that says how to get nvdisasm. For reading: explain --stage sass and
-// JITFUSE_DUMP=sass. Runs a program and writes temporary files; never on the way of a call.
+// In: the bytes of a cubin. Out: its SASS, or NotFound that says how to get nvdisasm. For reading:
+// explain --stage sass and JITFUSE_DUMP=sass. Runs a program and writes temporary files; never on
+// the way of a call.
 #ifndef JITFUSE_JIT_CUDA_DISASSEMBLE_H_
 #define JITFUSE_JIT_CUDA_DISASSEMBLE_H_
 

@@ -1,8 +1,9 @@
-// DriverApi: the CUDA driver (libcuda) as a struct of function pointers, opened on first use, with our own declarations.
+// DriverApi: the CUDA driver (libcuda) as a struct of function pointers, opened on first use, with
+// our own declarations.
 //
-// Out of LoadDriverApi: the process's one table, or NotFound that lists what was searched (there is no GPU driver here). Code takes the table by
-// reference, so that tests can pass a fake one. Opening the library neither initialises it nor touches a device.
-// Must not know: what is launched.
+// Out of LoadDriverApi: the process's one table, or NotFound that lists what was searched (there is
+// no GPU driver here). Code takes the table by reference, so that tests can pass a fake one.
+// Opening the library neither initialises it nor touches a device. Must not know: what is launched.
 #ifndef JITFUSE_JIT_CUDA_DRIVER_API_H_
 #define JITFUSE_JIT_CUDA_DRIVER_API_H_
 
@@ -39,14 +40,18 @@ enum CuResult : int {
 };
 enum CuDeviceAttribute : int {
   kCuMultiprocessorCount = 16,
-  kCuMemoryClockRate = 36,       // kHz
-  kCuMemoryBusWidth = 37,        // bits
-  kCuL2CacheSize = 38,           // bytes
+  kCuMemoryClockRate = 36,  // kHz
+  kCuMemoryBusWidth = 37,   // bits
+  kCuL2CacheSize = 38,      // bytes
   kCuComputeCapabilityMajor = 75,
   kCuComputeCapabilityMinor = 76,
   kCuMemoryPoolsSupported = 115,
 };
-enum CuFunctionAttribute : int { kCuFuncSharedSizeBytes = 1, kCuFuncLocalSizeBytes = 3, kCuFuncNumRegs = 4 };
+enum CuFunctionAttribute : int {
+  kCuFuncSharedSizeBytes = 1,
+  kCuFuncLocalSizeBytes = 3,
+  kCuFuncNumRegs = 4
+};
 enum CuMemPoolAttribute : int { kCuMemPoolReleaseThreshold = 4 };
 enum CuMemAllocationType : int { kCuMemAllocationPinned = 1 };
 enum CuMemLocationType : int { kCuMemLocationDevice = 1 };
@@ -57,12 +62,12 @@ struct CuMemLocation {
 };
 struct CuMemPoolProps {
   CuMemAllocationType alloc_type;
-  int handle_types;              // 0: none
+  int handle_types;  // 0: none
   CuMemLocation location;
   void* win32_security_attributes;
-  size_t max_size;               // 0: the system's
+  size_t max_size;  // 0: the system's
   unsigned short usage;
-  unsigned char reserved[54];    // zero
+  unsigned char reserved[54];  // zero
 };
 
 struct DriverApi {
@@ -73,8 +78,10 @@ struct DriverApi {
 };
 
 absl::StatusOr<const DriverApi*> LoadDriverApi(std::vector<std::string>* searched = nullptr);
-// OK, or an error with the call, what it was about, and the driver's name and text for the code. Out of memory is ResourceExhausted.
-absl::Status DriverStatus(const DriverApi& api, CuResult result, std::string_view call, std::string_view about = "");
+// OK, or an error with the call, what it was about, and the driver's name and text for the code.
+// Out of memory is ResourceExhausted.
+absl::Status DriverStatus(const DriverApi& api, CuResult result, std::string_view call,
+                          std::string_view about = "");
 
 }  // namespace jitfuse::internal
 

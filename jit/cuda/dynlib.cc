@@ -60,12 +60,14 @@ struct Search {
   bool Try(const std::string& name, int flags) {
     void* handle = dlopen(name.c_str(), flags);
     if (handle == nullptr) {
-      Note((flags & RTLD_NOLOAD) != 0 ? absl::StrCat(name, " (loaded in this process): no") : absl::StrCat(name, ": ", DlError(name)));
+      Note((flags & RTLD_NOLOAD) != 0 ? absl::StrCat(name, " (loaded in this process): no")
+                                      : absl::StrCat(name, ": ", DlError(name)));
       return false;
     }
     Dynlib library(handle);
     absl::Status status = accept == nullptr ? absl::OkStatus() : accept(library);
-    Note(absl::StrCat(library.path(), status.ok() ? ": taken" : ": ", std::string(status.message())));
+    Note(absl::StrCat(library.path(), status.ok() ? ": taken" : ": ",
+                      std::string(status.message())));
     if (!status.ok()) {
       dlclose(handle);
       return false;
@@ -75,14 +77,18 @@ struct Search {
   }
 
   bool TryMajor(int major, std::string_view pip) {
-    const std::string name = major == 0 ? std::string(spec.stem) : absl::StrCat(ToAbsl(spec.stem), ".", major);
+    const std::string name =
+        major == 0 ? std::string(spec.stem) : absl::StrCat(ToAbsl(spec.stem), ".", major);
     if (Try(name, RTLD_NOW | RTLD_NOLOAD)) return true;
     std::vector<std::string> files;
     if (!pip.empty()) {
-      for (const std::string& folder : PythonPackageFolders()) AddGlob(absl::StrCat(folder, "/", ToAbsl(pip), "/", name), &files);
-      if (files.empty()) Note(absl::StrCat("<Python packages>/", ToAbsl(pip), "/", name, ": no such file"));
+      for (const std::string& folder : PythonPackageFolders())
+        AddGlob(absl::StrCat(folder, "/", ToAbsl(pip), "/", name), &files);
+      if (files.empty())
+        Note(absl::StrCat("<Python packages>/", ToAbsl(pip), "/", name, ": no such file"));
     }
-    for (const std::string& folder : Glob("/usr/local/cuda*/lib64")) files.push_back(absl::StrCat(folder, "/", name));
+    for (const std::string& folder : Glob("/usr/local/cuda*/lib64"))
+      files.push_back(absl::StrCat(folder, "/", name));
     for (const std::string& file : files) {
       if (Try(file, RTLD_NOW | RTLD_LOCAL)) return true;
     }
@@ -91,7 +97,8 @@ struct Search {
 };
 
 absl::Status Missing(const LibrarySpec& spec, const std::vector<std::string>& searched) {
-  return NotFound(ToAbsl(spec.what), " was not found; searched: ", absl::StrJoin(searched, "; "), ". To get it: ", ToAbsl(spec.remedy));
+  return NotFound(ToAbsl(spec.what), " was not found; searched: ", absl::StrJoin(searched, "; "),
+                  ". To get it: ", ToAbsl(spec.remedy));
 }
 
 }  // namespace
@@ -106,10 +113,13 @@ void* Dynlib::Symbol(const char* name) const { return dlsym(handle_, name); }
 std::vector<std::string> PythonPackageFolders() {
   std::vector<std::string> out;
   for (const char* variable : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
-    if (const std::string root = Getenv(variable); !root.empty()) AddGlob(root + "/lib/python3*/site-packages", &out);
+    if (const std::string root = Getenv(variable); !root.empty())
+      AddGlob(root + "/lib/python3*/site-packages", &out);
   }
-  for (absl::string_view entry : absl::StrSplit(Getenv("PYTHONPATH"), ':', absl::SkipEmpty())) out.emplace_back(entry);
-  if (const std::string home = Getenv("HOME"); !home.empty()) AddGlob(home + "/.local/lib/python3*/site-packages", &out);
+  for (absl::string_view entry : absl::StrSplit(Getenv("PYTHONPATH"), ':', absl::SkipEmpty()))
+    out.emplace_back(entry);
+  if (const std::string home = Getenv("HOME"); !home.empty())
+    AddGlob(home + "/.local/lib/python3*/site-packages", &out);
   AddGlob("/usr/local/lib/python3*/site-packages", &out);
   AddGlob("/usr/local/lib/python3*/dist-packages", &out);
   AddGlob("/usr/lib/python3*/site-packages", &out);
@@ -118,12 +128,15 @@ std::vector<std::string> PythonPackageFolders() {
   return out;
 }
 
-absl::StatusOr<Dynlib> OpenLibrary(const LibrarySpec& spec, int max_major, const AcceptLibrary& accept, std::vector<std::string>* searched) {
+absl::StatusOr<Dynlib> OpenLibrary(const LibrarySpec& spec, int max_major,
+                                   const AcceptLibrary& accept,
+                                   std::vector<std::string>* searched) {
   std::vector<std::string> own;
   Search search{spec, accept, searched == nullptr ? &own : searched, {}};
   if (const std::string path = EnvString(spec.env); !path.empty()) {
     if (search.Try(path, RTLD_NOW | RTLD_LOCAL)) return search.found;
-    search.searched->push_back(absl::StrCat("JITFUSE_", ToAbsl(spec.env), " is set, so nothing else"));
+    search.searched->push_back(
+        absl::StrCat("JITFUSE_", ToAbsl(spec.env), " is set, so nothing else"));
     return Missing(spec, *search.searched);
   }
   for (size_t i = 0; i < spec.majors.size(); ++i) {
@@ -131,7 +144,8 @@ absl::StatusOr<Dynlib> OpenLibrary(const LibrarySpec& spec, int max_major, const
       search.Note(absl::StrCat(ToAbsl(spec.stem), ".", spec.majors[i], ": newer than the driver"));
       continue;
     }
-    if (search.TryMajor(spec.majors[i], i < spec.pip.size() ? spec.pip[i] : "")) return search.found;
+    if (search.TryMajor(spec.majors[i], i < spec.pip.size() ? spec.pip[i] : ""))
+      return search.found;
   }
   return Missing(spec, *search.searched);
 }

@@ -14,13 +14,15 @@ namespace jitfuse::internal {
 namespace {
 
 // The remedy stands at the end of a NotFound's message.
-LibraryFinding NotFoundFinding(std::string what, const absl::Status& status, const std::vector<std::string>& searched) {
+LibraryFinding NotFoundFinding(std::string what, const absl::Status& status,
+                               const std::vector<std::string>& searched) {
   LibraryFinding f;
   f.what = std::move(what);
   f.where = searched.empty() ? std::string(status.message()) : absl::StrJoin(searched, "; ");
   const std::string message(status.message());
   const std::string mark = "To get it: ";
-  if (size_t at = message.rfind(mark); at != std::string::npos) f.remedy = message.substr(at + mark.size());
+  if (size_t at = message.rfind(mark); at != std::string::npos)
+    f.remedy = message.substr(at + mark.size());
   return f;
 }
 
@@ -38,10 +40,13 @@ LibraryFinding DeviceFinding(const DriverApi& driver) {
   if (status.ok() && count == 0) status = absl::NotFoundError("the driver sees no GPU");
   if (status.ok()) status = DriverStatus(driver, driver.DeviceGet(&device, 0), "cuDeviceGet");
   char name[256] = "";
-  if (status.ok()) status = DriverStatus(driver, driver.DeviceGetName(name, sizeof name - 1, device), "cuDeviceGetName");
+  if (status.ok())
+    status = DriverStatus(driver, driver.DeviceGetName(name, sizeof name - 1, device),
+                          "cuDeviceGetName");
   if (status.ok()) {
     absl::StatusOr<Target> target = TargetOfDevice(driver, device);
-    if (target.ok()) return Found("CUDA device", target->arch, absl::StrCat(name, ", ", target->sm_count, " SMs"));
+    if (target.ok())
+      return Found("CUDA device", target->arch, absl::StrCat(name, ", ", target->sm_count, " SMs"));
     status = target.status();
   }
   f.where = std::string(status.message());
@@ -60,18 +65,21 @@ std::vector<LibraryFinding> CudaFindings() {
     int version = 0;
     (*driver)->DriverGetVersion(&version);
     driver_major = version / 1000;
-    out.push_back(Found("CUDA driver", absl::StrCat(driver_major, ".", version % 1000 / 10), (*driver)->path));
+    out.push_back(Found("CUDA driver", absl::StrCat(driver_major, ".", version % 1000 / 10),
+                        (*driver)->path));
     out.push_back(DeviceFinding(**driver));
   } else {
     out.push_back(NotFoundFinding("CUDA driver", driver.status(), searched));
   }
   searched.clear();
   absl::StatusOr<const NvrtcApi*> nvrtc = LoadNvrtcApi(driver_major, &searched);
-  out.push_back(nvrtc.ok() ? Found("NVRTC", absl::StrCat((*nvrtc)->major, ".", (*nvrtc)->minor), (*nvrtc)->path)
+  out.push_back(nvrtc.ok() ? Found("NVRTC", absl::StrCat((*nvrtc)->major, ".", (*nvrtc)->minor),
+                                   (*nvrtc)->path)
                            : NotFoundFinding("NVRTC", nvrtc.status(), searched));
   searched.clear();
   absl::StatusOr<const CublasLtApi*> lt = LoadCublasLtApi(driver_major, &searched);
-  out.push_back(lt.ok() ? Found("cuBLASLt", (*lt)->version, (*lt)->path) : NotFoundFinding("cuBLASLt", lt.status(), searched));
+  out.push_back(lt.ok() ? Found("cuBLASLt", (*lt)->version, (*lt)->path)
+                        : NotFoundFinding("cuBLASLt", lt.status(), searched));
   return out;
 }
 

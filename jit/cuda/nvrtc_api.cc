@@ -16,19 +16,22 @@ const LibrarySpec& NvrtcSpec() {
       .stem = "libnvrtc.so",
       .majors = {13, 12},
       .pip = {"nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"},
-      .remedy = "pip install nvidia-cuda-nvrtc (a driver older than 580: pip install nvidia-cuda-nvrtc-cu12)",
+      .remedy =
+          "pip install nvidia-cuda-nvrtc (a driver older than 580: pip install "
+          "nvidia-cuda-nvrtc-cu12)",
   };
   return *spec;
 }
 
 absl::Status Fill(const Dynlib& library, NvrtcApi* api) {
-#define JF_NVRTC(member, symbol, result, args)                                  \
-  api->member = reinterpret_cast<result(*) args>(library.Symbol(#symbol));      \
+#define JF_NVRTC(member, symbol, result, args)                             \
+  api->member = reinterpret_cast<result(*) args>(library.Symbol(#symbol)); \
   if (api->member == nullptr) return NotFound("it has no " #symbol);
 #include "jit/cuda/nvrtc_api.inc"
 #undef JF_NVRTC
   api->path = library.path();
-  if (api->Version(&api->major, &api->minor) != kNvrtcSuccess) return InternalError("nvrtcVersion failed");
+  if (api->Version(&api->major, &api->minor) != kNvrtcSuccess)
+    return InternalError("nvrtcVersion failed");
   if (api->major < 12 || (api->major == 12 && api->minor < 4)) {
     return NotFound("version ", api->major, ".", api->minor, " is older than 12.4");
   }
@@ -43,7 +46,8 @@ absl::StatusOr<const NvrtcApi*> LoadNvrtcApi(int driver_major, std::vector<std::
   std::lock_guard<std::mutex> lock(mu);
   if (auto it = loaded->find(driver_major); it != loaded->end()) return it->second;
   NvrtcApi api;
-  absl::StatusOr<Dynlib> library = OpenLibrary(NvrtcSpec(), driver_major, [&](const Dynlib& lib) { return Fill(lib, &api); }, searched);
+  absl::StatusOr<Dynlib> library = OpenLibrary(
+      NvrtcSpec(), driver_major, [&](const Dynlib& lib) { return Fill(lib, &api); }, searched);
   if (!library.ok()) return library.status();
   return (*loaded)[driver_major] = new NvrtcApi(api);
 }

@@ -1,7 +1,9 @@
-// NvrtcApi: NVIDIA's run-time compiler as a struct of function pointers, opened on first use, with our own declarations.
+// NvrtcApi: NVIDIA's run-time compiler as a struct of function pointers, opened on first use, with
+// our own declarations.
 //
-// Out of LoadNvrtcApi: NVRTC 12.4 or later, the newest whose cubins the driver accepts (driver_major 0: no driver, any), or NotFound that lists what
-// was searched. Needs no GPU and no driver.
+// Out of LoadNvrtcApi: NVRTC 12.4 or later, the newest whose cubins the driver accepts
+// (driver_major 0: no driver, any), or NotFound that lists what was searched. Needs no GPU and no
+// driver.
 #ifndef JITFUSE_JIT_CUDA_NVRTC_API_H_
 #define JITFUSE_JIT_CUDA_NVRTC_API_H_
 
@@ -25,7 +27,8 @@ struct NvrtcApi {
   std::string path;
 };
 
-absl::StatusOr<const NvrtcApi*> LoadNvrtcApi(int driver_major = 0, std::vector<std::string>* searched = nullptr);
+absl::StatusOr<const NvrtcApi*> LoadNvrtcApi(int driver_major = 0,
+                                             std::vector<std::string>* searched = nullptr);
 
 }  // namespace jitfuse::internal
 

@@ -47,21 +47,26 @@ std::string LogOf(const NvrtcApi& nvrtc, NvrtcProgram program) {
 
 absl::Status CheckArch(const NvrtcApi& nvrtc, const std::string& arch) {
   int count = 0;
-  JF_RETURN_IF_ERROR(NvrtcError(nvrtc, nvrtc.GetNumSupportedArchs(&count), "nvrtcGetNumSupportedArchs"));
+  JF_RETURN_IF_ERROR(
+      NvrtcError(nvrtc, nvrtc.GetNumSupportedArchs(&count), "nvrtcGetNumSupportedArchs"));
   std::vector<int> archs(static_cast<size_t>(std::max(count, 1)));
-  JF_RETURN_IF_ERROR(NvrtcError(nvrtc, nvrtc.GetSupportedArchs(archs.data()), "nvrtcGetSupportedArchs"));
+  JF_RETURN_IF_ERROR(
+      NvrtcError(nvrtc, nvrtc.GetSupportedArchs(archs.data()), "nvrtcGetSupportedArchs"));
   std::vector<std::string> names;
   for (int a : archs) names.push_back(absl::StrCat("sm_", a));
   if (std::find(names.begin(), names.end(), arch) != names.end()) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat("NVRTC ", nvrtc.major, ".", nvrtc.minor, " (", nvrtc.path, ") does not compile for ", arch,
-                                                    "; it knows ", absl::StrJoin(names, ", "), ". A newer one does: pip install -U nvidia-cuda-nvrtc"));
+  return absl::FailedPreconditionError(
+      absl::StrCat("NVRTC ", nvrtc.major, ".", nvrtc.minor, " (", nvrtc.path,
+                   ") does not compile for ", arch, "; it knows ", absl::StrJoin(names, ", "),
+                   ". A newer one does: pip install -U nvidia-cuda-nvrtc"));
 }
 
 std::vector<std::string> OptionsFor(const NvrtcApi& nvrtc, const KernelSource& source) {
   std::vector<std::string> options = source.options;
   options.push_back(absl::StrCat("--gpu-architecture=", source.arch));
   options.push_back("--std=c++17");
-  options.push_back("--minimal");            // leaves out textures and run-time calls: a fifth of a small kernel's compile time
+  options.push_back("--minimal");  // leaves out textures and run-time calls: a fifth of a small
+                                   // kernel's compile time
   options.push_back("--diag-suppress=177");  // "declared but never referenced"
   // Its own disk cache exists since 12.9.
   const bool has_cache = nvrtc.major > 12 || nvrtc.minor >= 9;
@@ -75,31 +80,39 @@ struct Artifact {
   std::string_view call;
 };
 
-absl::StatusOr<CompiledKernel> Compile(const NvrtcApi& nvrtc, const KernelSource& source, const Artifact& artifact) {
-  if (source.lang != SourceLang::kCuda) return InternalError("CompileCuda(", source.entry, "): not a CUDA source");
+absl::StatusOr<CompiledKernel> Compile(const NvrtcApi& nvrtc, const KernelSource& source,
+                                       const Artifact& artifact) {
+  if (source.lang != SourceLang::kCuda)
+    return InternalError("CompileCuda(", source.entry, "): not a CUDA source");
   JF_RETURN_IF_ERROR(CheckArch(nvrtc, source.arch));
   const auto start = std::chrono::steady_clock::now();
   Program program(nvrtc);
   const std::string name = absl::StrCat(source.entry.empty() ? "kernels" : source.entry, ".cu");
-  JF_RETURN_IF_ERROR(NvrtcError(nvrtc, nvrtc.CreateProgram(program.out(), source.text.c_str(), name.c_str(), 0, nullptr, nullptr),
-                                "nvrtcCreateProgram"));
+  JF_RETURN_IF_ERROR(NvrtcError(
+      nvrtc,
+      nvrtc.CreateProgram(program.out(), source.text.c_str(), name.c_str(), 0, nullptr, nullptr),
+      "nvrtcCreateProgram"));
   const std::vector<std::string> options = OptionsFor(nvrtc, source);
   std::vector<const char*> pointers;
   for (const std::string& o : options) pointers.push_back(o.c_str());
-  const NvrtcResult result = nvrtc.CompileProgram(program.get(), static_cast<int>(pointers.size()), pointers.data());
+  const NvrtcResult result =
+      nvrtc.CompileProgram(program.get(), static_cast<int>(pointers.size()), pointers.data());
   CompiledKernel out;
   out.log = LogOf(nvrtc, program.get());
   if (result != kNvrtcSuccess) {
     const std::string path = WriteDump(source.entry, "cu", source.text);
-    return InternalError("NVRTC ", nvrtc.major, ".", nvrtc.minor, " could not compile ", source.entry, " for ", source.arch, " (",
-                         nvrtc.GetErrorString(result), "); source: ", path.empty() ? "(no file could be written)" : path,
+    return InternalError("NVRTC ", nvrtc.major, ".", nvrtc.minor, " could not compile ",
+                         source.entry, " for ", source.arch, " (", nvrtc.GetErrorString(result),
+                         "); source: ", path.empty() ? "(no file could be written)" : path,
                          "; options: ", absl::StrJoin(options, " "), "; log:\n", out.log);
   }
   size_t size = 0;
   JF_RETURN_IF_ERROR(NvrtcError(nvrtc, artifact.size(program.get(), &size), artifact.call));
   out.bytes.resize(size);
-  JF_RETURN_IF_ERROR(NvrtcError(nvrtc, artifact.get(program.get(), out.bytes.data()), artifact.call));
-  out.compile_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  JF_RETURN_IF_ERROR(
+      NvrtcError(nvrtc, artifact.get(program.get(), out.bytes.data()), artifact.call));
+  out.compile_ms =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return out;
 }
 
@@ -110,11 +123,14 @@ absl::StatusOr<CompiledKernel> CompileCuda(const NvrtcApi& nvrtc, const KernelSo
 }
 
 absl::StatusOr<std::string> CompileCudaToPtx(const NvrtcApi& nvrtc, const KernelSource& source) {
-  JF_ASSIGN_OR_RETURN(CompiledKernel compiled, Compile(nvrtc, source, {nvrtc.GetPTXSize, nvrtc.GetPTX, "nvrtcGetPTX"}));
+  JF_ASSIGN_OR_RETURN(CompiledKernel compiled,
+                      Compile(nvrtc, source, {nvrtc.GetPTXSize, nvrtc.GetPTX, "nvrtcGetPTX"}));
   while (!compiled.bytes.empty() && compiled.bytes.back() == '\0') compiled.bytes.pop_back();
   return std::move(compiled.bytes);
 }
 
-std::string NvrtcId(const NvrtcApi& nvrtc) { return absl::StrCat("nvrtc ", nvrtc.major, ".", nvrtc.minor); }
+std::string NvrtcId(const NvrtcApi& nvrtc) {
+  return absl::StrCat("nvrtc ", nvrtc.major, ".", nvrtc.minor);
+}
 
 }  // namespace jitfuse::internal

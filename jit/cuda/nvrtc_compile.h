@@ -1,7 +1,8 @@
 // Compiling CUDA sources with NVRTC, to a cubin for the exact architecture of the source.
 //
-// In: a KernelSource of kind kCuda. Out: the cubin and the compiler's log, or an error with the log and the path of the source, which is written to
-// a file then. Needs no GPU. Thread-safe, and parallel calls do run in parallel.
+// In: a KernelSource of kind kCuda. Out: the cubin and the compiler's log, or an error with the log
+// and the path of the source, which is written to a file then. Needs no GPU. Thread-safe, and
+// parallel calls do run in parallel.
 #ifndef JITFUSE_JIT_CUDA_NVRTC_COMPILE_H_
 #define JITFUSE_JIT_CUDA_NVRTC_COMPILE_H_
 

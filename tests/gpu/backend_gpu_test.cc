@@ -1,4 +1,5 @@
-// The CUDA back end on a real GPU: kernels against the plan interpreter, GEMMs against a reference, streams, graph capture.
+// The CUDA back end on a real GPU: kernels against the plan interpreter, GEMMs against a reference,
+// streams, graph capture.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -27,12 +28,14 @@ constexpr size_t kCanary = 256;  // bytes around every buffer that nobody may wr
 class GpuTest : public testing::Test {
  protected:
   void SetUp() override {
-    static absl::StatusOr<std::unique_ptr<Backend>>* made = new absl::StatusOr<std::unique_ptr<Backend>>(CreateCudaBackend());
+    static absl::StatusOr<std::unique_ptr<Backend>>* made =
+        new absl::StatusOr<std::unique_ptr<Backend>>(CreateCudaBackend());
     if (!made->ok()) GTEST_SKIP() << made->status();
     backend_ = made->value().get();
   }
 
-  // A buffer on the device with canaries around it; it starts at a multiple of `align` and of nothing more where align is below 16.
+  // A buffer on the device with canaries around it; it starts at a multiple of `align` and of
+  // nothing more where align is below 16.
   struct Buffer {
     char* base = nullptr;
     size_t bytes = 0, shift = 0;
@@ -54,10 +57,13 @@ class GpuTest : public testing::Test {
     all.erase(kCanary + b.shift, b.bytes);
     EXPECT_EQ(all, std::string(2 * kCanary + 16, '\x5a')) << who << " wrote beyond a buffer";
   }
-  void Free(const Buffer& b) { backend_->allocator()->Free(b.base, b.bytes + 2 * kCanary + 16, nullptr); }
+  void Free(const Buffer& b) {
+    backend_->allocator()->Free(b.base, b.bytes + 2 * kCanary + 16, nullptr);
+  }
 
-  absl::Status RunOn(const PlanCase& c, const KernelSource& source, const Kernel& kernel, absl::Span<void* const> buffers,
-                     absl::Span<const size_t> bytes, absl::Span<const uint64_t> scalars, StreamHandle stream = nullptr) {
+  absl::Status RunOn(const PlanCase& c, const KernelSource& source, const Kernel& kernel,
+                     absl::Span<void* const> buffers, absl::Span<const size_t> bytes,
+                     absl::Span<const uint64_t> scalars, StreamHandle stream = nullptr) {
     std::vector<Buffer> device;
     std::vector<void*> pointers;
     for (size_t p = 0; p < buffers.size(); ++p) {
@@ -97,7 +103,8 @@ class GpuTest : public testing::Test {
         ASSERT_TRUE(source.ok()) << source.status();
         auto kernel = backend_->Load(*source, *compiled);
         ASSERT_TRUE(kernel.ok()) << kernel.status();
-        CheckCase(cases[k], [&](absl::Span<void* const> buffers, absl::Span<const size_t> bytes, absl::Span<const uint64_t> scalars) {
+        CheckCase(cases[k], [&](absl::Span<void* const> buffers, absl::Span<const size_t> bytes,
+                                absl::Span<const uint64_t> scalars) {
           return RunOn(cases[k], *source, **kernel, buffers, bytes, scalars);
         });
       }
@@ -116,14 +123,50 @@ TEST_F(GpuTest, Planned) { RunAll(PlannedCases(backend_->target())); }
 
 // Values at which conversions go wrong, each once with every pair of types that holds them.
 TEST_F(GpuTest, ConversionsOfSpecialValues) {
-  const double specials[] = {0.0, -0.0, 0.5, -0.5, 1.5, 127.5, 128, -129, 255.9, 256, 32767.9, -32769, 65504, 65520, 65535.9, 65536, 2147483647.0, 2147483648.0,
-                             -2147483649.0, 4294967296.0, 9223372036854775807.0, -9223372036854775809.0, 18446744073709551616.0, 1e30, -1e30, 3.4028235677973366e38,
-                             1e300, 1e-45, 1e-40, 6e-8, 2.9e-8, HUGE_VAL, -HUGE_VAL, std::nan(""), 1.00048828125, 1.000488281250001, 1.00390625, 1.003906250000001};
+  const double specials[] = {0.0,
+                             -0.0,
+                             0.5,
+                             -0.5,
+                             1.5,
+                             127.5,
+                             128,
+                             -129,
+                             255.9,
+                             256,
+                             32767.9,
+                             -32769,
+                             65504,
+                             65520,
+                             65535.9,
+                             65536,
+                             2147483647.0,
+                             2147483648.0,
+                             -2147483649.0,
+                             4294967296.0,
+                             9223372036854775807.0,
+                             -9223372036854775809.0,
+                             18446744073709551616.0,
+                             1e30,
+                             -1e30,
+                             3.4028235677973366e38,
+                             1e300,
+                             1e-45,
+                             1e-40,
+                             6e-8,
+                             2.9e-8,
+                             HUGE_VAL,
+                             -HUGE_VAL,
+                             std::nan(""),
+                             1.00048828125,
+                             1.000488281250001,
+                             1.00390625,
+                             1.003906250000001};
   const int64_t n = std::size(specials);
   for (DType from : {DType::kF64, DType::kF32, DType::kI64, DType::kU64}) {
     for (int to = 0; to < kNumDTypes; ++to) {
       const auto t = static_cast<DType>(to);
-      PlanKit k(absl::StrCat("special_", ToAbsl(DTypeName(from)), "_", ToAbsl(DTypeName(t))), {SizeExpr(n)});
+      PlanKit k(absl::StrCat("special_", ToAbsl(DTypeName(from)), "_", ToAbsl(DTypeName(t))),
+                {SizeExpr(n)});
       const int x = k.Input(from), y = k.Output(t);
       k.Store(k.Convert(k.Load(k.Dense(x)), t), k.Dense(y));
       const PlanCase c{k.Flat(64, 1), {n, n}, {}};
@@ -133,8 +176,10 @@ TEST_F(GpuTest, ConversionsOfSpecialValues) {
       ASSERT_TRUE(compiled.ok()) << compiled.status();
       auto kernel = backend_->Load(*source, *compiled);
       ASSERT_TRUE(kernel.ok()) << kernel.status();
-      std::vector<char> in(static_cast<size_t>(n * ItemSize(from))), out(static_cast<size_t>(n * ItemSize(t)));
-      for (int64_t i = 0; i < n; ++i) StoreScalar(from, ScalarFromDouble(from, specials[i]), in.data() + i * ItemSize(from));
+      std::vector<char> in(static_cast<size_t>(n * ItemSize(from))),
+          out(static_cast<size_t>(n * ItemSize(t)));
+      for (int64_t i = 0; i < n; ++i)
+        StoreScalar(from, ScalarFromDouble(from, specials[i]), in.data() + i * ItemSize(from));
       void* buffers[] = {in.data(), out.data()};
       const size_t bytes[] = {in.size(), out.size()};
       ASSERT_TRUE(RunOn(c, *source, **kernel, buffers, bytes, {}).ok());
@@ -142,16 +187,19 @@ TEST_F(GpuTest, ConversionsOfSpecialValues) {
         const ScalarValue v = LoadScalar(from, in.data() + i * ItemSize(from));
         std::vector<char> want(8);
         StoreScalar(t, ConvertScalar(from, t, v), want.data());
-        const ScalarValue g = LoadScalar(t, out.data() + i * ItemSize(t)), w = LoadScalar(t, want.data());
+        const ScalarValue g = LoadScalar(t, out.data() + i * ItemSize(t)),
+                          w = LoadScalar(t, want.data());
         const double gv = ScalarToDouble(ComputeType(t), g), wv = ScalarToDouble(ComputeType(t), w);
         EXPECT_TRUE(g.bits() == w.bits() || (std::isnan(gv) && std::isnan(wv)))
-            << ToAbsl(DTypeName(from)) << " " << specials[i] << " to " << ToAbsl(DTypeName(t)) << ": got " << gv << ", expected " << wv;
+            << ToAbsl(DTypeName(from)) << " " << specials[i] << " to " << ToAbsl(DTypeName(t))
+            << ": got " << gv << ", expected " << wv;
       }
     }
   }
 }
 
-// Quotients by a row's value are those of a division, bit for bit, tiny, huge and special ones included.
+// Quotients by a row's value are those of a division, bit for bit, tiny, huge and special ones
+// included.
 TEST_F(GpuTest, DivisionByARowValueIsExact) {
   const int64_t rows = 64, columns = 1024;
   PlanKit k("quotient", {SizeExpr(rows)}, {SizeExpr(columns)});
@@ -166,7 +214,8 @@ TEST_F(GpuTest, DivisionByARowValueIsExact) {
   auto kernel = backend_->Load(*source, *compiled);
   ASSERT_TRUE(kernel.ok()) << kernel.status();
   std::mt19937 rng(7);
-  std::vector<float> a(static_cast<size_t>(rows * columns)), b(static_cast<size_t>(rows)), out(a.size());
+  std::vector<float> a(static_cast<size_t>(rows * columns)), b(static_cast<size_t>(rows)),
+      out(a.size());
   auto any_float = [&] {
     const uint32_t bits = rng();
     float f;
@@ -175,7 +224,20 @@ TEST_F(GpuTest, DivisionByARowValueIsExact) {
   };
   for (float& v : a) v = any_float();
   for (float& v : b) v = any_float();
-  const float special[] = {0.0f, -0.0f, 1.0f, 3.0f, HUGE_VALF, -HUGE_VALF, NAN, 1e-45f, 1e-40f, 0x1.fffffep+127f, 0x1p-24f, 0x1p+24f, 0x1.fffffep+23f, 7.0f};
+  const float special[] = {0.0f,
+                           -0.0f,
+                           1.0f,
+                           3.0f,
+                           HUGE_VALF,
+                           -HUGE_VALF,
+                           NAN,
+                           1e-45f,
+                           1e-40f,
+                           0x1.fffffep+127f,
+                           0x1p-24f,
+                           0x1p+24f,
+                           0x1.fffffep+23f,
+                           7.0f};
   for (size_t i = 0; i < std::size(special); ++i) b[i] = a[i] = a[i + 1024] = special[i];
   for (size_t i = 20; i < 40; ++i) b[i] = static_cast<float>(i) * 1.37f;
   void* buffers[] = {a.data(), b.data(), out.data()};
@@ -186,7 +248,9 @@ TEST_F(GpuTest, DivisionByARowValueIsExact) {
     if (std::isnan(want)) {
       EXPECT_TRUE(std::isnan(out[i])) << i;
     } else {
-      ASSERT_EQ(std::memcmp(&want, &out[i], 4), 0) << a[i] << " / " << b[i / static_cast<size_t>(columns)] << ": got " << out[i] << ", expected " << want;
+      ASSERT_EQ(std::memcmp(&want, &out[i], 4), 0)
+          << a[i] << " / " << b[i / static_cast<size_t>(columns)] << ": got " << out[i]
+          << ", expected " << want;
     }
   }
 }
@@ -204,14 +268,16 @@ class GpuGemmTest : public GpuTest {
 
   void Check(const GemmProblem& p) {
     const int64_t a_rows = p.transpose_a ? p.k : p.m, b_rows = p.transpose_b ? p.n : p.k;
-    const int64_t na = (p.batch - 1) * p.batch_stride_a + a_rows * p.lda, nb = (p.batch - 1) * p.batch_stride_b + b_rows * p.ldb;
+    const int64_t na = (p.batch - 1) * p.batch_stride_a + a_rows * p.lda,
+                  nb = (p.batch - 1) * p.batch_stride_b + b_rows * p.ldb;
     const int64_t nd = (p.batch - 1) * p.batch_stride_d + p.m * p.ldd;
     const int size = ItemSize(p.dtype);
     std::mt19937 rng(3);
     std::uniform_real_distribution<double> dist(-1, 1);
     auto fill = [&](int64_t n) {
       std::vector<char> v(static_cast<size_t>(n * size));
-      for (int64_t i = 0; i < n; ++i) StoreScalar(p.dtype, ScalarFromDouble(p.dtype, dist(rng)), v.data() + i * size);
+      for (int64_t i = 0; i < n; ++i)
+        StoreScalar(p.dtype, ScalarFromDouble(p.dtype, dist(rng)), v.data() + i * size);
       return v;
     };
     const std::vector<char> a = fill(na), b = fill(nb);
@@ -223,22 +289,30 @@ class GpuGemmTest : public GpuTest {
     ASSERT_TRUE(gemm.ok()) << gemm.status();
     EXPECT_THAT((*gemm)->Describe(), testing::HasSubstr("cuBLASLt"));
     Buffer workspace = Make((*gemm)->workspace_bytes() + 256, 16);
-    ASSERT_TRUE(backend_->RunGemm(**gemm, da.data(), db.data(), dd.data(), workspace.data(), nullptr).ok());
+    ASSERT_TRUE(
+        backend_->RunGemm(**gemm, da.data(), db.data(), dd.data(), workspace.data(), nullptr).ok());
     ASSERT_TRUE(backend_->CopyToHost(d.data(), dd.data(), d.size(), nullptr).ok());
-    auto number = [&](const std::vector<char>& v, int64_t i) { return ScalarToDouble(ComputeType(p.dtype), LoadScalar(p.dtype, v.data() + i * size)); };
-    const double eps = p.dtype == DType::kBF16 ? 0x1p-8 : p.dtype == DType::kF16 ? 0x1p-11 : p.dtype == DType::kF32 ? 1e-6 : 1e-14;
+    auto number = [&](const std::vector<char>& v, int64_t i) {
+      return ScalarToDouble(ComputeType(p.dtype), LoadScalar(p.dtype, v.data() + i * size));
+    };
+    const double eps = p.dtype == DType::kBF16  ? 0x1p-8
+                       : p.dtype == DType::kF16 ? 0x1p-11
+                       : p.dtype == DType::kF32 ? 1e-6
+                                                : 1e-14;
     for (int64_t n = 0; n < p.batch; ++n) {
       for (int64_t i = 0; i < p.m; ++i) {
         for (int64_t j = 0; j < p.n; ++j) {
           double sum = 0, size_of_terms = 0;
           for (int64_t l = 0; l < p.k; ++l) {
-            const double t = number(a, n * p.batch_stride_a + (p.transpose_a ? l * p.lda + i : i * p.lda + l)) *
-                             number(b, n * p.batch_stride_b + (p.transpose_b ? j * p.ldb + l : l * p.ldb + j));
+            const double t =
+                number(a, n * p.batch_stride_a + (p.transpose_a ? l * p.lda + i : i * p.lda + l)) *
+                number(b, n * p.batch_stride_b + (p.transpose_b ? j * p.ldb + l : l * p.ldb + j));
             sum += t;
             size_of_terms += std::fabs(t);
           }
           const double got = number(d, n * p.batch_stride_d + i * p.ldd + j);
-          ASSERT_NEAR(got, sum, eps * std::fabs(sum) + 1e-6 * size_of_terms) << (*gemm)->Describe() << " at " << n << "," << i << "," << j;
+          ASSERT_NEAR(got, sum, eps * std::fabs(sum) + 1e-6 * size_of_terms)
+              << (*gemm)->Describe() << " at " << n << "," << i << "," << j;
         }
       }
     }
@@ -247,7 +321,8 @@ class GpuGemmTest : public GpuTest {
   }
 };
 
-GemmProblem Problem(DType dtype, int64_t batch, int64_t m, int64_t n, int64_t k, bool ta, bool tb, int64_t pad = 0) {
+GemmProblem Problem(DType dtype, int64_t batch, int64_t m, int64_t n, int64_t k, bool ta, bool tb,
+                    int64_t pad = 0) {
   GemmProblem p;
   p.dtype = dtype;
   p.batch = batch;
@@ -318,7 +393,8 @@ TEST_F(GpuStreamTest, WorkGoesToTheCallersStream) {
   ASSERT_TRUE(compiled.ok()) << compiled.status();
   auto kernel = backend_->Load(*source, *compiled);
   ASSERT_TRUE(kernel.ok());
-  CheckCase(c, [&](absl::Span<void* const> buffers, absl::Span<const size_t> bytes, absl::Span<const uint64_t> scalars) {
+  CheckCase(c, [&](absl::Span<void* const> buffers, absl::Span<const size_t> bytes,
+                   absl::Span<const uint64_t> scalars) {
     return RunOn(c, *source, **kernel, buffers, bytes, scalars, stream_);
   });
 }
@@ -326,7 +402,8 @@ TEST_F(GpuStreamTest, WorkGoesToTheCallersStream) {
 TEST_F(GpuStreamTest, EverythingIsLegalUnderCapture) {
   const int64_t n = 64;
   const size_t bytes = static_cast<size_t>(n * n * 4);
-  absl::StatusOr<KernelSource> source = backend_->Emit(AddMulRelu(DType::kF32, {SizeExpr(n * n)}, 256, 4));
+  absl::StatusOr<KernelSource> source =
+      backend_->Emit(AddMulRelu(DType::kF32, {SizeExpr(n * n)}, 256, 4));
   ASSERT_TRUE(source.ok());
   absl::StatusOr<CompiledKernel> compiled = backend_->Compile(*source);
   ASSERT_TRUE(compiled.ok()) << compiled.status();
@@ -338,20 +415,23 @@ TEST_F(GpuStreamTest, EverythingIsLegalUnderCapture) {
   Buffer da = Make(bytes, 16), dd = Make(bytes, 16), dw = Make(size_t{33} << 20, 16);
   ASSERT_TRUE(backend_->CopyFromHost(da.data(), a.data(), bytes, stream_).ok());
   if (gemm.ok()) {  // its code is loaded by a first run
-    ASSERT_TRUE(backend_->RunGemm(**gemm, da.data(), da.data(), dd.data(), dw.data(), stream_).ok());
+    ASSERT_TRUE(
+        backend_->RunGemm(**gemm, da.data(), da.data(), dd.data(), dw.data(), stream_).ok());
     ASSERT_TRUE(backend_->Synchronize(stream_).ok());
   }
 
   auto begin = DriverFunction<int (*)(CuStream, int)>("cuStreamBeginCapture_v2");
   auto end = DriverFunction<int (*)(CuStream, void**)>("cuStreamEndCapture");
-  auto instantiate = DriverFunction<int (*)(void**, void*, unsigned long long)>("cuGraphInstantiateWithFlags");
+  auto instantiate =
+      DriverFunction<int (*)(void**, void*, unsigned long long)>("cuGraphInstantiateWithFlags");
   auto launch = DriverFunction<int (*)(void*, CuStream)>("cuGraphLaunch");
   ASSERT_TRUE(begin != nullptr && end != nullptr && instantiate != nullptr && launch != nullptr);
   ASSERT_EQ(begin(stream_, 0), 0);
   void* temporary = backend_->allocator()->Allocate(bytes, stream_);
   EXPECT_NE(temporary, nullptr);
-  absl::Status first = gemm.ok() ? backend_->RunGemm(**gemm, da.data(), da.data(), temporary, dw.data(), stream_)
-                                 : backend_->CopyOnDevice(temporary, da.data(), bytes, stream_);
+  absl::Status first =
+      gemm.ok() ? backend_->RunGemm(**gemm, da.data(), da.data(), temporary, dw.data(), stream_)
+                : backend_->CopyOnDevice(temporary, da.data(), bytes, stream_);
   void* buffers[] = {da.data(), da.data(), temporary, dd.data()};
   LaunchArgs args;
   args.buffers = buffers;
@@ -369,7 +449,8 @@ TEST_F(GpuStreamTest, EverythingIsLegalUnderCapture) {
   for (int64_t i = 0; i < n; ++i) {
     for (int64_t j = 0; j < n; ++j) {
       double sum = 0;
-      for (int64_t l = 0; l < n && gemm.ok(); ++l) sum += a[static_cast<size_t>(i * n + l)] * a[static_cast<size_t>(l * n + j)];
+      for (int64_t l = 0; l < n && gemm.ok(); ++l)
+        sum += a[static_cast<size_t>(i * n + l)] * a[static_cast<size_t>(l * n + j)];
       const double x = a[static_cast<size_t>(i * n + j)];
       if (!gemm.ok()) sum = x;
       ASSERT_EQ(out[static_cast<size_t>(i * n + j)], std::max(0.0, x * x + sum)) << i << "," << j;
@@ -379,7 +460,8 @@ TEST_F(GpuStreamTest, EverythingIsLegalUnderCapture) {
 }
 
 TEST_F(GpuTest, ConcurrentThreads) {
-  PlanCase c{Softmax(DType::kF32, SizeExpr::Symbol(0), 1000, 64, 2, 4, 4), {37 * 1000, 37 * 1000}, {37}};
+  PlanCase c{
+      Softmax(DType::kF32, SizeExpr::Symbol(0), 1000, 64, 2, 4, 4), {37 * 1000, 37 * 1000}, {37}};
   absl::StatusOr<KernelSource> source = backend_->Emit(c.plan);
   ASSERT_TRUE(source.ok());
   absl::StatusOr<CompiledKernel> compiled = backend_->Compile(*source);
@@ -390,7 +472,8 @@ TEST_F(GpuTest, ConcurrentThreads) {
   for (int t = 0; t < 8; ++t) {
     threads.emplace_back([&] {
       for (int i = 0; i < 5; ++i) {
-        CheckCase(c, [&](absl::Span<void* const> buffers, absl::Span<const size_t> bytes, absl::Span<const uint64_t> scalars) {
+        CheckCase(c, [&](absl::Span<void* const> buffers, absl::Span<const size_t> bytes,
+                         absl::Span<const uint64_t> scalars) {
           return RunOn(c, *source, **kernel, buffers, bytes, scalars);
         });
       }

@@ -16,7 +16,9 @@ TEST_P(GpuSweep, AgreesWithTheEvaluator) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Graphs, GpuSweep, testing::ValuesIn(SweepCases()),
-                         [](const testing::TestParamInfo<SweepCase>& info) { return info.param.name; });
+                         [](const testing::TestParamInfo<SweepCase>& info) {
+                           return info.param.name;
+                         });
 
 }  // namespace
 }  // namespace jitfuse_test

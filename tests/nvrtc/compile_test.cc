@@ -1,4 +1,5 @@
-// NVRTC on emitted sources: every idiom, conversion and primitive for several architectures, no GPU needed.
+// NVRTC on emitted sources: every idiom, conversion and primitive for several architectures, no GPU
+// needed.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -33,14 +34,18 @@ class Nvrtc : public testing::Test {
     const Target target = *TargetFor(arch);
     for (size_t begin = 0; begin < cases.size(); begin += 64) {
       std::vector<KernelPlan> plans;
-      for (size_t k = begin; k < std::min(cases.size(), begin + 64); ++k) plans.push_back(cases[k].plan);
+      for (size_t k = begin; k < std::min(cases.size(), begin + 64); ++k)
+        plans.push_back(cases[k].plan);
       absl::StatusOr<KernelSource> source = EmitCudaBatch(plans, target);
       ASSERT_TRUE(source.ok()) << source.status();
       source->entry = absl::StrCat("batch_", begin);
       absl::StatusOr<CompiledKernel> compiled = CompileCuda(*nvrtc_, *source);
       ASSERT_TRUE(compiled.ok()) << arch << ": " << compiled.status();
       EXPECT_EQ(compiled->log, "") << arch;
-      EXPECT_EQ(compiled->bytes.substr(0, 4), "\x7f" "ELF") << arch;
+      EXPECT_EQ(compiled->bytes.substr(0, 4),
+                "\x7f"
+                "ELF")
+          << arch;
     }
   }
 
@@ -54,7 +59,8 @@ TEST_P(NvrtcArch, Layouts) { CompileAll(LayoutCases(), GetParam()); }
 // Rows are the dear ones: all of them once, some for the other architectures.
 TEST_P(NvrtcArch, Rows) {
   std::vector<PlanCase> cases = RowCases(), some;
-  for (size_t k = 0; k < cases.size(); k += std::string(GetParam()) == "sm_90" ? 1 : 7) some.push_back(cases[k]);
+  for (size_t k = 0; k < cases.size(); k += std::string(GetParam()) == "sm_90" ? 1 : 7)
+    some.push_back(cases[k]);
   CompileAll(some, GetParam());
 }
 TEST_P(NvrtcArch, Conversions) { CompileAll(ConversionCases(), GetParam()); }
@@ -80,29 +86,34 @@ TEST_F(Nvrtc, NoLocalMemory) {
     ASSERT_TRUE(compiled.ok()) << compiled.status();
     EXPECT_THAT(compiled->log, HasSubstr(" bytes stack frame")) << plan.name;
     for (const char* what : {" bytes stack frame", " bytes spill stores"}) {
-      for (size_t at = compiled->log.find(what); at != std::string::npos; at = compiled->log.find(what, at + 1)) {
+      for (size_t at = compiled->log.find(what); at != std::string::npos;
+           at = compiled->log.find(what, at + 1)) {
         EXPECT_EQ(compiled->log.substr(at - 2, 2), " 0") << plan.name << "\n" << compiled->log;
       }
     }
   }
 }
 
-// The golden kernels, and the whole prelude, for every architecture of the table that this NVRTC knows.
+// The golden kernels, and the whole prelude, for every architecture of the table that this NVRTC
+// knows.
 TEST_F(Nvrtc, EveryArchitecture) {
   int known = 0;
   for (const std::string& arch : KnownCudaArchs()) {
     const Target target = *TargetFor(arch);
-    const std::vector<KernelPlan> plans = {AddMulRelu(DType::kBF16, {1024}, 128, 8), Softmax(DType::kF16, 64, 1024, 128, 1, 8, 1),
+    const std::vector<KernelPlan> plans = {AddMulRelu(DType::kBF16, {1024}, 128, 8),
+                                           Softmax(DType::kF16, 64, 1024, 128, 1, 8, 1),
                                            LayerNorm(DType::kF32, 64, 5000, 256, 1, 4, 0)};
     absl::StatusOr<KernelSource> source = EmitCudaBatch(plans, target);
     ASSERT_TRUE(source.ok()) << source.status();
     std::string names;
     for (const std::string& name : PreludeNames()) absl::StrAppend(&names, name, " ");
-    source->text = absl::StrCat(PreludeFor(names), source->text.substr(source->text.find("// Jitfuse kernel")));
+    source->text = absl::StrCat(PreludeFor(names),
+                                source->text.substr(source->text.find("// Jitfuse kernel")));
     source->entry = "all_of_it";
     absl::StatusOr<CompiledKernel> compiled = CompileCuda(*nvrtc_, *source);
     if (absl::IsFailedPrecondition(compiled.status())) {
-      EXPECT_THAT(std::string(compiled.status().message()), HasSubstr(absl::StrCat("does not compile for ", arch)));
+      EXPECT_THAT(std::string(compiled.status().message()),
+                  HasSubstr(absl::StrCat("does not compile for ", arch)));
       continue;
     }
     ASSERT_TRUE(compiled.ok()) << arch << ": " << compiled.status();
@@ -136,12 +147,14 @@ TEST_F(Nvrtc, UnknownArchitectureNamesTheKnownOnes) {
   source.arch = "sm_35";
   absl::StatusOr<CompiledKernel> compiled = CompileCuda(*nvrtc_, source);
   ASSERT_FALSE(compiled.ok());
-  EXPECT_THAT(std::string(compiled.status().message()), HasSubstr("does not compile for sm_35; it knows "));
+  EXPECT_THAT(std::string(compiled.status().message()),
+              HasSubstr("does not compile for sm_35; it knows "));
   EXPECT_THAT(std::string(compiled.status().message()), HasSubstr("sm_90"));
 }
 
 TEST_F(Nvrtc, Ptx) {
-  absl::StatusOr<KernelSource> source = EmitCuda(AddMulRelu(DType::kF32, {4096}, 128, 4), *TargetFor("sm_90"));
+  absl::StatusOr<KernelSource> source =
+      EmitCuda(AddMulRelu(DType::kF32, {4096}, 128, 4), *TargetFor("sm_90"));
   ASSERT_TRUE(source.ok());
   absl::StatusOr<std::string> ptx = CompileCudaToPtx(*nvrtc_, *source);
   ASSERT_TRUE(ptx.ok()) << ptx.status();

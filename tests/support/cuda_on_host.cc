@@ -34,17 +34,34 @@ std::string PortablePrelude(const std::string& bodies) {
   }
   // Loads that only differ in a hint.
   absl::StrAppend(&out, block);
-  return absl::StrCat("#define jf_ldna16 jf_ld16\n#define jf_ldna8 jf_ld8\n#define jf_ldna4 jf_ld4\n", out);
+  return absl::StrCat(
+      "#define jf_ldna16 jf_ld16\n#define jf_ldna8 jf_ld8\n#define jf_ldna4 jf_ld4\n", out);
 }
 
 std::string Wrapper(const KernelPlan& plan, const KernelSource& source) {
   std::vector<std::string> args;
-  for (size_t k = 0; k < plan.params.size(); ++k) args.push_back("static_cast<jf_any>(a[" + std::to_string(args.size()) + "])");
-  static constexpr const char* kScalar[] = {"unsigned char", "unsigned char", "unsigned short", "unsigned", "unsigned long long", "signed char", "short",
-                                            "int", "long long", "float", "float", "float", "double"};
-  for (DType d : plan.scalars) args.push_back(absl::StrCat("*static_cast<", kScalar[static_cast<int>(d)], "*>(a[", args.size(), "])"));
-  for (size_t k = 0; k < source.size_args.size(); ++k) args.push_back(absl::StrCat("*static_cast<long long*>(a[", args.size(), "])"));
-  return absl::StrCat("extern \"C\" void run_", plan.name, "(void** a) { ", plan.name, "(", absl::StrJoin(args, ", "), "); }\n");
+  for (size_t k = 0; k < plan.params.size(); ++k)
+    args.push_back("static_cast<jf_any>(a[" + std::to_string(args.size()) + "])");
+  static constexpr const char* kScalar[] = {"unsigned char",
+                                            "unsigned char",
+                                            "unsigned short",
+                                            "unsigned",
+                                            "unsigned long long",
+                                            "signed char",
+                                            "short",
+                                            "int",
+                                            "long long",
+                                            "float",
+                                            "float",
+                                            "float",
+                                            "double"};
+  for (DType d : plan.scalars)
+    args.push_back(
+        absl::StrCat("*static_cast<", kScalar[static_cast<int>(d)], "*>(a[", args.size(), "])"));
+  for (size_t k = 0; k < source.size_args.size(); ++k)
+    args.push_back(absl::StrCat("*static_cast<long long*>(a[", args.size(), "])"));
+  return absl::StrCat("extern \"C\" void run_", plan.name, "(void** a) { ", plan.name, "(",
+                      absl::StrJoin(args, ", "), "); }\n");
 }
 
 // Converts to whatever pointer the kernel wants.
@@ -54,7 +71,8 @@ constexpr char kAnyPointer[] =
 
 }  // namespace
 
-absl::StatusOr<CudaOnHost> CudaOnHost::Compile(absl::Span<const KernelPlan> plans, const Target& target) {
+absl::StatusOr<CudaOnHost> CudaOnHost::Compile(absl::Span<const KernelPlan> plans,
+                                               const Target& target) {
   CudaOnHost out;
   std::string bodies, wrappers;
   for (const KernelPlan& plan : plans) {
@@ -69,29 +87,38 @@ absl::StatusOr<CudaOnHost> CudaOnHost::Compile(absl::Span<const KernelPlan> plan
   const std::string prelude = PortablePrelude(bodies + " jf_ld16 jf_ld8 jf_ld4");
   // A library of a known name would be taken for the one that had it before.
   static int serial = 0;
-  const auto folder = std::filesystem::temp_directory_path() / absl::StrCat("jitfuse_host_", getpid(), "_", serial++);
+  const auto folder = std::filesystem::temp_directory_path() /
+                      absl::StrCat("jitfuse_host_", getpid(), "_", serial++);
   std::filesystem::create_directories(folder);
-  std::ofstream(folder / "k.cc") << "#include \"tests/support/cuda_on_host_shim.inc\"\n" << prelude << bodies << kAnyPointer << wrappers;
+  std::ofstream(folder / "k.cc") << "#include \"tests/support/cuda_on_host_shim.inc\"\n"
+                                 << prelude << bodies << kAnyPointer << wrappers;
   const std::string root = TestDataPath("");
-  if (!std::filesystem::exists(root + "tests/support/cuda_on_host_shim.inc")) return absl::UnavailableError("no source tree at " + root);
+  if (!std::filesystem::exists(root + "tests/support/cuda_on_host_shim.inc"))
+    return absl::UnavailableError("no source tree at " + root);
   const char* cxx = std::getenv("CXX");
-  const std::string command = absl::StrCat(cxx == nullptr ? "c++" : cxx, " -std=c++20 -O1 -w -ffp-contract=off -mfma -fPIC -shared -I", root, " ",
-                                           (folder / "k.cc").string(), " -o ", (folder / "k.so").string(), " 2>", (folder / "log").string());
-  if (std::system(absl::StrCat(cxx == nullptr ? "c++" : cxx, " --version >/dev/null 2>&1").c_str()) != 0) {
+  const std::string command = absl::StrCat(
+      cxx == nullptr ? "c++" : cxx, " -std=c++20 -O1 -w -ffp-contract=off -mfma -fPIC -shared -I",
+      root, " ", (folder / "k.cc").string(), " -o ", (folder / "k.so").string(), " 2>",
+      (folder / "log").string());
+  if (std::system(
+          absl::StrCat(cxx == nullptr ? "c++" : cxx, " --version >/dev/null 2>&1").c_str()) != 0) {
     return absl::UnavailableError("no C++ compiler: set CXX");
   }
-  if (std::system(command.c_str()) != 0) return InternalError("could not compile ", (folder / "k.cc").string(), ": see log beside it");
+  if (std::system(command.c_str()) != 0)
+    return InternalError("could not compile ", (folder / "k.cc").string(), ": see log beside it");
   void* library = dlopen((folder / "k.so").c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return InternalError(dlerror());
   out.launch_ = reinterpret_cast<decltype(out.launch_)>(dlsym(library, "jf_launch_on_host"));
   for (size_t k = 0; k < plans.size(); ++k) {
-    out.entries_[k].function = reinterpret_cast<void (*)(void**)>(dlsym(library, absl::StrCat("run_", plans[k].name).c_str()));
+    out.entries_[k].function = reinterpret_cast<void (*)(void**)>(
+        dlsym(library, absl::StrCat("run_", plans[k].name).c_str()));
   }
   std::filesystem::remove_all(folder);
   return out;
 }
 
-absl::Status CudaOnHost::Run(size_t index, absl::Span<void* const> buffers, absl::Span<const uint64_t> scalars,
+absl::Status CudaOnHost::Run(size_t index, absl::Span<void* const> buffers,
+                             absl::Span<const uint64_t> scalars,
                              absl::Span<const int64_t> symbols) const {
   const Entry& e = entries_[index];
   std::vector<void*> args(buffers.begin(), buffers.end());
@@ -100,7 +127,8 @@ absl::Status CudaOnHost::Run(size_t index, absl::Span<void* const> buffers, absl
   for (const SizeExpr& s : e.source.size_args) sizes.push_back(s.Eval(symbols));
   for (long long& s : sizes) args.push_back(&s);
   const int64_t grid = e.source.grid.Eval(symbols);
-  if (launch_(e.function, args.data(), static_cast<unsigned>(grid), static_cast<unsigned>(e.source.threads)) != 0) {
+  if (launch_(e.function, args.data(), static_cast<unsigned>(grid),
+              static_cast<unsigned>(e.source.threads)) != 0) {
     return InternalError(e.source.entry, ": threads of a block stopped at unlike barriers");
   }
   return absl::OkStatus();
@@ -122,6 +150,9 @@ GuardedBuffer::~GuardedBuffer() {
 }
 
 GuardedBuffer::GuardedBuffer(GuardedBuffer&& other) noexcept
-    : mapping_(std::exchange(other.mapping_, nullptr)), mapped_(other.mapped_), bytes_(other.bytes_), data_(other.data_) {}
+    : mapping_(std::exchange(other.mapping_, nullptr)),
+      mapped_(other.mapped_),
+      bytes_(other.bytes_),
+      data_(other.data_) {}
 
 }  // namespace jitfuse::internal

@@ -1,8 +1,10 @@
 // Runs emitted CUDA sources on the CPU, to test the emitter where there is no GPU.
 //
-// In: plans with CUDA schedules. The sources are compiled as C++ by the machine's compiler ($CXX, else c++), with the prelude's PTX replaced; the threads of
-// a block are fibers that switch at barriers and shuffles, which all threads must reach alike. Buffers given to Run should end at a guard page (GuardedBuffer), so
-// that an access beyond them ends the process. Out: what a GPU would have written, transcendentals apart (they are the host's).
+// In: plans with CUDA schedules. The sources are compiled as C++ by the machine's compiler ($CXX,
+// else c++), with the prelude's PTX replaced; the threads of a block are fibers that switch at
+// barriers and shuffles, which all threads must reach alike. Buffers given to Run should end at a
+// guard page (GuardedBuffer), so that an access beyond them ends the process. Out: what a GPU would
+// have written, transcendentals apart (they are the host's).
 #ifndef JITFUSE_TESTS_SUPPORT_CUDA_ON_HOST_H_
 #define JITFUSE_TESTS_SUPPORT_CUDA_ON_HOST_H_
 
@@ -22,9 +24,11 @@ namespace jitfuse::internal {
 class CudaOnHost {
  public:
   // Unavailable where no compiler is found. The plans' names must differ.
-  static absl::StatusOr<CudaOnHost> Compile(absl::Span<const KernelPlan> plans, const Target& target);
+  static absl::StatusOr<CudaOnHost> Compile(absl::Span<const KernelPlan> plans,
+                                            const Target& target);
   // One launch of plan `index`, with the sizes and the grid that the symbols give.
-  absl::Status Run(size_t index, absl::Span<void* const> buffers, absl::Span<const uint64_t> scalars, absl::Span<const int64_t> symbols) const;
+  absl::Status Run(size_t index, absl::Span<void* const> buffers,
+                   absl::Span<const uint64_t> scalars, absl::Span<const int64_t> symbols) const;
 
  private:
   struct Entry {
@@ -35,7 +39,8 @@ class CudaOnHost {
   int (*launch_)(void (*)(void**), void**, unsigned, unsigned) = nullptr;
 };
 
-// `bytes` bytes that end where an unreadable page begins (rounded so that the start is a multiple of `align`).
+// `bytes` bytes that end where an unreadable page begins (rounded so that the start is a multiple
+// of `align`).
 class GuardedBuffer {
  public:
   GuardedBuffer(size_t bytes, size_t align);

@@ -23,12 +23,14 @@ const std::vector<std::string> kFloats = {"f32", "f64", "f16", "bf16"};
 const std::vector<std::string> kInts = {"i32", "i64", "u8", "i8", "i16", "u16", "u32", "u64"};
 
 std::string Replace(std::string text, const std::string& from, const std::string& to) {
-  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) text.replace(at, from.size(), to);
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
   return text;
 }
 
 // `text` with T for a dtype and S for the dtype its sums have.
-void AddFor(const std::vector<std::string>& dtypes, const std::string& name, const std::string& text, std::vector<Sizes> sizes, bool specials,
+void AddFor(const std::vector<std::string>& dtypes, const std::string& name,
+            const std::string& text, std::vector<Sizes> sizes, bool specials,
             std::vector<SweepCase>* out) {
   for (const std::string& t : dtypes) {
     std::string sum = t[0] == 'u' ? "u64" : t[0] == 'i' ? "i64" : t;
@@ -37,15 +39,26 @@ void AddFor(const std::vector<std::string>& dtypes, const std::string& name, con
 }
 
 const std::vector<Sizes> kLines = {{{"n", 1}}, {{"n", 0}}, {{"n", 37}}, {{"n", 4099}}};
-const std::vector<Sizes> kPlanes = {{{"n", 3}, {"m", 5}}, {{"n", 1}, {"m", 257}}, {{"n", 17}, {"m", 128}}, {{"n", 2}, {"m", 1000}}, {{"n", 0}, {"m", 4}}};
-const std::vector<Sizes> kRows = {{{"n", 3}, {"m", 7}}, {{"n", 1}, {"m", 1}}, {{"n", 9}, {"m", 128}}, {{"n", 2}, {"m", 4096}}, {{"n", 2}, {"m", 20011}}, {{"n", 0}, {"m", 4}}};
+const std::vector<Sizes> kPlanes = {{{"n", 3}, {"m", 5}},
+                                    {{"n", 1}, {"m", 257}},
+                                    {{"n", 17}, {"m", 128}},
+                                    {{"n", 2}, {"m", 1000}},
+                                    {{"n", 0}, {"m", 4}}};
+const std::vector<Sizes> kRows = {{{"n", 3}, {"m", 7}},     {{"n", 1}, {"m", 1}},
+                                  {{"n", 9}, {"m", 128}},   {{"n", 2}, {"m", 4096}},
+                                  {{"n", 2}, {"m", 20011}}, {{"n", 0}, {"m", 4}}};
 
 // Uniform in [-3, 3) for floats; small integers; with special values every few elements if asked.
 double Draw(DType dtype, bool specials, std::mt19937_64* rng) {
-  static const double kSpecials[] = {std::nan(""), HUGE_VAL, -HUGE_VAL, 0.0, -0.0, 1e-40, -1e-40, 1e-310, 65504, -70000};
+  static const double kSpecials[] = {std::nan(""), HUGE_VAL, -HUGE_VAL, 0.0,   -0.0,
+                                     1e-40,        -1e-40,   1e-310,    65504, -70000};
   std::uint64_t bits = (*rng)();
-  bool is_float = dtype == DType::kF16 || dtype == DType::kBF16 || dtype == DType::kF32 || dtype == DType::kF64;
-  if (!is_float) return dtype == DType::kBool ? static_cast<double>(bits & 1) : static_cast<double>(bits % 13) - (dtype <= DType::kU64 ? 0.0 : 6.0);
+  bool is_float =
+      dtype == DType::kF16 || dtype == DType::kBF16 || dtype == DType::kF32 || dtype == DType::kF64;
+  if (!is_float)
+    return dtype == DType::kBool
+               ? static_cast<double>(bits & 1)
+               : static_cast<double>(bits % 13) - (dtype <= DType::kU64 ? 0.0 : 6.0);
   if (specials && bits % 5 == 0) return kSpecials[(bits >> 8) % 10];
   return static_cast<double>(bits >> 11) * 0x1p-53 * 6 - 3;
 }
@@ -57,7 +70,8 @@ Array MakeInput(DType dtype, const Dims& dims, int layout, bool specials, std::m
   std::int64_t reach = 1;
   for (std::size_t d = dims.size(); d-- > 0;) {
     strides[d] = layout == 1 ? 2 * reach : reach;
-    reach = layout == 1 ? 2 * reach * std::max<std::int64_t>(dims[d], 1) : reach * std::max<std::int64_t>(dims[d], 1);
+    reach = layout == 1 ? 2 * reach * std::max<std::int64_t>(dims[d], 1)
+                        : reach * std::max<std::int64_t>(dims[d], 1);
   }
   auto owner = *Array::Empty(DType::kU8, {(reach + 16) * size + 64});
   char* base = static_cast<char*>(owner.data()) + (layout == 2 ? size : 0);
@@ -65,13 +79,15 @@ Array MakeInput(DType dtype, const Dims& dims, int layout, bool specials, std::m
     base += strides[0] * (dims[0] - 1) * size;
     strides[0] = -strides[0];
   }
-  static auto* keep = new std::vector<Array>;  // views borrow: their owners live as long as the test program
+  static auto* keep =
+      new std::vector<Array>;  // views borrow: their owners live as long as the test program
   keep->push_back(owner);
   std::int64_t n = 1;
   for (std::int64_t d : dims) n *= d;
   for (std::int64_t i = 0; i < n; ++i) {
     std::int64_t rest = i, offset = 0;
-    for (std::size_t d = dims.size(); d-- > 0; rest /= dims[d]) offset += rest % dims[d] * strides[d];
+    for (std::size_t d = dims.size(); d-- > 0; rest /= dims[d])
+      offset += rest % dims[d] * strides[d];
     Array one = Array::Scalar(dtype, Draw(dtype, specials, rng));
     std::memcpy(base + offset * size, one.data(), static_cast<std::size_t>(size));
   }
@@ -91,11 +107,14 @@ OnDevice ToGpu(const Array& a) {
     strides.assign(a.dims().size(), 1);
     for (std::size_t d = strides.size(); d-- > 1;) strides[d - 1] = strides[d] * a.dims()[d];
   }
-  for (std::size_t d = 0; d < strides.size() && !empty; ++d) (strides[d] < 0 ? lo : hi) += strides[d] * (a.dims()[d] - 1);
+  for (std::size_t d = 0; d < strides.size() && !empty; ++d)
+    (strides[d] < 0 ? lo : hi) += strides[d] * (a.dims()[d] - 1);
   std::int64_t shift = reinterpret_cast<std::intptr_t>(a.data()) % 16;
   char* first = static_cast<char*>(a.data()) + lo * size - (shift + lo * size % 16 + 16) % 16;
   std::int64_t bytes = empty ? 16 : static_cast<char*>(a.data()) + (hi + 1) * size - first;
-  if (empty) return {a, Array::View(static_cast<void*>(nullptr), a.dtype(), a.dims(), {}, Device{DeviceKind::kCuda, 0})};
+  if (empty)
+    return {a, Array::View(static_cast<void*>(nullptr), a.dtype(), a.dims(), {},
+                           Device{DeviceKind::kCuda, 0})};
   Array host = Array::View(first, DType::kU8, {bytes});
   Array there = *host.CopyTo(Device{DeviceKind::kCuda, 0});
   char* base = static_cast<char*>(there.data()) + (static_cast<char*>(a.data()) - first);
@@ -113,8 +132,9 @@ void RunOnce(const SweepCase& c, const jitfuse::Function& f, const Sizes& sizes,
   std::vector<Array> host, inputs;
   std::vector<OnDevice> device;
   for (std::size_t i = 0; i < infos.size(); ++i) {
-    host.push_back(infos[i].scalar ? Array::Scalar(infos[i].dtype, Draw(infos[i].dtype, false, &rng))
-                                   : MakeInput(infos[i].dtype, (*dims)[i], layout, c.specials, &rng));
+    host.push_back(infos[i].scalar
+                       ? Array::Scalar(infos[i].dtype, Draw(infos[i].dtype, false, &rng))
+                       : MakeInput(infos[i].dtype, (*dims)[i], layout, c.specials, &rng));
     if (f.device() == DeviceKind::kCuda && !infos[i].scalar) {
       device.push_back(ToGpu(host.back()));
       inputs.push_back(device.back().view);
@@ -125,40 +145,126 @@ void RunOnce(const SweepCase& c, const jitfuse::Function& f, const Sizes& sizes,
   auto results = f.Run(inputs);
   ASSERT_TRUE(results.ok()) << results.status().message();
   std::vector<Array> back;
-  for (const Array& r : *results) back.push_back(r.device().kind == DeviceKind::kCpu ? r : *r.CopyTo(Device{}));
+  for (const Array& r : *results)
+    back.push_back(r.device().kind == DeviceKind::kCpu ? r : *r.CopyTo(Device{}));
   auto checks = jitfuse::Check(c.text, host, back);
   ASSERT_TRUE(checks.ok()) << checks.status().message();
-  for (std::size_t o = 0; o < checks->size(); ++o) EXPECT_TRUE((*checks)[o].ok) << "output " << o << ": " << (*checks)[o].where;
+  for (std::size_t o = 0; o < checks->size(); ++o)
+    EXPECT_TRUE((*checks)[o].ok) << "output " << o << ": " << (*checks)[o].where;
 }
 
 }  // namespace
 
 std::vector<SweepCase> SweepCases() {
   std::vector<SweepCase> out;
-  AddFor(kFloats, "relu_chain", "graph f(%a: $T[n], %b: $T[n], %c: $T[n]) -> ($T[n]) {\n %0 = multiply(%a, %b) : $T[n]\n %1 = add(%0, %c) : $T[n]\n %2 = relu(%1) : $T[n]\n return %2\n}", kLines, true, &out);
-  AddFor(kFloats, "minmax", "graph f(%a: $T[n], %b: $T[n]) -> ($T[n], $T[n], $T[n], bool[n]) {\n %0 = minimum(%a, %b) : $T[n]\n %1 = maximum(%a, %b) : $T[n]\n %2 = clamp(%a) {min=-1, max=0.5} : $T[n]\n %3 = less(%a, %b) : bool[n]\n return %0, %1, %2, %3\n}", kLines, true, &out);
-  AddFor(kFloats, "activations", "graph f(%a: $T[n]) -> ($T[n], $T[n], $T[n], $T[n], $T[n], $T[n]) {\n %0 = gelu(%a) : $T[n]\n %1 = gelu_tanh(%a) : $T[n]\n %2 = silu(%a) : $T[n]\n %3 = sigmoid(%a) : $T[n]\n %4 = softplus(%a) : $T[n]\n %5 = tanh(%a) : $T[n]\n return %0, %1, %2, %3, %4, %5\n}", kLines, false, &out);
-  AddFor(kFloats, "transcendentals", "graph f(%a: $T[n]) -> ($T[n], $T[n], $T[n], $T[n], $T[n], $T[n]) {\n %0 = exp(%a) : $T[n]\n %1 = abs(%a) : $T[n]\n %2 = log(%1) : $T[n]\n %3 = sqrt(%1) : $T[n]\n %4 = rsqrt(%1) : $T[n]\n %5 = erf(%a) : $T[n]\n %6 = erfc(%a) : $T[n]\n return %0, %2, %3, %4, %5, %6\n}", kLines, false, &out);
-  AddFor(kFloats, "bias_gelu", "graph f(%a: $T[n,m], %b: $T[m]) -> ($T[n,m]) {\n %0 = add(%a, %b) : $T[n,m]\n %1 = gelu(%0) : $T[n,m]\n return %1\n}", kPlanes, false, &out);
-  AddFor(kFloats, "column_bias", "graph f(%a: $T[n,m], %b: $T[n,1]) -> ($T[n,m]) {\n %0 = subtract(%a, %b) : $T[n,m]\n return %0\n}", kPlanes, true, &out);
-  AddFor(kFloats, "transpose_add", "graph f(%a: $T[n,m], %b: $T[m,n]) -> ($T[m,n]) {\n %0 = transpose(%a) {perm=[1,0]} : $T[m,n]\n %1 = add(%0, %b) : $T[m,n]\n return %1\n}", kPlanes, true, &out);
-  AddFor(kFloats, "softmax", "graph f(%a: $T[n,m]) -> ($T[n,m], $T[n,m]) {\n %0 = softmax(%a) {axis=1} : $T[n,m]\n %1 = log_softmax(%a) {axis=1} : $T[n,m]\n return %0, %1\n}", kRows, false, &out);
-  AddFor(kFloats, "softmax_columns", "graph f(%a: $T[n,m]) -> ($T[n,m]) {\n %0 = softmax(%a) {axis=0} : $T[n,m]\n return %0\n}", {{{"n", 5}, {"m", 33}}, {{"n", 130}, {"m", 4}}}, false, &out);
-  AddFor(kFloats, "layer_norm_relu", "graph f(%a: $T[n,m], %w: $T[m], %b: $T[m]) -> ($T[n,m]) {\n %0 = layer_norm(%a, %w, %b) {norm_dims=1, eps=1e-05} : $T[n,m]\n %1 = relu(%0) : $T[n,m]\n return %1\n}", kRows, false, &out);
-  AddFor(kFloats, "residual_rms_norm", "graph f(%a: $T[n,m], %r: $T[n,m], %w: $T[m]) -> ($T[n,m], $T[n,m]) {\n %0 = add(%a, %r) : $T[n,m]\n %1 = rms_norm(%0, %w) {norm_dims=1, eps=1e-06} : $T[n,m]\n return %0, %1\n}", kRows, false, &out);
-  AddFor(kFloats, "sums", "graph f(%a: $T[n,m]) -> ($T[n], $T[m], $T[], $T[n], i64[n]) {\n %0 = sum(%a) {axes=[1]} : $T[n]\n %1 = sum(%a) {axes=[0]} : $T[m]\n %2 = mean(%a) : $T[]\n %3 = max(%a) {axes=[1]} : $T[n]\n %4 = argmax(%a) {axes=[1]} : i64[n]\n return %0, %1, %2, %3, %4\n}", {{{"n", 3}, {"m", 7}}, {{"n", 40}, {"m", 300}}, {{"n", 1}, {"m", 9000}}}, false, &out);
-  AddFor(kFloats, "max_specials", "graph f(%a: $T[n,m]) -> ($T[n], $T[n], i64[n], i64[n]) {\n %0 = max(%a) {axes=[1]} : $T[n]\n %1 = min(%a) {axes=[1]} : $T[n]\n %2 = argmax(%a) {axes=[1]} : i64[n]\n %3 = argmin(%a) {axes=[1]} : i64[n]\n return %0, %1, %2, %3\n}", {{{"n", 60}, {"m", 3}}, {{"n", 8}, {"m", 70}}}, true, &out);
-  AddFor(kFloats, "matmul_tail", "graph f(%a: $T[n,m], %b: $T[m,24], %c: $T[24]) -> ($T[n,24]) {\n %0 = matmul(%a, %b) : $T[n,24]\n %1 = add(%0, %c) : $T[n,24]\n %2 = relu(%1) : $T[n,24]\n return %2\n}", {{{"n", 5}, {"m", 16}}, {{"n", 1}, {"m", 33}}, {{"n", 0}, {"m", 8}}, {{"n", 3}, {"m", 0}}, {{"n", 70}, {"m", 48}}}, false, &out);
-  AddFor({"f32", "bf16", "i32"}, "batched_matmul", "graph f(%a: $T[3,n,m], %b: $T[3,8,m]) -> ($T[3,n,8]) {\n %0 = matmul(%a, %b) {transpose_b=true} : $T[3,n,8]\n return %0\n}", {{{"n", 5}, {"m", 16}}, {{"n", 2}, {"m", 7}}}, false, &out);
-  AddFor(kInts, "int_divisions", "graph f(%a: $T[n], %b: $T[n]) -> ($T[n], $T[n], $T[n], $T[n], f32[n], bool[n]) {\n %0 = floor_divide(%a, %b) : $T[n]\n %1 = remainder(%a, %b) : $T[n]\n %2 = trunc_divide(%a, %b) : $T[n]\n %3 = fmod(%a, %b) : $T[n]\n %4 = cast(%a) {dtype=f32} : f32[n]\n %5 = cast(%b) {dtype=bool} : bool[n]\n return %0, %1, %2, %3, %4, %5\n}", kLines, false, &out);
-  AddFor(kInts, "int_sums", "graph f(%a: $T[n,m]) -> ($S[n], $S[m], $T[n], i64[n]) {\n %0 = sum(%a) {axes=[1]} : $S[n]\n %1 = sum(%a) {axes=[0]} : $S[m]\n %2 = max(%a) {axes=[1]} : $T[n]\n %3 = argmax(%a) {axes=[1]} : i64[n]\n return %0, %1, %2, %3\n}", {{{"n", 3}, {"m", 7}}, {{"n", 5}, {"m", 700}}}, false, &out);
+  AddFor(kFloats, "relu_chain",
+         "graph f(%a: $T[n], %b: $T[n], %c: $T[n]) -> ($T[n]) {\n %0 = multiply(%a, %b) : $T[n]\n "
+         "%1 = add(%0, %c) : $T[n]\n %2 = relu(%1) : $T[n]\n return %2\n}",
+         kLines, true, &out);
+  AddFor(kFloats, "minmax",
+         "graph f(%a: $T[n], %b: $T[n]) -> ($T[n], $T[n], $T[n], bool[n]) {\n %0 = minimum(%a, %b) "
+         ": $T[n]\n %1 = maximum(%a, %b) : $T[n]\n %2 = clamp(%a) {min=-1, max=0.5} : $T[n]\n %3 = "
+         "less(%a, %b) : bool[n]\n return %0, %1, %2, %3\n}",
+         kLines, true, &out);
+  AddFor(kFloats, "activations",
+         "graph f(%a: $T[n]) -> ($T[n], $T[n], $T[n], $T[n], $T[n], $T[n]) {\n %0 = gelu(%a) : "
+         "$T[n]\n %1 = gelu_tanh(%a) : $T[n]\n %2 = silu(%a) : $T[n]\n %3 = sigmoid(%a) : $T[n]\n "
+         "%4 = softplus(%a) : $T[n]\n %5 = tanh(%a) : $T[n]\n return %0, %1, %2, %3, %4, %5\n}",
+         kLines, false, &out);
+  AddFor(
+      kFloats, "transcendentals",
+      "graph f(%a: $T[n]) -> ($T[n], $T[n], $T[n], $T[n], $T[n], $T[n]) {\n %0 = exp(%a) : $T[n]\n "
+      "%1 = abs(%a) : $T[n]\n %2 = log(%1) : $T[n]\n %3 = sqrt(%1) : $T[n]\n %4 = rsqrt(%1) : "
+      "$T[n]\n %5 = erf(%a) : $T[n]\n %6 = erfc(%a) : $T[n]\n return %0, %2, %3, %4, %5, %6\n}",
+      kLines, false, &out);
+  AddFor(kFloats, "bias_gelu",
+         "graph f(%a: $T[n,m], %b: $T[m]) -> ($T[n,m]) {\n %0 = add(%a, %b) : $T[n,m]\n %1 = "
+         "gelu(%0) : $T[n,m]\n return %1\n}",
+         kPlanes, false, &out);
+  AddFor(kFloats, "column_bias",
+         "graph f(%a: $T[n,m], %b: $T[n,1]) -> ($T[n,m]) {\n %0 = subtract(%a, %b) : $T[n,m]\n "
+         "return %0\n}",
+         kPlanes, true, &out);
+  AddFor(kFloats, "transpose_add",
+         "graph f(%a: $T[n,m], %b: $T[m,n]) -> ($T[m,n]) {\n %0 = transpose(%a) {perm=[1,0]} : "
+         "$T[m,n]\n %1 = add(%0, %b) : $T[m,n]\n return %1\n}",
+         kPlanes, true, &out);
+  AddFor(kFloats, "softmax",
+         "graph f(%a: $T[n,m]) -> ($T[n,m], $T[n,m]) {\n %0 = softmax(%a) {axis=1} : $T[n,m]\n %1 "
+         "= log_softmax(%a) {axis=1} : $T[n,m]\n return %0, %1\n}",
+         kRows, false, &out);
+  AddFor(kFloats, "softmax_columns",
+         "graph f(%a: $T[n,m]) -> ($T[n,m]) {\n %0 = softmax(%a) {axis=0} : $T[n,m]\n return %0\n}",
+         {{{"n", 5}, {"m", 33}}, {{"n", 130}, {"m", 4}}}, false, &out);
+  AddFor(kFloats, "layer_norm_relu",
+         "graph f(%a: $T[n,m], %w: $T[m], %b: $T[m]) -> ($T[n,m]) {\n %0 = layer_norm(%a, %w, %b) "
+         "{norm_dims=1, eps=1e-05} : $T[n,m]\n %1 = relu(%0) : $T[n,m]\n return %1\n}",
+         kRows, false, &out);
+  AddFor(kFloats, "residual_rms_norm",
+         "graph f(%a: $T[n,m], %r: $T[n,m], %w: $T[m]) -> ($T[n,m], $T[n,m]) {\n %0 = add(%a, %r) "
+         ": $T[n,m]\n %1 = rms_norm(%0, %w) {norm_dims=1, eps=1e-06} : $T[n,m]\n return %0, %1\n}",
+         kRows, false, &out);
+  AddFor(kFloats, "sums",
+         "graph f(%a: $T[n,m]) -> ($T[n], $T[m], $T[], $T[n], i64[n]) {\n %0 = sum(%a) {axes=[1]} "
+         ": $T[n]\n %1 = sum(%a) {axes=[0]} : $T[m]\n %2 = mean(%a) : $T[]\n %3 = max(%a) "
+         "{axes=[1]} : $T[n]\n %4 = argmax(%a) {axes=[1]} : i64[n]\n return %0, %1, %2, %3, %4\n}",
+         {{{"n", 3}, {"m", 7}}, {{"n", 40}, {"m", 300}}, {{"n", 1}, {"m", 9000}}}, false, &out);
+  AddFor(kFloats, "max_specials",
+         "graph f(%a: $T[n,m]) -> ($T[n], $T[n], i64[n], i64[n]) {\n %0 = max(%a) {axes=[1]} : "
+         "$T[n]\n %1 = min(%a) {axes=[1]} : $T[n]\n %2 = argmax(%a) {axes=[1]} : i64[n]\n %3 = "
+         "argmin(%a) {axes=[1]} : i64[n]\n return %0, %1, %2, %3\n}",
+         {{{"n", 60}, {"m", 3}}, {{"n", 8}, {"m", 70}}}, true, &out);
+  AddFor(kFloats, "matmul_tail",
+         "graph f(%a: $T[n,m], %b: $T[m,24], %c: $T[24]) -> ($T[n,24]) {\n %0 = matmul(%a, %b) : "
+         "$T[n,24]\n %1 = add(%0, %c) : $T[n,24]\n %2 = relu(%1) : $T[n,24]\n return %2\n}",
+         {{{"n", 5}, {"m", 16}},
+          {{"n", 1}, {"m", 33}},
+          {{"n", 0}, {"m", 8}},
+          {{"n", 3}, {"m", 0}},
+          {{"n", 70}, {"m", 48}}},
+         false, &out);
+  AddFor({"f32", "bf16", "i32"}, "batched_matmul",
+         "graph f(%a: $T[3,n,m], %b: $T[3,8,m]) -> ($T[3,n,8]) {\n %0 = matmul(%a, %b) "
+         "{transpose_b=true} : $T[3,n,8]\n return %0\n}",
+         {{{"n", 5}, {"m", 16}}, {{"n", 2}, {"m", 7}}}, false, &out);
+  AddFor(kInts, "int_divisions",
+         "graph f(%a: $T[n], %b: $T[n]) -> ($T[n], $T[n], $T[n], $T[n], f32[n], bool[n]) {\n %0 = "
+         "floor_divide(%a, %b) : $T[n]\n %1 = remainder(%a, %b) : $T[n]\n %2 = trunc_divide(%a, "
+         "%b) : $T[n]\n %3 = fmod(%a, %b) : $T[n]\n %4 = cast(%a) {dtype=f32} : f32[n]\n %5 = "
+         "cast(%b) {dtype=bool} : bool[n]\n return %0, %1, %2, %3, %4, %5\n}",
+         kLines, false, &out);
+  AddFor(kInts, "int_sums",
+         "graph f(%a: $T[n,m]) -> ($S[n], $S[m], $T[n], i64[n]) {\n %0 = sum(%a) {axes=[1]} : "
+         "$S[n]\n %1 = sum(%a) {axes=[0]} : $S[m]\n %2 = max(%a) {axes=[1]} : $T[n]\n %3 = "
+         "argmax(%a) {axes=[1]} : i64[n]\n return %0, %1, %2, %3\n}",
+         {{{"n", 3}, {"m", 7}}, {{"n", 5}, {"m", 700}}}, false, &out);
   for (const char* to : {"i8", "u8", "i16", "i32", "i64", "f16", "bf16", "f64", "bool"}) {
-    AddFor(kFloats, std::string("cast_") + to, Replace("graph f(%a: $T[n]) -> ($U[n]) {\n %0 = cast(%a) {dtype=$U} : $U[n]\n return %0\n}", "$U", to), kLines, true, &out);
+    AddFor(
+        kFloats, std::string("cast_") + to,
+        Replace("graph f(%a: $T[n]) -> ($U[n]) {\n %0 = cast(%a) {dtype=$U} : $U[n]\n return %0\n}",
+                "$U", to),
+        kLines, true, &out);
   }
-  out.push_back({"round_trip", "graph f(%a: f32[n]) -> (f32[n], f32[n]) {\n %0 = cast(%a) {dtype=bf16} : bf16[n]\n %1 = cast(%0) {dtype=f32} : f32[n]\n %2 = cast(%a) {dtype=f16} : f16[n]\n %3 = cast(%2) {dtype=f32} : f32[n]\n return %1, %3\n}", kLines, true});
-  out.push_back({"scalar_parameter", "graph f(%a: f32[n], %s: scalar f32) -> (f32[n]) {\n %0 = multiply(%a, %s) : f32[n]\n return %0\n}", kLines, true});
-  out.push_back({"where_bool", "graph f(%c: bool[n], %a: f32[n], %b: f32[n]) -> (f32[n], bool[n]) {\n %0 = where(%c, %a, %b) : f32[n]\n %1 = logical_not(%c) : bool[n]\n return %0, %1\n}", kLines, true});
-  out.push_back({"heads", "graph f(%a: f32[n,24], %b: f32[4,6]) -> (f32[4,n,6]) {\n %0 = reshape(%a) {shape=[n,4,6]} : f32[n,4,6]\n %1 = add(%0, %b) : f32[n,4,6]\n %2 = transpose(%1) {perm=[1,0,2]} : f32[4,n,6]\n %3 = relu(%2) : f32[4,n,6]\n return %3\n}", {{{"n", 1}}, {{"n", 7}}, {{"n", 0}}}, true});
+  out.push_back({"round_trip",
+                 "graph f(%a: f32[n]) -> (f32[n], f32[n]) {\n %0 = cast(%a) {dtype=bf16} : "
+                 "bf16[n]\n %1 = cast(%0) {dtype=f32} : f32[n]\n %2 = cast(%a) {dtype=f16} : "
+                 "f16[n]\n %3 = cast(%2) {dtype=f32} : f32[n]\n return %1, %3\n}",
+                 kLines, true});
+  out.push_back({"scalar_parameter",
+                 "graph f(%a: f32[n], %s: scalar f32) -> (f32[n]) {\n %0 = multiply(%a, %s) : "
+                 "f32[n]\n return %0\n}",
+                 kLines, true});
+  out.push_back({"where_bool",
+                 "graph f(%c: bool[n], %a: f32[n], %b: f32[n]) -> (f32[n], bool[n]) {\n %0 = "
+                 "where(%c, %a, %b) : f32[n]\n %1 = logical_not(%c) : bool[n]\n return %0, %1\n}",
+                 kLines, true});
+  out.push_back(
+      {"heads",
+       "graph f(%a: f32[n,24], %b: f32[4,6]) -> (f32[4,n,6]) {\n %0 = reshape(%a) {shape=[n,4,6]} "
+       ": f32[n,4,6]\n %1 = add(%0, %b) : f32[n,4,6]\n %2 = transpose(%1) {perm=[1,0,2]} : "
+       "f32[4,n,6]\n %3 = relu(%2) : f32[4,n,6]\n return %3\n}",
+       {{{"n", 1}}, {{"n", 7}}, {{"n", 0}}},
+       true});
   return out;
 }
 

@@ -26,7 +26,8 @@ const SizeExpr kM = SizeExpr::Symbol(1);
 
 // Names that can stand in one source.
 std::vector<PlanCase> Numbered(std::vector<PlanCase> cases) {
-  for (size_t k = 0; k < cases.size(); ++k) cases[k].plan.name = absl::StrCat(cases[k].plan.name, "_", k);
+  for (size_t k = 0; k < cases.size(); ++k)
+    cases[k].plan.name = absl::StrCat(cases[k].plan.name, "_", k);
   return cases;
 }
 
@@ -35,25 +36,36 @@ void Fill(DType dtype, int64_t elements, uint32_t seed, char* out) {
   std::uniform_real_distribution<double> d(-3, 3);
   for (int64_t i = 0; i < elements; ++i) {
     double v = d(rng);
-    if (!IsFloat(dtype)) v = dtype == DType::kBool ? v > 0 : IsSigned(dtype) ? std::floor(v * 30) : std::floor(v * 30 + 90);
+    if (!IsFloat(dtype))
+      v = dtype == DType::kBool ? v > 0
+          : IsSigned(dtype)     ? std::floor(v * 30)
+                                : std::floor(v * 30 + 90);
     StoreScalar(dtype, ScalarFromDouble(dtype, v), out + i * ItemSize(dtype));
   }
 }
 
 double Tolerance(DType dtype) {
-  return dtype == DType::kBF16 ? 0x1p-7 : dtype == DType::kF16 ? 0x1p-10 : dtype == DType::kF32 ? 1e-5 : dtype == DType::kF64 ? 1e-12 : 0;
+  return dtype == DType::kBF16  ? 0x1p-7
+         : dtype == DType::kF16 ? 0x1p-10
+         : dtype == DType::kF32 ? 1e-5
+         : dtype == DType::kF64 ? 1e-12
+                                : 0;
 }
 
-void Compare(const KernelPlan& plan, size_t param, int64_t elements, const char* got, const char* want) {
+void Compare(const KernelPlan& plan, size_t param, int64_t elements, const char* got,
+             const char* want) {
   const DType dtype = plan.params[param].dtype;
   int shown = 0;
   for (int64_t i = 0; i < elements && shown < 5; ++i) {
-    const ScalarValue g = LoadScalar(dtype, got + i * ItemSize(dtype)), w = LoadScalar(dtype, want + i * ItemSize(dtype));
+    const ScalarValue g = LoadScalar(dtype, got + i * ItemSize(dtype)),
+                      w = LoadScalar(dtype, want + i * ItemSize(dtype));
     if (g.bits() == w.bits()) continue;
-    const double gv = ScalarToDouble(ComputeType(dtype), g), wv = ScalarToDouble(ComputeType(dtype), w);
+    const double gv = ScalarToDouble(ComputeType(dtype), g),
+                 wv = ScalarToDouble(ComputeType(dtype), w);
     if (std::isnan(gv) && std::isnan(wv)) continue;
     if (std::fabs(gv - wv) <= Tolerance(dtype) * std::fmax(1, std::fabs(wv))) continue;
-    ADD_FAILURE() << plan.name << " p" << param << "[" << i << "]: got " << gv << ", expected " << wv;
+    ADD_FAILURE() << plan.name << " p" << param << "[" << i << "]: got " << gv << ", expected "
+                  << wv;
     ++shown;
   }
 }
@@ -65,22 +77,34 @@ KernelPlan Layouts(int layout, int bits, int vec) {
   const int x = k.Input(DType::kF32), b = k.Input(DType::kF32), y = k.Output(DType::kF32);
   AccessMap ax = k.Dense(x), ab = k.Dense(b);
   switch (layout) {
-    case 0: ab = k.Strided(b, {0, 0, 1}); break;                       // along the last axis
-    case 1: ab = k.Strided(b, {0, 1, 0}); break;                       // along the middle one
-    case 2: ax = k.Strided(x, {1, 3, kN * 3}); break;                  // transposed
-    case 3: ax = k.Strided(x, {kN * -8, -8, -1}, kN * 24 - 1); break;  // reversed
-    case 4: ax = k.Strided(x, {kN * 16, 16, 2}); break;                // every other
-    case 5:                                                            // [n, 2, 4] seen through a reshape of the last axis, swapped
+    case 0:
+      ab = k.Strided(b, {0, 0, 1});
+      break;  // along the last axis
+    case 1:
+      ab = k.Strided(b, {0, 1, 0});
+      break;  // along the middle one
+    case 2:
+      ax = k.Strided(x, {1, 3, kN * 3});
+      break;  // transposed
+    case 3:
+      ax = k.Strided(x, {kN * -8, -8, -1}, kN * 24 - 1);
+      break;  // reversed
+    case 4:
+      ax = k.Strided(x, {kN * 16, 16, 2});
+      break;  // every other
+    case 5:   // [n, 2, 4] seen through a reshape of the last axis, swapped
       ab = k.Strided(b, {0, 8, 0});
       ab.terms.push_back({{{{2, 1}}, 0}, 4, 0, 1});
       ab.terms.push_back({{{{2, 1}}, 0}, 1, 4, 2});
       break;
-    case 6:                                                            // linear index over all, halved and wrapped
+    case 6:  // linear index over all, halved and wrapped
       ab.linear = {};
       ab.terms.push_back({{{{0, kN * 8}, {1, 8}, {2, 1}}, 0}, 8, kN, 8});
       ab.terms.push_back({{{{0, kN * 8}, {1, 8}, {2, 1}}, 0}, 1, 8, 1});
       break;
-    default: ax = k.Strided(x, {kN * 8, 8, 1}, 4); break;              // an offset that keeps 16-byte alignment
+    default:
+      ax = k.Strided(x, {kN * 8, 8, 1}, 4);
+      break;  // an offset that keeps 16-byte alignment
   }
   const int s = k.Scalar(DType::kF16);
   k.Store(k.Op(ScalarOp::kAdd, {k.Load(ax), k.Op(ScalarOp::kMul, {k.Load(ab), s})}), k.Dense(y));
@@ -98,7 +122,9 @@ std::vector<PlanCase> FlatCases() {
         cases.push_back({AddMulRelu(dtype, {kN}, 32, vec, items), {n, n, n, n}, {n}});
         cases.push_back({AddMulRelu(dtype, {SizeExpr(n)}, 64, vec, items), {n, n, n, n}, {}});
       }
-      cases.push_back({AddMulRelu(dtype, {kN, 24}, 32, vec, items, ItemSize(dtype)), {240, 240, 240, 240}, {10}});
+      cases.push_back({AddMulRelu(dtype, {kN, 24}, 32, vec, items, ItemSize(dtype)),
+                       {240, 240, 240, 240},
+                       {10}});
       cases.push_back({AddMulRelu(dtype, {5, 7}, 32, 1, items), {35, 35, 35, 35}, {}});
     }
   }
@@ -110,7 +136,8 @@ std::vector<PlanCase> LayoutCases() {
   for (int layout = 0; layout < 8; ++layout) {
     for (int bits : {32, 64}) {
       for (int vec : {1, 4}) {
-        cases.push_back({Layouts(layout, bits, vec), {3 * 5 * 8 * 2, 3 * 5 * 8, 3 * 5 * 8}, {5}, {0.5}});
+        cases.push_back(
+            {Layouts(layout, bits, vec), {3 * 5 * 8 * 2, 3 * 5 * 8, 3 * 5 * 8}, {5}, {0.5}});
       }
     }
   }
@@ -123,12 +150,25 @@ std::vector<PlanCase> RowCases() {
     int64_t rows, columns;
     int threads, per_block, vec, items;
   };
-  for (Shape s : {Shape{3, 256, 32, 4, 8, 1}, {5, 100, 32, 2, 4, 1}, {3, 1000, 64, 2, 8, 2}, {2, 1023, 64, 1, 1, 16}, {4, 1023, 32, 4, 4, 8},
-                  {3, 2048, 128, 1, 8, 2}, {2, 5000, 512, 1, 4, 3}, {2, 4096, 1024, 1, 4, 1}, {7, 13, 8, 4, 1, 2}, {3, 1, 32, 1, 1, 1},
-                  {2, 5000, 64, 1, 4, 0}, {3, 777, 32, 2, 1, 0}, {2, 3000, 32, 1, 8, 0}, {1, 20000, 128, 1, 4, 0}, {3, 40, 1, 32, 1, 0},
+  for (Shape s : {Shape{3, 256, 32, 4, 8, 1},
+                  {5, 100, 32, 2, 4, 1},
+                  {3, 1000, 64, 2, 8, 2},
+                  {2, 1023, 64, 1, 1, 16},
+                  {4, 1023, 32, 4, 4, 8},
+                  {3, 2048, 128, 1, 8, 2},
+                  {2, 5000, 512, 1, 4, 3},
+                  {2, 4096, 1024, 1, 4, 1},
+                  {7, 13, 8, 4, 1, 2},
+                  {3, 1, 32, 1, 1, 1},
+                  {2, 5000, 64, 1, 4, 0},
+                  {3, 777, 32, 2, 1, 0},
+                  {2, 3000, 32, 1, 8, 0},
+                  {1, 20000, 128, 1, 4, 0},
+                  {3, 40, 1, 32, 1, 0},
                   {2, 9, 4, 2, 2, 0}}) {
     for (bool symbolic : {false, true}) {
-      const SizeExpr rows = symbolic ? kN : SizeExpr(s.rows), columns = symbolic ? kM : SizeExpr(s.columns);
+      const SizeExpr rows = symbolic ? kN : SizeExpr(s.rows),
+                     columns = symbolic ? kM : SizeExpr(s.columns);
       for (DType dtype : {DType::kF32, DType::kBF16, DType::kF64}) {
         if (symbolic && dtype != DType::kF32) continue;
         const int vec = std::min(s.vec, 16 / ItemSize(dtype));
@@ -211,43 +251,68 @@ struct GraphCase {
 
 const GraphCase kGraphs[] = {
     {"graph chain(%a: f32[n,768], %b: f32[n,768], %c: f32[n,768]) -> (f32[n,768]) {"
-     " %0 = multiply(%a, %b) : f32[n,768] %1 = add(%0, %c) : f32[n,768] %2 = relu(%1) : f32[n,768] return %2 }",
+     " %0 = multiply(%a, %b) : f32[n,768] %1 = add(%0, %c) : f32[n,768] %2 = relu(%1) : f32[n,768] "
+     "return %2 }",
      {5}},
     {"graph bias_gelu(%x: bf16[n,256], %b: bf16[256]) -> (bf16[n,256]) {"
      " %0 = add(%x, %b) : bf16[n,256] %1 = gelu(%0) : bf16[n,256] return %1 }",
      {7}},
     {"graph odd_bias(%x: f16[6,77], %b: f16[77], %s: scalar f32) -> (f16[6,77], f32[6,77]) {"
-     " %0 = add(%x, %b) : f16[6,77] %1 = cast(%0) {dtype=f32} : f32[6,77] %2 = multiply(%1, %s) : f32[6,77] return %0, %2 }",
+     " %0 = add(%x, %b) : f16[6,77] %1 = cast(%0) {dtype=f32} : f32[6,77] %2 = multiply(%1, %s) : "
+     "f32[6,77] return %0, %2 }",
      {}},
     {"graph transposed(%x: f32[n,6], %b: f32[6]) -> (f32[6,n]) {"
-     " %0 = add(%x, %b) : f32[n,6] %1 = transpose(%0) : f32[6,n] %2 = exp(%1) : f32[6,n] return %2 }",
+     " %0 = add(%x, %b) : f32[n,6] %1 = transpose(%0) : f32[6,n] %2 = exp(%1) : f32[6,n] return %2 "
+     "}",
      {37}},
     {"graph head_split(%x: bf16[2,n,96]) -> (bf16[2,4,n,24]) {"
-     " %0 = reshape(%x) {shape=[2,n,4,24]} : bf16[2,n,4,24] %1 = transpose(%0) {perm=[0,2,1,3]} : bf16[2,4,n,24]"
+     " %0 = reshape(%x) {shape=[2,n,4,24]} : bf16[2,n,4,24] %1 = transpose(%0) {perm=[0,2,1,3]} : "
+     "bf16[2,4,n,24]"
      " %2 = multiply(%1, 0.5) : bf16[2,4,n,24] return %2 }",
      {9}},
-    {"graph softmax_rows(%x: bf16[n,1024]) -> (bf16[n,1024]) { %0 = softmax(%x) : bf16[n,1024] return %0 }", {3}},
-    {"graph softmax_odd(%x: f32[n,333]) -> (f32[n,333]) { %0 = softmax(%x) : f32[n,333] return %0 }", {5}},
-    {"graph softmax_long(%x: f32[2,40000]) -> (f32[2,40000]) { %0 = softmax(%x) : f32[2,40000] return %0 }", {}},
-    {"graph softmax_any(%x: f32[n,m]) -> (f32[n,m]) { %0 = softmax(%x) : f32[n,m] return %0 }", {3, 501}},
-    {"graph softmax_middle(%x: f64[2,n,3]) -> (f64[2,n,3]) { %0 = softmax(%x) {axis=1} : f64[2,n,3] return %0 }", {41}},
-    {"graph log_softmax_f16(%x: f16[n,128]) -> (f16[n,128]) { %0 = log_softmax(%x) : f16[n,128] return %0 }", {9}},
-    {"graph norm(%x: f32[m,320], %r: f32[m,320], %w: f32[320], %b: f32[320]) -> (f32[m,320], f32[m,320]) {"
-     " %0 = add(%x, %r) : f32[m,320] %1 = layer_norm(%0, %w, %b) : f32[m,320] %2 = tanh(%1) : f32[m,320] return %0, %2 }",
+    {"graph softmax_rows(%x: bf16[n,1024]) -> (bf16[n,1024]) { %0 = softmax(%x) : bf16[n,1024] "
+     "return %0 }",
+     {3}},
+    {"graph softmax_odd(%x: f32[n,333]) -> (f32[n,333]) { %0 = softmax(%x) : f32[n,333] return %0 "
+     "}",
+     {5}},
+    {"graph softmax_long(%x: f32[2,40000]) -> (f32[2,40000]) { %0 = softmax(%x) : f32[2,40000] "
+     "return %0 }",
+     {}},
+    {"graph softmax_any(%x: f32[n,m]) -> (f32[n,m]) { %0 = softmax(%x) : f32[n,m] return %0 }",
+     {3, 501}},
+    {"graph softmax_middle(%x: f64[2,n,3]) -> (f64[2,n,3]) { %0 = softmax(%x) {axis=1} : "
+     "f64[2,n,3] return %0 }",
+     {41}},
+    {"graph log_softmax_f16(%x: f16[n,128]) -> (f16[n,128]) { %0 = log_softmax(%x) : f16[n,128] "
+     "return %0 }",
+     {9}},
+    {"graph norm(%x: f32[m,320], %r: f32[m,320], %w: f32[320], %b: f32[320]) -> (f32[m,320], "
+     "f32[m,320]) {"
+     " %0 = add(%x, %r) : f32[m,320] %1 = layer_norm(%0, %w, %b) : f32[m,320] %2 = tanh(%1) : "
+     "f32[m,320] return %0, %2 }",
      {6}},
     {"graph norm_bf16(%x: bf16[m,4096], %w: bf16[4096], %b: bf16[4096]) -> (bf16[m,4096]) {"
      " %0 = layer_norm(%x, %w, %b) : bf16[m,4096] return %0 }",
      {3}},
-    {"graph rms(%x: f16[m,768], %w: f16[768]) -> (f16[m,768]) { %0 = rms_norm(%x, %w) : f16[m,768] return %0 }", {5}},
+    {"graph rms(%x: f16[m,768], %w: f16[768]) -> (f16[m,768]) { %0 = rms_norm(%x, %w) : f16[m,768] "
+     "return %0 }",
+     {5}},
     {"graph causal(%x: f32[3,2,8]) -> (f32[2,3,8]) {"
      " %0 = transpose(%x) {perm=[1,0,2]} : f32[2,3,8] %1 = iota() {shape=[3,8], axis=0} : i64[3,8]"
-     " %2 = iota() {shape=[3,8], axis=1} : i64[3,8] %3 = less_equal(%2, %1) : bool[3,8] %4 = where(%3, %0, -inf) : f32[2,3,8]"
+     " %2 = iota() {shape=[3,8], axis=1} : i64[3,8] %3 = less_equal(%2, %1) : bool[3,8] %4 = "
+     "where(%3, %0, -inf) : f32[2,3,8]"
      " %5 = softmax(%4) : f32[2,3,8] return %5 }",
      {}},
-    {"graph argmax_rows(%x: f32[n,300]) -> (i64[n]) { %0 = argmax(%x) {axes=[1]} : i64[n] return %0 }", {4}},
+    {"graph argmax_rows(%x: f32[n,300]) -> (i64[n]) { %0 = argmax(%x) {axes=[1]} : i64[n] return "
+     "%0 }",
+     {4}},
     {"graph argmin_all(%x: i32[4,5,60]) -> (i64[]) { %0 = argmin(%x) : i64[] return %0 }", {}},
-    {"graph column_mean(%x: f32[512,64]) -> (f32[64]) { %0 = mean(%x) {axes=[0]} : f32[64] return %0 }", {}},
-    {"graph sum_some(%x: i32[4,5,6]) -> (i64[5]) { %0 = sum(%x) {axes=[0,2]} : i64[5] return %0 }", {}},
+    {"graph column_mean(%x: f32[512,64]) -> (f32[64]) { %0 = mean(%x) {axes=[0]} : f32[64] return "
+     "%0 }",
+     {}},
+    {"graph sum_some(%x: i32[4,5,6]) -> (i64[5]) { %0 = sum(%x) {axes=[0,2]} : i64[5] return %0 }",
+     {}},
     {"graph any_all(%x: f32[3,70]) -> (bool[3]) {"
      " %p = greater(%x, 2.5) : bool[3,70] %0 = any(%p) {axes=[1]} : bool[3] return %0 }",
      {}},
@@ -255,9 +320,14 @@ const GraphCase kGraphs[] = {
     {"graph squares(%x: bf16[n,2048]) -> (bf16[n]) {"
      " %0 = square(%x) : bf16[n,2048] %1 = sum(%0) {axes=[1]} : bf16[n] return %1 }",
      {3}},
-    {"graph none(%a: f32[0,6], %s: scalar f32) -> (f32[0,6]) { %0 = multiply(%a, %s) : f32[0,6] return %0 }", {}},
-    {"graph no_columns(%x: f32[3,0]) -> (f32[3]) { %0 = sum(%x) {axes=[1]} : f32[3] return %0 }", {}},
-    {"graph zero_rank(%a: f64[], %s: scalar f64) -> (f64[]) { %0 = divide(%a, %s) : f64[] return %0 }", {}},
+    {"graph none(%a: f32[0,6], %s: scalar f32) -> (f32[0,6]) { %0 = multiply(%a, %s) : f32[0,6] "
+     "return %0 }",
+     {}},
+    {"graph no_columns(%x: f32[3,0]) -> (f32[3]) { %0 = sum(%x) {axes=[1]} : f32[3] return %0 }",
+     {}},
+    {"graph zero_rank(%a: f64[], %s: scalar f64) -> (f64[]) { %0 = divide(%a, %s) : f64[] return "
+     "%0 }",
+     {}},
 };
 
 PlanCase CaseOf(const Graph& graph, const KernelPlan& plan, const std::vector<int64_t>& symbols) {
@@ -282,7 +352,8 @@ std::vector<PlanCase> PlannedCases(const Target& target) {
       const Graph graph = Parsed(g.text);
       PlanOptions options;
       options.offset_bits = kept == 16 ? 64 : 32;
-      absl::StatusOr<std::vector<KernelPlan>> plans = BuildPlan(graph, WholeGroup(graph), {}, t, options);
+      absl::StatusOr<std::vector<KernelPlan>> plans =
+          BuildPlan(graph, WholeGroup(graph), {}, t, options);
       EXPECT_TRUE(plans.ok()) << g.text << "\n" << plans.status();
       if (!plans.ok()) continue;
       for (const KernelPlan& plan : *plans) {
@@ -302,21 +373,25 @@ void CheckCase(const PlanCase& c, const PlanRunner& run) {
   for (size_t p = 0; p < c.plan.params.size(); ++p) {
     const Param& param = c.plan.params[p];
     sizes.push_back(static_cast<size_t>(c.elements[p] * ItemSize(param.dtype)));
-    for (auto [buffers, pointers] : {std::pair(&ours, &our_pointers), std::pair(&theirs, &their_pointers)}) {
+    for (auto [buffers, pointers] :
+         {std::pair(&ours, &our_pointers), std::pair(&theirs, &their_pointers)}) {
       GuardedBuffer& b = buffers->emplace_back(sizes.back(), static_cast<size_t>(param.align));
       std::fill(b.data(), b.data() + b.size(), '\x5a');
-      if (param.role == ParamRole::kInput) Fill(param.dtype, c.elements[p], static_cast<uint32_t>(p + 1), b.data());
+      if (param.role == ParamRole::kInput)
+        Fill(param.dtype, c.elements[p], static_cast<uint32_t>(p + 1), b.data());
       pointers->push_back(b.data());
     }
   }
   std::vector<uint64_t> scalars;
-  for (size_t k = 0; k < c.scalars.size(); ++k) scalars.push_back(ScalarFromDouble(ComputeType(c.plan.scalars[k]), c.scalars[k]).bits());
+  for (size_t k = 0; k < c.scalars.size(); ++k)
+    scalars.push_back(ScalarFromDouble(ComputeType(c.plan.scalars[k]), c.scalars[k]).bits());
   absl::Status status = run(our_pointers, sizes, scalars);
   ASSERT_TRUE(status.ok()) << c.plan.name << ": " << status;
   status = InterpretPlan(c.plan, their_pointers, scalars, c.symbols);
   ASSERT_TRUE(status.ok()) << c.plan.name << ": " << status;
   for (size_t p = 0; p < c.plan.params.size(); ++p) {
-    if (c.plan.params[p].role == ParamRole::kOutput) Compare(c.plan, p, c.elements[p], ours[p].data(), theirs[p].data());
+    if (c.plan.params[p].role == ParamRole::kOutput)
+      Compare(c.plan, p, c.elements[p], ours[p].data(), theirs[p].data());
   }
 }
 

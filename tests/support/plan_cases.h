@@ -1,8 +1,10 @@
-// Plans with sizes and inputs, to run on whatever runs kernels (the emulator, a GPU) and to compare with the plan interpreter.
+// Plans with sizes and inputs, to run on whatever runs kernels (the emulator, a GPU) and to compare
+// with the plan interpreter.
 //
-// The sets cover what the CUDA emitter does: vectors, items, tails and guards; layouts; rows in registers and read again, by few threads and many; conversions;
-// every scalar primitive; and plans of graphs as the planner makes them, each once with rows kept and 32-bit offsets, once without and with 64-bit ones.
-// Names within a set differ.
+// The sets cover what the CUDA emitter does: vectors, items, tails and guards; layouts; rows in
+// registers and read again, by few threads and many; conversions; every scalar primitive; and plans
+// of graphs as the planner makes them, each once with rows kept and 32-bit offsets, once without
+// and with 64-bit ones. Names within a set differ.
 #ifndef JITFUSE_TESTS_SUPPORT_PLAN_CASES_H_
 #define JITFUSE_TESTS_SUPPORT_PLAN_CASES_H_
 
@@ -19,7 +21,7 @@ namespace jitfuse::internal {
 
 struct PlanCase {
   KernelPlan plan;
-  std::vector<int64_t> elements;     // of each parameter's buffer
+  std::vector<int64_t> elements;  // of each parameter's buffer
   std::vector<int64_t> symbols;
   std::vector<double> scalars = {};
 };
@@ -33,8 +35,10 @@ std::vector<PlanCase> PlannedCases(const Target& target);
 
 // Runs the kernel on host buffers of the given sizes: inputs are filled, outputs are to be.
 using PlanRunner =
-    std::function<absl::Status(absl::Span<void* const> buffers, absl::Span<const size_t> bytes, absl::Span<const uint64_t> scalars)>;
-// Random inputs from fixed seeds, the runner's outputs against the interpreter's, within the rounding of the outputs' types.
+    std::function<absl::Status(absl::Span<void* const> buffers, absl::Span<const size_t> bytes,
+                               absl::Span<const uint64_t> scalars)>;
+// Random inputs from fixed seeds, the runner's outputs against the interpreter's, within the
+// rounding of the outputs' types.
 void CheckCase(const PlanCase& c, const PlanRunner& run);
 
 }  // namespace jitfuse::internal

@@ -39,7 +39,8 @@ int PlanKit::Add(Inst inst) {
 int PlanKit::AddInvariant(Inst inst) {
   Stage& stage = plan.stages.back();
   inst.elem = !plan.IsRow();
-  (inst.elem ? stage.elem_insts : stage.row_insts_before).push_back(static_cast<int>(plan.insts.size()));
+  (inst.elem ? stage.elem_insts : stage.row_insts_before)
+      .push_back(static_cast<int>(plan.insts.size()));
   return Add(inst);
 }
 
@@ -157,10 +158,15 @@ int PlanKit::RowOp(ScalarOp op, std::vector<int> in) {
   return id;
 }
 
-void PlanKit::Store(int value, const AccessMap& access) { plan.stages.back().stores.push_back({value, access, true}); }
-void PlanKit::StoreRow(int value, const AccessMap& access) { plan.stages.back().stores.push_back({value, access, false}); }
+void PlanKit::Store(int value, const AccessMap& access) {
+  plan.stages.back().stores.push_back({value, access, true});
+}
+void PlanKit::StoreRow(int value, const AccessMap& access) {
+  plan.stages.back().stores.push_back({value, access, false});
+}
 
-std::vector<int> PlanKit::Reduce(std::vector<int> in, std::vector<double> init, std::string_view combine) {
+std::vector<int> PlanKit::Reduce(std::vector<int> in, std::vector<double> init,
+                                 std::string_view combine) {
   PlanReduce r;
   r.in = in;
   std::vector<std::string> names;
@@ -169,8 +175,10 @@ std::vector<int> PlanKit::Reduce(std::vector<int> in, std::vector<double> init, 
   }
   for (size_t k = 0; k < in.size(); ++k) {
     r.dtypes.push_back(ComputeType(TypeOf(in[k])));
-    r.init.push_back((r.dtypes[k] == DType::kI64 ? ScalarFromInt(DType::kI64, static_cast<int64_t>(init[k]))
-                                                  : ScalarFromDouble(r.dtypes[k], init[k])).bits());
+    r.init.push_back((r.dtypes[k] == DType::kI64
+                          ? ScalarFromInt(DType::kI64, static_cast<int64_t>(init[k]))
+                          : ScalarFromDouble(r.dtypes[k], init[k]))
+                         .bits());
   }
   std::vector<DType> types = r.dtypes;
   types.insert(types.end(), r.dtypes.begin(), r.dtypes.end());
@@ -216,14 +224,16 @@ KernelPlan PlanKit::Row(int threads_per_row, int rows_per_block, int vec, int it
 
 KernelPlan AddMulRelu(DType dtype, Shape shape, int threads, int vec, int items, int align) {
   PlanKit k(absl::StrCat("relu_", ToAbsl(DTypeName(dtype))), std::move(shape));
-  const int a = k.Input(dtype, align), b = k.Input(dtype, align), c = k.Input(dtype, align), y = k.Output(dtype, align);
+  const int a = k.Input(dtype, align), b = k.Input(dtype, align), c = k.Input(dtype, align),
+            y = k.Output(dtype, align);
   const int va = k.Load(k.Dense(a)), vb = k.Load(k.Dense(b)), vc = k.Load(k.Dense(c));
   const int sum = k.Op(ScalarOp::kFma, {va, vb, vc});
   k.Store(k.Op(ScalarOp::kMaximum, {sum, k.Const(ComputeType(dtype), 0)}), k.Dense(y));
   return k.Flat(threads, vec, items);
 }
 
-KernelPlan Softmax(DType dtype, SizeExpr rows, SizeExpr columns, int threads_per_row, int rows_per_block, int vec, int items) {
+KernelPlan Softmax(DType dtype, SizeExpr rows, SizeExpr columns, int threads_per_row,
+                   int rows_per_block, int vec, int items) {
   PlanKit k(absl::StrCat("softmax_", ToAbsl(DTypeName(dtype))), {rows}, {columns});
   const int x = k.Input(dtype), y = k.Output(dtype);
   const int v = k.Load(k.Dense(x));
@@ -247,15 +257,16 @@ KernelPlan Softmax(DType dtype, SizeExpr rows, SizeExpr columns, int threads_per
   return k.Row(threads_per_row, rows_per_block, vec, items);
 }
 
-KernelPlan LayerNorm(DType dtype, SizeExpr rows, SizeExpr columns, int threads_per_row, int rows_per_block, int vec, int items) {
+KernelPlan LayerNorm(DType dtype, SizeExpr rows, SizeExpr columns, int threads_per_row,
+                     int rows_per_block, int vec, int items) {
   PlanKit k(absl::StrCat("layer_norm_", ToAbsl(DTypeName(dtype))), {rows}, {columns});
   const DType t = ComputeType(dtype);
   const int x = k.Input(dtype), y = k.Output(dtype), mean = k.Output(t);
   const int v = k.Load(k.Dense(x));
   const int zero = k.Const(t, 0), one = k.Const(t, 1), eps = k.Const(t, 1e-5);
-  const std::vector<int> r = k.Reduce(
-      {one, v, zero}, {0, 0, 0},
-      "c = a0 + b0; d = b1 - a1; w = select(c == 0, 0, b0 / c); {c, a1 + d * w, a2 + b2 + d * d * (a0 * w)}");
+  const std::vector<int> r = k.Reduce({one, v, zero}, {0, 0, 0},
+                                      "c = a0 + b0; d = b1 - a1; w = select(c == 0, 0, b0 / c); "
+                                      "{c, a1 + d * w, a2 + b2 + d * d * (a0 * w)}");
   const int variance = k.RowOp(ScalarOp::kDiv, {r[2], r[0]});
   const int scale = k.RowOp(ScalarOp::kRsqrt, {k.RowOp(ScalarOp::kAdd, {variance, eps})});
   k.StoreRow(r[1], k.DenseRow(mean));
@@ -269,19 +280,22 @@ KernelPlan LayerNorm(DType dtype, SizeExpr rows, SizeExpr columns, int threads_p
   return k.Row(threads_per_row, rows_per_block, vec, items);
 }
 
-KernelPlan ArgMax(DType dtype, SizeExpr rows, SizeExpr columns, int threads_per_row, int rows_per_block, int vec, int items) {
+KernelPlan ArgMax(DType dtype, SizeExpr rows, SizeExpr columns, int threads_per_row,
+                  int rows_per_block, int vec, int items) {
   PlanKit k(absl::StrCat("argmax_", ToAbsl(DTypeName(dtype))), {rows}, {columns});
   const int x = k.Input(dtype), y = k.Output(DType::kI64);
   const int v = k.Load(k.Dense(x));
-  const std::vector<int> r = k.Reduce({v, k.Index(1)}, {-__builtin_inf(), 9.0e18},
-                                      "na = a0 != a0; nb = b0 != b0; first = a1 < b1; "
-                                      "keep = (na & (!nb | first)) | (!na & !nb & ((a0 > b0) | ((a0 == b0) & first))); "
-                                      "{select(keep, a0, b0), select(keep, a1, b1)}");
+  const std::vector<int> r =
+      k.Reduce({v, k.Index(1)}, {-__builtin_inf(), 9.0e18},
+               "na = a0 != a0; nb = b0 != b0; first = a1 < b1; "
+               "keep = (na & (!nb | first)) | (!na & !nb & ((a0 > b0) | ((a0 == b0) & first))); "
+               "{select(keep, a0, b0), select(keep, a1, b1)}");
   k.StoreRow(r[1], k.DenseRow(y));
   return k.Row(threads_per_row, rows_per_block, vec, items);
 }
 
-KernelPlan SumColumns(DType dtype, SizeExpr rows, SizeExpr columns, int threads_per_row, int rows_per_block) {
+KernelPlan SumColumns(DType dtype, SizeExpr rows, SizeExpr columns, int threads_per_row,
+                      int rows_per_block) {
   PlanKit k(absl::StrCat("sum_columns_", ToAbsl(DTypeName(dtype))), {rows}, {columns});
   const int x = k.Input(dtype), y = k.Output(dtype);
   const int v = k.Load(k.Strided(x, {1, rows}));

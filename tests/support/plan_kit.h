@@ -1,7 +1,9 @@
-// Builds small kernel plans by hand, for tests of emitters and back ends that should not depend on the planner.
+// Builds small kernel plans by hand, for tests of emitters and back ends that should not depend on
+// the planner.
 //
-// A kit holds a plan under construction; axes are given first, then parameters, instructions and stores, each returning its number.
-// Elementwise instructions go to the last stage, row instructions where the caller puts them. Then Flat(...) or Row(...) sets a schedule.
+// A kit holds a plan under construction; axes are given first, then parameters, instructions and
+// stores, each returning its number. Elementwise instructions go to the last stage, row
+// instructions where the caller puts them. Then Flat(...) or Row(...) sets a schedule.
 #ifndef JITFUSE_TESTS_SUPPORT_PLAN_KIT_H_
 #define JITFUSE_TESTS_SUPPORT_PLAN_KIT_H_
 
@@ -19,27 +21,30 @@ class PlanKit {
 
   int Input(DType dtype, int align = 16);
   int Output(DType dtype, int align = 16);
-  int Scalar(DType dtype);                                          // an instruction that reads a new host scalar
+  int Scalar(DType dtype);  // an instruction that reads a new host scalar
 
-  AccessMap Dense(int param) const;                                 // row-major over all axes
-  AccessMap DenseRow(int param) const;                              // row-major over the parallel axes
-  AccessMap Strided(int param, std::vector<SizeExpr> strides, SizeExpr constant = 0) const;  // a stride per axis
+  AccessMap Dense(int param) const;     // row-major over all axes
+  AccessMap DenseRow(int param) const;  // row-major over the parallel axes
+  AccessMap Strided(int param, std::vector<SizeExpr> strides,
+                    SizeExpr constant = 0) const;  // a stride per axis
 
   int Load(const AccessMap& access);
-  int LoadRow(const AccessMap& access);                             // per parallel point; goes to row_insts_before
+  int LoadRow(const AccessMap& access);  // per parallel point; goes to row_insts_before
   int Const(DType dtype, double v);
   int Index(int axis);
-  int Size(const SizeExpr& size);                                   // goes to row_insts_before (Row)
+  int Size(const SizeExpr& size);  // goes to row_insts_before (Row)
   int Op(ScalarOp op, std::vector<int> in);
   int Convert(int in, DType to);
-  int RowOp(ScalarOp op, std::vector<int> in);                      // goes to row_insts_after
+  int RowOp(ScalarOp op, std::vector<int> in);  // goes to row_insts_after
   void Store(int value, const AccessMap& access);
   void StoreRow(int value, const AccessMap& access);
 
   // A reduction of the last stage with the given bodies; the results are instructions.
   std::vector<int> Reduce(std::vector<int> in, std::vector<double> init, std::string_view combine);
   void NextStage() { plan.stages.emplace_back(); }
-  void Again(int inst) { plan.stages.back().elem_insts.push_back(inst); }  // computed once more in this stage
+  void Again(int inst) {
+    plan.stages.back().elem_insts.push_back(inst);
+  }  // computed once more in this stage
   void Keep(int inst) { plan.keep.push_back(inst); }
 
   KernelPlan Flat(int threads, int vec, int items = 1);
@@ -55,15 +60,20 @@ class PlanKit {
 };
 
 // relu(a * b + c) over the shape.
-KernelPlan AddMulRelu(DType dtype, Shape shape, int threads, int vec, int items = 1, int align = 16);
+KernelPlan AddMulRelu(DType dtype, Shape shape, int threads, int vec, int items = 1,
+                      int align = 16);
 // softmax over the last axis: max, then sum of exp, then the quotient. `kept`: in registers.
-KernelPlan Softmax(DType dtype, SizeExpr rows, SizeExpr columns, int threads_per_row, int rows_per_block, int vec, int items);
+KernelPlan Softmax(DType dtype, SizeExpr rows, SizeExpr columns, int threads_per_row,
+                   int rows_per_block, int vec, int items);
 // Layer norm without weights, moments by Chan's merging; also stores the mean of each row as f32.
-KernelPlan LayerNorm(DType dtype, SizeExpr rows, SizeExpr columns, int threads_per_row, int rows_per_block, int vec, int items);
+KernelPlan LayerNorm(DType dtype, SizeExpr rows, SizeExpr columns, int threads_per_row,
+                     int rows_per_block, int vec, int items);
 // Position of the first largest value per row, as i64.
-KernelPlan ArgMax(DType dtype, SizeExpr rows, SizeExpr columns, int threads_per_row, int rows_per_block, int vec, int items);
+KernelPlan ArgMax(DType dtype, SizeExpr rows, SizeExpr columns, int threads_per_row,
+                  int rows_per_block, int vec, int items);
 // Sum over the first axis of [columns, rows]: neighbouring threads read neighbouring memory.
-KernelPlan SumColumns(DType dtype, SizeExpr rows, SizeExpr columns, int threads_per_row, int rows_per_block);
+KernelPlan SumColumns(DType dtype, SizeExpr rows, SizeExpr columns, int threads_per_row,
+                      int rows_per_block);
 
 }  // namespace jitfuse::internal
 

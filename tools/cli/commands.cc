@@ -29,7 +29,9 @@ struct Loaded {
   std::vector<Array> host, inputs;
 };
 
-Device DeviceOf(const Function& f) { return Device{f.device() == DeviceKind::kCuda ? DeviceKind::kCuda : DeviceKind::kCpu, 0}; }
+Device DeviceOf(const Function& f) {
+  return Device{f.device() == DeviceKind::kCuda ? DeviceKind::kCuda : DeviceKind::kCpu, 0};
+}
 
 StatusOr<Loaded> Load(const Args& args) {
   Loaded out;
@@ -47,7 +49,8 @@ StatusOr<Loaded> Load(const Args& args) {
   if (!host.ok()) return host.status();
   out.host = *host;
   for (std::size_t i = 0; i < out.host.size(); ++i) {
-    auto there = (*infos)[i].scalar ? StatusOr<Array>(out.host[i]) : out.host[i].CopyTo(DeviceOf(out.function));
+    auto there = (*infos)[i].scalar ? StatusOr<Array>(out.host[i])
+                                    : out.host[i].CopyTo(DeviceOf(out.function));
     if (!there.ok()) return there.status();
     out.inputs.push_back(*there);
   }
@@ -60,13 +63,17 @@ std::string DimsText(const std::vector<std::int64_t>& dims) {
   return out + "]";
 }
 
-StatusOr<Array> ToCpu(const Array& a) { return a.device().kind == DeviceKind::kCpu ? StatusOr<Array>(a) : a.CopyTo(Device{}); }
+StatusOr<Array> ToCpu(const Array& a) {
+  return a.device().kind == DeviceKind::kCpu ? StatusOr<Array>(a) : a.CopyTo(Device{});
+}
 
 Status PrintResult(std::size_t i, const Array& result) {
   auto values = result.ToVector();
   if (!values.ok()) return values.status();
-  std::printf("output %zu: %s%s", i, jitfuse::DTypeName(result.dtype()), DimsText(result.dims()).c_str());
-  for (std::size_t k = 0; k < std::min(kShownElements, values->size()); ++k) std::printf("%s%.9g", k == 0 ? " = " : ", ", (*values)[k]);
+  std::printf("output %zu: %s%s", i, jitfuse::DTypeName(result.dtype()),
+              DimsText(result.dims()).c_str());
+  for (std::size_t k = 0; k < std::min(kShownElements, values->size()); ++k)
+    std::printf("%s%.9g", k == 0 ? " = " : ", ", (*values)[k]);
   std::printf("%s\n", values->size() > kShownElements ? ", ..." : "");
   return Status();
 }
@@ -77,11 +84,15 @@ Status PrintChecks(const Loaded& loaded, const std::vector<Array>& results) {
   bool ok = true;
   for (std::size_t i = 0; i < checks->size(); ++i) {
     const jitfuse::CheckResult& c = (*checks)[i];
-    std::printf("check output %zu: %s, max error %.3g ulp, %.3g of the bound%s%s\n", i, c.ok ? "ok" : "FAILED", c.max_ulp, c.max_bound,
+    std::printf("check output %zu: %s, max error %.3g ulp, %.3g of the bound%s%s\n", i,
+                c.ok ? "ok" : "FAILED", c.max_ulp, c.max_bound,
                 c.where.empty() ? "" : ", worst at ", c.where.c_str());
     ok = ok && c.ok;
   }
-  return ok ? Status() : Status(StatusCode::kInternal, "the results differ from the reference evaluator's by more than its error bound");
+  return ok ? Status()
+            : Status(
+                  StatusCode::kInternal,
+                  "the results differ from the reference evaluator's by more than its error bound");
 }
 
 double Median(std::vector<double> v) {
@@ -89,7 +100,8 @@ double Median(std::vector<double> v) {
   return v[v.size() / 2];
 }
 
-// Median seconds of one call. Calls are batched so that a sample lasts about a millisecond at least.
+// Median seconds of one call. Calls are batched so that a sample lasts about a millisecond at
+// least.
 StatusOr<double> TimeCall(const Function& f, const std::vector<Array>& inputs, int repeat) {
   using Clock = std::chrono::steady_clock;
   auto outputs = f.Run(inputs);
@@ -116,12 +128,14 @@ StatusOr<double> TimeCall(const Function& f, const std::vector<Array>& inputs, i
 
 double TotalBytes(const std::vector<Array>& arrays) {
   double bytes = 0;
-  for (const Array& a : arrays) bytes += static_cast<double>(a.num_elements()) * jitfuse::ItemSize(a.dtype());
+  for (const Array& a : arrays)
+    bytes += static_cast<double>(a.num_elements()) * jitfuse::ItemSize(a.dtype());
   return bytes;
 }
 
 // GB/s (read plus written) of Jitfuse's own copy of as many bytes on the same device.
-StatusOr<double> CopyRate(const Function& f, double bytes, int repeat, const jitfuse::CompileOptions& options) {
+StatusOr<double> CopyRate(const Function& f, double bytes, int repeat,
+                          const jitfuse::CompileOptions& options) {
   auto n = std::max<std::int64_t>(1, static_cast<std::int64_t>(bytes / 8));
   jitfuse::Builder b("copy");
   jitfuse::CompileOptions same = options;
@@ -130,7 +144,8 @@ StatusOr<double> CopyRate(const Function& f, double bytes, int repeat, const jit
   if (!copy.ok()) return copy.status();
   auto host = Array::Empty(jitfuse::DType::kF32, {n});
   if (!host.ok()) return host.status();
-  for (std::int64_t i = 0; i < n; ++i) static_cast<float*>(host->data())[i] = static_cast<float>(i % 1000);
+  for (std::int64_t i = 0; i < n; ++i)
+    static_cast<float*>(host->data())[i] = static_cast<float>(i % 1000);
   auto x = host->CopyTo(DeviceOf(f));
   if (!x.ok()) return x.status();
   auto seconds = TimeCall(*copy, {*x}, repeat);
@@ -161,7 +176,8 @@ Status Explain(const Args& args) {
   auto symbols = ParseSets(args.sets);
   if (!symbols.ok()) return symbols.status();
   auto shapes = MakeShapes(*text, *symbols);
-  if (!shapes.ok()) return Status(shapes.status().code(), args.file + ":" + shapes.status().message());
+  if (!shapes.ok())
+    return Status(shapes.status().code(), args.file + ":" + shapes.status().message());
   if (args.stage != "groups" || !args.arch.empty()) {
     auto source = jitfuse::SourceOf(*text, *shapes, args.stage, args.arch, args.options);
     if (!source.ok()) return source.status();
@@ -198,8 +214,10 @@ Status Bench(const Args& args) {
 Status Doctor() {
   std::printf("jitfuse %s\n", jitfuse::Version());
   for (const jitfuse::Finding& f : jitfuse::Doctor()) {
-    std::printf("%-12s %-8s %s\n", f.what.c_str(), f.found ? "found" : "missing", f.found ? (f.version + "  " + f.where).c_str() : f.where.c_str());
-    if (!f.found && !f.remedy.empty()) std::printf("             to get it: %s\n", f.remedy.c_str());
+    std::printf("%-12s %-8s %s\n", f.what.c_str(), f.found ? "found" : "missing",
+                f.found ? (f.version + "  " + f.where).c_str() : f.where.c_str());
+    if (!f.found && !f.remedy.empty())
+      std::printf("             to get it: %s\n", f.remedy.c_str());
   }
   return Status();
 }

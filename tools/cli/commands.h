@@ -1,4 +1,5 @@
-// The commands behind `jitfuse`: each prints to stdout and returns a Status; main turns that into an exit code.
+// The commands behind `jitfuse`: each prints to stdout and returns a Status; main turns that into
+// an exit code.
 #ifndef JITFUSE_TOOLS_CLI_COMMANDS_H_
 #define JITFUSE_TOOLS_CLI_COMMANDS_H_
 

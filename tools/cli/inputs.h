@@ -1,8 +1,10 @@
-// The arrays a command runs on: from a .npz file, or random, for given values of the graph's symbols.
+// The arrays a command runs on: from a .npz file, or random, for given values of the graph's
+// symbols.
 //
-// In: graph text, "PATH.npz" or "random:SEED" ("" is random:0), and --set n=1000 values. Out: one CPU array per input of the graph, in order. Random floats are
-// uniform in [-2,2), integers in [-8,8) (0..7 if unsigned), bools fair; the same seed gives the same values everywhere. Symbols that --set leaves out are 64
-// for random inputs. Errors name the input.
+// In: graph text, "PATH.npz" or "random:SEED" ("" is random:0), and --set n=1000 values. Out: one
+// CPU array per input of the graph, in order. Random floats are uniform in [-2,2), integers in
+// [-8,8) (0..7 if unsigned), bools fair; the same seed gives the same values everywhere. Symbols
+// that --set leaves out are 64 for random inputs. Errors name the input.
 #ifndef JITFUSE_TOOLS_CLI_INPUTS_H_
 #define JITFUSE_TOOLS_CLI_INPUTS_H_
 
@@ -20,9 +22,12 @@ using SymbolValues = std::map<std::string, std::int64_t>;
 
 jitfuse::StatusOr<std::string> ReadFile(const std::string& path);
 jitfuse::StatusOr<SymbolValues> ParseSets(const std::vector<std::string>& sets);
-jitfuse::StatusOr<std::vector<jitfuse::Array>> MakeInputs(const std::string& text, const std::string& source, const SymbolValues& symbols);
+jitfuse::StatusOr<std::vector<jitfuse::Array>> MakeInputs(const std::string& text,
+                                                          const std::string& source,
+                                                          const SymbolValues& symbols);
 // Shapes only: no data.
-jitfuse::StatusOr<std::vector<jitfuse::Array>> MakeShapes(const std::string& text, const SymbolValues& symbols);
+jitfuse::StatusOr<std::vector<jitfuse::Array>> MakeShapes(const std::string& text,
+                                                          const SymbolValues& symbols);
 
 }  // namespace jitfuse_cli
 

@@ -16,13 +16,17 @@ using jitfuse::Status;
 using jitfuse::StatusCode;
 using jitfuse::StatusOr;
 
-Status Bad(const std::string& where, const std::string& what) { return Status(StatusCode::kInvalidArgument, where + ": " + what); }
+Status Bad(const std::string& where, const std::string& what) {
+  return Status(StatusCode::kInvalidArgument, where + ": " + what);
+}
 
 // Little-endian integers at a checked place.
 class Bytes {
  public:
   explicit Bytes(const std::string& data) : data_(data) {}
-  bool Has(std::size_t at, std::size_t size) const { return at <= data_.size() && size <= data_.size() - at; }
+  bool Has(std::size_t at, std::size_t size) const {
+    return at <= data_.size() && size <= data_.size() - at;
+  }
   std::uint32_t U16(std::size_t at) const { return Byte(at) | Byte(at + 1) << 8; }
   std::uint32_t U32(std::size_t at) const { return U16(at) | U16(at + 2) << 16; }
 
@@ -31,7 +35,8 @@ class Bytes {
   const std::string& data_;
 };
 
-StatusOr<std::string> Inflate(const std::string& where, const char* data, std::size_t size, std::size_t expected) {
+StatusOr<std::string> Inflate(const std::string& where, const char* data, std::size_t size,
+                              std::size_t expected) {
   std::string out(expected, '\0');
   z_stream z{};
   if (inflateInit2(&z, -MAX_WBITS) != Z_OK) return Bad(where, "zlib could not be set up");
@@ -47,9 +52,10 @@ StatusOr<std::string> Inflate(const std::string& where, const char* data, std::s
 
 StatusOr<DType> ParseDescr(const std::string& where, const std::string& descr) {
   static const std::pair<const char*, DType> kRows[] = {
-      {"|b1", DType::kBool}, {"|u1", DType::kU8},  {"<u2", DType::kU16}, {"<u4", DType::kU32}, {"<u8", DType::kU64},
-      {"|i1", DType::kI8},   {"<i2", DType::kI16}, {"<i4", DType::kI32}, {"<i8", DType::kI64}, {"<f2", DType::kF16},
-      {"<V2", DType::kBF16}, {"|V2", DType::kBF16}, {"<f4", DType::kF32}, {"<f8", DType::kF64}};
+      {"|b1", DType::kBool}, {"|u1", DType::kU8},  {"<u2", DType::kU16},  {"<u4", DType::kU32},
+      {"<u8", DType::kU64},  {"|i1", DType::kI8},  {"<i2", DType::kI16},  {"<i4", DType::kI32},
+      {"<i8", DType::kI64},  {"<f2", DType::kF16}, {"<V2", DType::kBF16}, {"|V2", DType::kBF16},
+      {"<f4", DType::kF32},  {"<f8", DType::kF64}};
   for (const auto& row : kRows) {
     if (descr == row.first) return row.second;
   }
@@ -60,10 +66,13 @@ std::string Quoted(const std::string& header, const std::string& key) {
   std::size_t at = header.find("'" + key + "':");
   if (at == std::string::npos) return "";
   std::size_t open = header.find('\'', at + key.size() + 3), close = header.find('\'', open + 1);
-  return open == std::string::npos || close == std::string::npos ? "" : header.substr(open + 1, close - open - 1);
+  return open == std::string::npos || close == std::string::npos
+             ? ""
+             : header.substr(open + 1, close - open - 1);
 }
 
-StatusOr<std::vector<std::int64_t>> ParseShape(const std::string& where, const std::string& header) {
+StatusOr<std::vector<std::int64_t>> ParseShape(const std::string& where,
+                                               const std::string& header) {
   std::size_t at = header.find("'shape': (");
   if (at == std::string::npos) return Bad(where, "its header has no shape");
   std::vector<std::int64_t> dims;
@@ -71,7 +80,8 @@ StatusOr<std::vector<std::int64_t>> ParseShape(const std::string& where, const s
   while (*p != ')' && *p != '\0') {
     char* end = nullptr;
     long long d = std::strtoll(p, &end, 10);
-    if (end == p || d < 0 || dims.size() >= 8) return Bad(where, "its header's shape is malformed or of more than 8 dims");
+    if (end == p || d < 0 || dims.size() >= 8)
+      return Bad(where, "its header's shape is malformed or of more than 8 dims");
     dims.push_back(d);
     for (p = end; *p == ',' || *p == ' ';) ++p;
   }
@@ -90,13 +100,15 @@ void CopyFortran(const char* from, Array* to) {
       stride /= dims[d];
       offset += coords[d] * stride;
     }
-    std::memcpy(static_cast<char*>(to->data()) + static_cast<std::size_t>(i) * size, from + static_cast<std::size_t>(offset) * size, size);
+    std::memcpy(static_cast<char*>(to->data()) + static_cast<std::size_t>(i) * size,
+                from + static_cast<std::size_t>(offset) * size, size);
   }
 }
 
 StatusOr<Array> ParseNpy(const std::string& where, const std::string& data) {
   Bytes bytes(data);
-  if (!bytes.Has(0, 12) || data.compare(0, 6, "\x93NUMPY") != 0) return Bad(where, "expected .npy data");
+  if (!bytes.Has(0, 12) || data.compare(0, 6, "\x93NUMPY") != 0)
+    return Bad(where, "expected .npy data");
   bool v1 = data[6] == 1;
   std::size_t header_at = v1 ? 10 : 12, header_size = v1 ? bytes.U16(8) : bytes.U32(8);
   if (!bytes.Has(header_at, header_size)) return Bad(where, "its header is cut off");
@@ -106,10 +118,12 @@ StatusOr<Array> ParseNpy(const std::string& where, const std::string& data) {
   auto dims = ParseShape(where, header);
   if (!dims.ok()) return dims.status();
   std::size_t at = header_at + header_size, have = data.size() - at;
-  unsigned __int128 expected = static_cast<unsigned>(jitfuse::ItemSize(*dtype));  // checked before anything of that size is allocated
+  unsigned __int128 expected = static_cast<unsigned>(
+      jitfuse::ItemSize(*dtype));  // checked before anything of that size is allocated
   for (std::int64_t d : *dims) {
     expected *= static_cast<std::uint64_t>(d);
-    if (expected > (static_cast<unsigned __int128>(1) << 62)) return Bad(where, "its shape is too large");
+    if (expected > (static_cast<unsigned __int128>(1) << 62))
+      return Bad(where, "its shape is too large");
   }
   if (have != expected) return Bad(where, "its data does not fit its shape");
   auto array = Array::Empty(*dtype, *dims);
@@ -145,23 +159,30 @@ struct Member {
 
 StatusOr<Member> ReadMember(const std::string& path, const std::string& file, std::size_t at) {
   Bytes bytes(file);
-  if (!bytes.Has(at, 46) || bytes.U32(at) != 0x02014b50u) return Bad(path, "its directory is damaged");
-  std::size_t flags = bytes.U16(at + 8), method = bytes.U16(at + 10), packed = bytes.U32(at + 20), size = bytes.U32(at + 24);
-  std::size_t name_size = bytes.U16(at + 28), extra = bytes.U16(at + 30), comment = bytes.U16(at + 32), local = bytes.U32(at + 42);
-  if (!bytes.Has(at + 46, name_size + extra + comment)) return Bad(path, "its directory is cut off");
+  if (!bytes.Has(at, 46) || bytes.U32(at) != 0x02014b50u)
+    return Bad(path, "its directory is damaged");
+  std::size_t flags = bytes.U16(at + 8), method = bytes.U16(at + 10), packed = bytes.U32(at + 20),
+              size = bytes.U32(at + 24);
+  std::size_t name_size = bytes.U16(at + 28), extra = bytes.U16(at + 30),
+              comment = bytes.U16(at + 32), local = bytes.U32(at + 42);
+  if (!bytes.Has(at + 46, name_size + extra + comment))
+    return Bad(path, "its directory is cut off");
   Member out;
   out.name = file.substr(at + 46, name_size);
   out.next = at + 46 + name_size + extra + comment;
   std::string where = path + "[" + out.name + "]";
-  if ((flags & 1) != 0 || packed == 0xffffffffu || size == 0xffffffffu) return Bad(where, "encrypted and zip64 members are not supported");
-  if (!bytes.Has(local, 30) || bytes.U32(local) != 0x04034b50u) return Bad(where, "it is not where the directory says");
+  if ((flags & 1) != 0 || packed == 0xffffffffu || size == 0xffffffffu)
+    return Bad(where, "encrypted and zip64 members are not supported");
+  if (!bytes.Has(local, 30) || bytes.U32(local) != 0x04034b50u)
+    return Bad(where, "it is not where the directory says");
   std::size_t data_at = local + 30 + bytes.U16(local + 26) + bytes.U16(local + 28);
   if (!bytes.Has(data_at, packed)) return Bad(where, "its data is cut off");
   if (method == 0 && packed == size) {
     out.data = file.substr(data_at, size);
     return out;
   }
-  if (method != 8 || size > 1032 * packed + 64) return Bad(where, "its compression is unknown or its sizes are damaged");
+  if (method != 8 || size > 1032 * packed + 64)
+    return Bad(where, "its compression is unknown or its sizes are damaged");
   auto inflated = Inflate(where, file.data() + data_at, packed, size);
   if (!inflated.ok()) return inflated.status();
   out.data = *std::move(inflated);
@@ -183,7 +204,8 @@ StatusOr<std::map<std::string, Array>> LoadNpz(const std::string& path) {
     if (!member.ok()) return member.status();
     at = member->next;
     std::string name = member->name;
-    if (name.size() > 4 && name.compare(name.size() - 4, 4, ".npy") == 0) name.resize(name.size() - 4);
+    if (name.size() > 4 && name.compare(name.size() - 4, 4, ".npy") == 0)
+      name.resize(name.size() - 4);
     auto array = ParseNpy(path + "[" + name + "]", member->data);
     if (!array.ok()) return array.status();
     out[name] = *std::move(array);

@@ -24,7 +24,9 @@ CompileOptions Cpu() {
   return o;
 }
 
-Array F32(Dims dims, const std::vector<double>& values) { return *Array::FromValues(DType::kF32, std::move(dims), values); }
+Array F32(Dims dims, const std::vector<double>& values) {
+  return *Array::FromValues(DType::kF32, std::move(dims), values);
+}
 
 std::vector<double> Iota(int n) {
   std::vector<double> v(static_cast<std::size_t>(n));
@@ -34,7 +36,8 @@ std::vector<double> Iota(int n) {
 
 Function ReluChain() {
   Builder b("chain");
-  Tensor a = b.Input("a", DType::kF32, {"n"}), x = b.Input("b", DType::kF32, {"n"}), c = b.Input("c", DType::kF32, {"n"});
+  Tensor a = b.Input("a", DType::kF32, {"n"}), x = b.Input("b", DType::kF32, {"n"}),
+         c = b.Input("c", DType::kF32, {"n"});
   return *b.Compile({Relu(a * x + c)}, Cpu());
 }
 
@@ -61,7 +64,8 @@ TEST(FunctionTest, EmptyAndSingleElementResults) {
   auto none = f.Run({F32({0}, {}), F32({0}, {}), F32({0}, {})});
   ASSERT_TRUE(none.ok()) << none.status().message();
   EXPECT_THAT((*none)[0].dims(), ElementsAre(0));
-  EXPECT_THAT(*(*f.Run({F32({1}, {2}), F32({1}, {3}), F32({1}, {1})}))[0].ToVector(), ElementsAre(7));
+  EXPECT_THAT(*(*f.Run({F32({1}, {2}), F32({1}, {3}), F32({1}, {1})}))[0].ToVector(),
+              ElementsAre(7));
 }
 
 TEST(FunctionTest, RunIntoStridedBuffersAndInPlace) {
@@ -99,7 +103,8 @@ TEST(FunctionTest, OldValueIsUsedWhenAnInputIsOverwritten) {
   Builder b("two");
   Tensor t0 = b.Input("t0", DType::kF32, {10, 2}), t1 = b.Input("t1", DType::kF32, {2, 10, 2});
   Function f = *b.Compile({Relu(t0), t0 + t1}, Cpu());
-  Array a = F32({10, 2}, std::vector<double>(20, -1)), c = F32({2, 10, 2}, std::vector<double>(40, 3));
+  Array a = F32({10, 2}, std::vector<double>(20, -1)),
+        c = F32({2, 10, 2}, std::vector<double>(40, 3));
   Array out = *Array::Empty(DType::kF32, {2, 10, 2});
   Status s = f.RunInto({a, c}, {a, out});
   if (s.ok()) {
@@ -114,14 +119,16 @@ TEST(FunctionTest, ScalarParametersCompileNothing) {
   Tensor x = b.Input("x", DType::kF32, {"n"}), lr = b.Scalar("lr", DType::kF32);
   Function f = *b.Compile({x * lr}, Cpu());
   for (double v : {0.5, 2.0, -1.0}) {
-    EXPECT_THAT(*(*f.Run({F32({2}, {1, 2}), Array::Scalar(DType::kF32, v)}))[0].ToVector(), ElementsAre(v, 2 * v));
+    EXPECT_THAT(*(*f.Run({F32({2}, {1, 2}), Array::Scalar(DType::kF32, v)}))[0].ToVector(),
+                ElementsAre(v, 2 * v));
   }
   EXPECT_EQ(f.stats().compiles, 1);
 }
 
 TEST(FunctionTest, PromotionFollowsTheLattice) {
   Builder b("mixed");
-  Tensor i = b.Input("i", DType::kI32, {2}), h = b.Input("h", DType::kF16, {2}), g = b.Input("g", DType::kBF16, {2});
+  Tensor i = b.Input("i", DType::kI32, {2}), h = b.Input("h", DType::kF16, {2}),
+         g = b.Input("g", DType::kBF16, {2});
   EXPECT_EQ((i + h).dtype(), DType::kF16);
   EXPECT_EQ((h + g).dtype(), DType::kF32);
   EXPECT_EQ((i * 2).dtype(), DType::kI32);
@@ -141,8 +148,11 @@ TEST(FunctionTest, ErrorsSayWhatWasExpected) {
   Array v = F32({3}, {1, 2, 3}), w = F32({4}, {1, 2, 3, 4});
   EXPECT_EQ(f.Run({v, v, w}).status().code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(f.Run({v, v}).status().code(), StatusCode::kInvalidArgument);
-  EXPECT_THAT(f.Run({v, v, Array::View(static_cast<void*>(nullptr), DType::kF32, {3})}).status().message(), HasSubstr("no data"));
-  EXPECT_THAT(f.Run({v, v, Array::View(v.data(), static_cast<DType>(55), {3})}).status().message(), HasSubstr("dtype number 55"));
+  EXPECT_THAT(
+      f.Run({v, v, Array::View(static_cast<void*>(nullptr), DType::kF32, {3})}).status().message(),
+      HasSubstr("no data"));
+  EXPECT_THAT(f.Run({v, v, Array::View(v.data(), static_cast<DType>(55), {3})}).status().message(),
+              HasSubstr("dtype number 55"));
   EXPECT_EQ(Function().Run({}).status().code(), StatusCode::kFailedPrecondition);
 }
 
@@ -150,7 +160,8 @@ TEST(FunctionTest, AnUnknownBackendInTheEnvironmentIsAnError) {
   const char* before = std::getenv("JITFUSE_BACKEND");
   const std::string kept = before == nullptr ? "" : before;
   setenv("JITFUSE_BACKEND", "gpu", 1);
-  StatusOr<Function> f = CompileText("graph g(%x: f32[n]) -> (f32[n]) { %0 = relu(%x) : f32[n] return %0 }");
+  StatusOr<Function> f =
+      CompileText("graph g(%x: f32[n]) -> (f32[n]) { %0 = relu(%x) : f32[n] return %0 }");
   setenv("JITFUSE_BACKEND", kept.c_str(), 1);  // empty counts as not set
   EXPECT_EQ(f.status().code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(f.status().message(), HasSubstr("unknown backend 'gpu'"));
@@ -160,7 +171,8 @@ TEST(FunctionTest, StrictNumericsIsNotBuiltYet) {
   Builder b("s");
   CompileOptions o = Cpu();
   o.numerics = Numerics::kStrict;
-  EXPECT_EQ(b.Compile({Relu(b.Input("x", DType::kF32, {2}))}, o).status().code(), StatusCode::kUnimplemented);
+  EXPECT_EQ(b.Compile({Relu(b.Input("x", DType::kF32, {2}))}, o).status().code(),
+            StatusCode::kUnimplemented);
 }
 
 TEST(FunctionTest, WorkspaceIsUsedWhenLargeEnough) {
@@ -200,7 +212,8 @@ TEST(FunctionTest, SameTensorTwiceAndInputsReturned) {
 
 TEST(FunctionTest, ExplainNamesGroupsAndReasons) {
   Builder b("mlp");
-  Tensor x = b.Input("x", DType::kF32, {"n", 16}), w = b.Input("w", DType::kF32, {16, 8}), c = b.Input("c", DType::kF32, {8});
+  Tensor x = b.Input("x", DType::kF32, {"n", 16}), w = b.Input("w", DType::kF32, {16, 8}),
+         c = b.Input("c", DType::kF32, {8});
   Function f = *b.Compile({Softmax(Relu(Matmul(x, w) + c))}, Cpu());
   std::vector<Array> in = {F32({4, 16}, Iota(64)), F32({16, 8}, Iota(128)), F32({8}, Iota(8))};
   std::string text = *f.Explain(in), json = *f.ExplainJson(in);
@@ -240,7 +253,8 @@ TEST(FunctionConcurrencyTest, ManyThreadsCompileAndCallSameAndDifferentFunctions
         auto y = shared.Run({v, v, v});
         auto z = own->Run({v});
         double last = n - 1.0;
-        wrong[static_cast<std::size_t>(t)] += !y.ok() || !z.ok() || (*y)[0].ToVector()->back() != last * last + last ||
+        wrong[static_cast<std::size_t>(t)] += !y.ok() || !z.ok() ||
+                                              (*y)[0].ToVector()->back() != last * last + last ||
                                               (*z)[0].ToVector()->back() != last * (t % 8) + 1.0;
       }
     });

@@ -10,7 +10,9 @@ class CpuSweep : public testing::TestWithParam<SweepCase> {};
 TEST_P(CpuSweep, AgreesWithTheEvaluator) { RunSweepCase(GetParam(), jitfuse::DeviceKind::kCpu); }
 
 class InterpretSweep : public testing::TestWithParam<SweepCase> {};
-TEST_P(InterpretSweep, AgreesWithTheEvaluator) { RunSweepCase(GetParam(), jitfuse::DeviceKind::kInterpret); }
+TEST_P(InterpretSweep, AgreesWithTheEvaluator) {
+  RunSweepCase(GetParam(), jitfuse::DeviceKind::kInterpret);
+}
 
 std::string Name(const testing::TestParamInfo<SweepCase>& info) { return info.param.name; }
 

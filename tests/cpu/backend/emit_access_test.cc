@@ -1,4 +1,5 @@
-// Loads and stores of every kind along and across the vector axis, at sizes around the vector length, against the interpreter.
+// Loads and stores of every kind along and across the vector axis, at sizes around the vector
+// length, against the interpreter.
 #include "tests/cpu/backend/cpu_kit.h"
 
 namespace jitfuse::internal {
@@ -16,7 +17,9 @@ void RunAll(std::vector<Case>& cases, int unroll, int64_t skew) {
     cases[i].plan.name = absl::StrCat("case", i);
     inputs.emplace_back(cases[i].plan, cases[i].counts, static_cast<uint32_t>(i), false, skew);
     expected.push_back(inputs.back());
-    ASSERT_EQ(InterpretPlan(cases[i].plan, expected.back().buffers, {}, cases[i].symbols), absl::OkStatus()) << cases[i].plan.head;
+    ASSERT_EQ(InterpretPlan(cases[i].plan, expected.back().buffers, {}, cases[i].symbols),
+              absl::OkStatus())
+        << cases[i].plan.head;
   }
   for (const Target& target : CpuTargets()) {
     std::vector<KernelPlan> scheduled;
@@ -27,7 +30,8 @@ void RunAll(std::vector<Case>& cases, int unroll, int64_t skew) {
       for (int64_t pieces : {1, 3}) {
         Data actual = inputs[i];
         module.Run(i, actual.buffers, {}, cases[i].symbols, pieces);
-        ExpectSame(cases[i].plan, expected[i], actual, cases[i].counts, 0, absl::StrCat(target.arch, ": ", cases[i].plan.head, ", pieces ", pieces));
+        ExpectSame(cases[i].plan, expected[i], actual, cases[i].counts, 0,
+                   absl::StrCat(target.arch, ": ", cases[i].plan.head, ", pieces ", pieces));
         if (testing::Test::HasFatalFailure()) return;
       }
     }
@@ -41,17 +45,27 @@ struct Strides {
 
 // The layouts of an R by C operand, in a buffer of count elements.
 std::vector<Strides> Layouts(int64_t r, int64_t c) {
-  return {{"dense", c, 1, 0},        {"transposed", 1, r, 0},          {"reversed columns", c, -1, c - 1},           {"reversed rows", -c, 1, (r - 1) * c},
-          {"row broadcast", 0, 1, 0}, {"column broadcast", 1, 0, 0},    {"scalar", 0, 0, 0},                          {"every second", 2 * c, 2, 0},
-          {"padded", c + 3, 1, 0},    {"reversed third", 3 * c, -3, 3 * (c - 1)}};
+  return {{"dense", c, 1, 0},
+          {"transposed", 1, r, 0},
+          {"reversed columns", c, -1, c - 1},
+          {"reversed rows", -c, 1, (r - 1) * c},
+          {"row broadcast", 0, 1, 0},
+          {"column broadcast", 1, 0, 0},
+          {"scalar", 0, 0, 0},
+          {"every second", 2 * c, 2, 0},
+          {"padded", c + 3, 1, 0},
+          {"reversed third", 3 * c, -3, 3 * (c - 1)}};
 }
 
 int64_t Last(const Strides& s, int64_t r, int64_t c) {
-  return r == 0 || c == 0 ? 0 : s.first + std::max<int64_t>(0, s.row * (r - 1)) + std::max<int64_t>(0, s.col * (c - 1)) + 1;
+  return r == 0 || c == 0 ? 0
+                          : s.first + std::max<int64_t>(0, s.row * (r - 1)) +
+                                std::max<int64_t>(0, s.col * (c - 1)) + 1;
 }
 
 // y[r, c] = x + w with the given layouts; sizes, and strides too if asked for, as symbols.
-Case Binary(DType dtype, int64_t r, int64_t c, const Strides& x, const Strides& w, const Strides& y, bool symbolic) {
+Case Binary(DType dtype, int64_t r, int64_t c, const Strides& x, const Strides& w, const Strides& y,
+            bool symbolic) {
   Case result;
   auto size = [&](int64_t v) -> SizeExpr {
     if (!symbolic) return v;
@@ -70,7 +84,8 @@ Case Binary(DType dtype, int64_t r, int64_t c, const Strides& x, const Strides& 
   int sum = dtype == DType::kBool ? k.Op(ScalarOp::kXor, {a, b}) : k.Op(ScalarOp::kAdd, {a, b});
   k.Store(sum, access(ys, y));
   result.plan = k.plan;
-  result.plan.head = absl::StrCat(ToAbsl(DTypeName(dtype)), " ", r, "x", c, " ", x.name, " + ", w.name, " -> ", y.name, symbolic ? " symbolic" : "");
+  result.plan.head = absl::StrCat(ToAbsl(DTypeName(dtype)), " ", r, "x", c, " ", x.name, " + ",
+                                  w.name, " -> ", y.name, symbolic ? " symbolic" : "");
   return result;
 }
 
@@ -80,13 +95,15 @@ TEST_P(EmitLlvmAccess, Layouts) {
   for (bool symbolic : {false, true}) {
     std::vector<Case> cases;
     int turn = 0;
-    for (auto [r, c] : std::vector<std::pair<int64_t, int64_t>>{{1, 1}, {3, 5}, {2, 33}, {3, 130}}) {
+    for (auto [r, c] :
+         std::vector<std::pair<int64_t, int64_t>>{{1, 1}, {3, 5}, {2, 33}, {3, 130}}) {
       std::vector<Strides> layouts = Layouts(r, c);
       for (size_t x = 0; x < layouts.size(); ++x) {
         const Strides& w = layouts[(x + static_cast<size_t>(++turn)) % layouts.size()];
         cases.push_back(Binary(GetParam(), r, c, layouts[x], w, layouts[0], symbolic));
       }
-      for (size_t y : {1, 2, 3, 7, 8, 9}) cases.push_back(Binary(GetParam(), r, c, layouts[0], layouts[4], layouts[y], symbolic));
+      for (size_t y : {1, 2, 3, 7, 8, 9})
+        cases.push_back(Binary(GetParam(), r, c, layouts[0], layouts[4], layouts[y], symbolic));
     }
     RunAll(cases, symbolic ? 4 : 2, 1);
   }
@@ -95,7 +112,9 @@ TEST_P(EmitLlvmAccess, Layouts) {
 TEST_P(EmitLlvmAccess, EmptyExtents) {
   std::vector<Case> cases;
   for (auto [r, c] : std::vector<std::pair<int64_t, int64_t>>{{0, 5}, {5, 0}, {0, 0}}) {
-    for (bool symbolic : {false, true}) cases.push_back(Binary(GetParam(), r, c, Layouts(r, c)[0], Layouts(r, c)[4], Layouts(r, c)[0], symbolic));
+    for (bool symbolic : {false, true})
+      cases.push_back(
+          Binary(GetParam(), r, c, Layouts(r, c)[0], Layouts(r, c)[4], Layouts(r, c)[0], symbolic));
   }
   RunAll(cases, 2, 0);
 }
@@ -105,7 +124,8 @@ TEST_P(EmitLlvmAccess, DivAndMod) {
   for (int bits : {32, 64}) {
     std::vector<Case> cases;
     for (bool symbolic : {false, true}) {
-      for (auto [r, c, d, m] : std::vector<std::tuple<int64_t, int64_t, int64_t, int64_t>>{{3, 7, 7, 3}, {4, 48, 16, 12}, {2, 65, 5, 26}, {1, 1, 1, 1}}) {
+      for (auto [r, c, d, m] : std::vector<std::tuple<int64_t, int64_t, int64_t, int64_t>>{
+               {3, 7, 7, 3}, {4, 48, 16, 12}, {2, 65, 5, 26}, {1, 1, 1, 1}}) {
         Case made;
         auto size = [&](int64_t v) -> SizeExpr {
           if (!symbolic) return v;
@@ -140,33 +160,40 @@ TEST_P(EmitLlvmAccess, DivAndMod) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, EmitLlvmAccess,
-                         testing::Values(DType::kBool, DType::kI8, DType::kBF16, DType::kF32, DType::kI64),
+                         testing::Values(DType::kBool, DType::kI8, DType::kBF16, DType::kF32,
+                                         DType::kI64),
                          [](const auto& info) { return std::string(DTypeName(info.param)); });
 
-// Large outputs are written past the caches, where aligned; the same kernel writes small ones the plain way. Both must write the same bits, and nothing else.
+// Large outputs are written past the caches, where aligned; the same kernel writes small ones the
+// plain way. Both must write the same bits, and nothing else.
 TEST(EmitLlvmAccessStreaming, LargeOutputsEqualSmallOnes) {
   for (DType dtype : {DType::kF32, DType::kBF16}) {
-    const int64_t cols = 4099, rows = (int64_t{50} << 20) / (cols * ItemSize(dtype)) + 1, count = rows * cols;
+    const int64_t cols = 4099, rows = (int64_t{50} << 20) / (cols * ItemSize(dtype)) + 1,
+                  count = rows * cols;
     PlanKit k("streamed", {SizeExpr::Symbol(0), SizeExpr::Symbol(1)});
     int x = k.Input(dtype), y = k.Output(dtype);
     int v = k.Load(k.Dense(x));
     k.Store(k.Op(ScalarOp::kAdd, {v, v}), k.Dense(y));
     std::vector<char> in(static_cast<size_t>(count * ItemSize(dtype)));
     FillRandom(dtype, in.data(), 1 << 16, 3, false);
-    for (size_t done = 1 << 17; done < in.size(); done *= 2) std::memcpy(in.data() + done, in.data(), std::min(done, in.size() - done));
+    for (size_t done = 1 << 17; done < in.size(); done *= 2)
+      std::memcpy(in.data() + done, in.data(), std::min(done, in.size() - done));
     for (const Target& target : CpuTargets()) {
       KernelPlan plan = Scheduled(k.plan, target, 2);
       CpuModule module(target, {plan});
       bool wide = plan.cpu().lanes * ItemSize(dtype) >= 16;
-      EXPECT_EQ(module.sources[0].text.find("nontemporal") != std::string::npos, wide) << target.arch;
+      EXPECT_EQ(module.sources[0].text.find("nontemporal") != std::string::npos, wide)
+          << target.arch;
       if (module.object == nullptr) continue;
       for (int64_t skew : {0, 1}) {  // elements past a boundary of 64 bytes
         std::vector<char> large(in.size() + 256, '\x5a'), small(in.size() + 256, '\x5a');
-        int64_t start = (64 - reinterpret_cast<intptr_t>(large.data()) % 64) + skew * ItemSize(dtype);
+        int64_t start =
+            (64 - reinterpret_cast<intptr_t>(large.data()) % 64) + skew * ItemSize(dtype);
         module.Run(0, {in.data(), large.data() + start}, {}, {rows, cols});
         for (int64_t r = 0; r < rows; r += 100) {
           int64_t offset = r * cols * ItemSize(dtype);
-          module.Run(0, {in.data() + offset, small.data() + start + offset}, {}, {std::min<int64_t>(100, rows - r), cols});
+          module.Run(0, {in.data() + offset, small.data() + start + offset}, {},
+                     {std::min<int64_t>(100, rows - r), cols});
         }
         ASSERT_TRUE(large == small) << target.arch << " " << skew;
       }
@@ -185,7 +212,8 @@ TEST(EmitLlvmAccessInPlace, SameElements) {
     CpuModule module(target, {plan});
     if (module.object == nullptr) continue;
     std::vector<float> a(1003), b(1003);
-    for (size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i), b[i] = static_cast<float>(i % 7);
+    for (size_t i = 0; i < a.size(); ++i)
+      a[i] = static_cast<float>(i), b[i] = static_cast<float>(i % 7);
     module.Run(0, {a.data(), b.data(), a.data()}, {}, {});
     for (size_t i = 0; i < a.size(); ++i) ASSERT_EQ(a[i], static_cast<float>(i * (i % 7)));
   }
@@ -197,9 +225,12 @@ TEST(EmitLlvmAccessValues, ScalarsSizesIndices) {
     PlanKit k("values", {SizeExpr::Symbol(0), SizeExpr(19)});
     SizeExpr n = SizeExpr::Symbol(0) * 19;
     int y = k.Output(DType::kF64);
-    int sum = k.Convert(k.Op(ScalarOp::kAdd, {k.Index(0), k.Op(ScalarOp::kMul, {k.Index(1), k.Size(n)})}), DType::kF64);
+    int sum =
+        k.Convert(k.Op(ScalarOp::kAdd, {k.Index(0), k.Op(ScalarOp::kMul, {k.Index(1), k.Size(n)})}),
+                  DType::kF64);
     std::vector<uint64_t> scalars;
-    for (DType dtype : {DType::kBool, DType::kU8, DType::kI16, DType::kF16, DType::kBF16, DType::kF32, DType::kF64, DType::kI64}) {
+    for (DType dtype : {DType::kBool, DType::kU8, DType::kI16, DType::kF16, DType::kBF16,
+                        DType::kF32, DType::kF64, DType::kI64}) {
       double v = dtype == DType::kBool ? 1 : dtype == DType::kI16 ? -3 : 2.5;
       scalars.push_back(ScalarFromDouble(ComputeType(dtype), v).bits());
       sum = k.Op(ScalarOp::kAdd, {sum, k.Convert(k.Scalar(dtype), DType::kF64)});

@@ -1,4 +1,5 @@
-// Every scalar primitive and every conversion, as vector code for each CPU level, against the interpreter: equal bit for bit.
+// Every scalar primitive and every conversion, as vector code for each CPU level, against the
+// interpreter: equal bit for bit.
 #include "tests/cpu/backend/cpu_kit.h"
 
 namespace jitfuse::internal {
@@ -17,9 +18,11 @@ std::vector<DType> TypesIn(DTypeSet set) {
 void RunAll(const std::vector<KernelPlan>& plans, bool special, double low, double high) {
   std::vector<Data> inputs, expected;
   for (size_t i = 0; i < plans.size(); ++i) {
-    inputs.emplace_back(plans[i], std::vector<int64_t>(plans[i].params.size(), kCount), static_cast<uint32_t>(i), special, 1, low, high);
+    inputs.emplace_back(plans[i], std::vector<int64_t>(plans[i].params.size(), kCount),
+                        static_cast<uint32_t>(i), special, 1, low, high);
     expected.push_back(inputs.back());
-    ASSERT_EQ(InterpretPlan(plans[i], expected.back().buffers, {}, {}), absl::OkStatus()) << plans[i].name;
+    ASSERT_EQ(InterpretPlan(plans[i], expected.back().buffers, {}, {}), absl::OkStatus())
+        << plans[i].name;
   }
   for (const Target& target : CpuTargets()) {
     std::vector<KernelPlan> scheduled;
@@ -29,7 +32,8 @@ void RunAll(const std::vector<KernelPlan>& plans, bool special, double low, doub
     for (size_t i = 0; i < plans.size(); ++i) {
       Data actual = inputs[i];
       module.Run(i, actual.buffers, {}, {});
-      ExpectSame(plans[i], expected[i], actual, std::vector<int64_t>(plans[i].params.size(), kCount), 0, target.arch);
+      ExpectSame(plans[i], expected[i], actual,
+                 std::vector<int64_t>(plans[i].params.size(), kCount), 0, target.arch);
     }
   }
 }
@@ -44,7 +48,10 @@ KernelPlan OpPlan(const ScalarOpDef& def, DType dtype) {
   int value;
   DType result = dtype;
   if (def.rule == ScalarTypeRule::kBitcast) {
-    result = dtype == DType::kF32 ? DType::kI32 : dtype == DType::kI32 ? DType::kF32 : dtype == DType::kF64 ? DType::kI64 : DType::kF64;
+    result = dtype == DType::kF32   ? DType::kI32
+             : dtype == DType::kI32 ? DType::kF32
+             : dtype == DType::kF64 ? DType::kI64
+                                    : DType::kF64;
     value = k.Convert(in[0], result);
     k.plan.insts.back().op = def.op;
   } else {
@@ -55,12 +62,15 @@ KernelPlan OpPlan(const ScalarOpDef& def, DType dtype) {
   return k.plan;
 }
 
-// The rows of the table whose names end in _raw have preconditions and are reached through the others.
+// The rows of the table whose names end in _raw have preconditions and are reached through the
+// others.
 std::vector<KernelPlan> OpPlans() {
   std::vector<KernelPlan> plans;
-  for (int i = static_cast<int>(ScalarOp::kConst) + 1; i < static_cast<int>(ScalarOp::kCount); ++i) {
+  for (int i = static_cast<int>(ScalarOp::kConst) + 1; i < static_cast<int>(ScalarOp::kCount);
+       ++i) {
     const ScalarOpDef& def = GetScalarOp(static_cast<ScalarOp>(i));
-    if (def.op == ScalarOp::kConvert || std::string(def.name).find("_raw") != std::string::npos) continue;
+    if (def.op == ScalarOp::kConvert || std::string(def.name).find("_raw") != std::string::npos)
+      continue;
     for (DType dtype : TypesIn(def.domain)) plans.push_back(OpPlan(def, dtype));
   }
   return plans;
@@ -73,10 +83,14 @@ std::vector<KernelPlan> ConversionPlans(bool twice) {
   std::vector<KernelPlan> plans;
   for (DType from : TypesIn(kAnyDType)) {
     for (DType to : TypesIn(kAnyDType)) {
-      PlanKit k(absl::StrCat(twice ? "register_" : "store_", ToAbsl(DTypeName(from)), "_", ToAbsl(DTypeName(to))), {kCount});
+      PlanKit k(absl::StrCat(twice ? "register_" : "store_", ToAbsl(DTypeName(from)), "_",
+                             ToAbsl(DTypeName(to))),
+                {kCount});
       int value = k.Load(k.Dense(k.Input(from)));
       if (twice) value = k.Convert(value, to);
-      k.Store(value, k.Dense(k.Output(twice && (to == DType::kF16 || to == DType::kBF16) ? DType::kF32 : to)));
+      k.Store(
+          value,
+          k.Dense(k.Output(twice && (to == DType::kF16 || to == DType::kBF16) ? DType::kF32 : to)));
       plans.push_back(k.plan);
     }
   }
@@ -115,7 +129,9 @@ TEST(EmitLlvmOps, SixteenBitFloatsExhaustively) {
         Data expected(plans[i], counts, 0, false);
         for (uint32_t v = 0; v < kAll; ++v) {
           if (plans[i].params[0].dtype == DType::kF32) {
-            uint32_t bits = plans[i].params[1].dtype == DType::kBF16 ? (v << 16) + 0x7fff + low : ((v << 15) | 0x38000000u * (v & 1)) + 0xfff + low;
+            uint32_t bits = plans[i].params[1].dtype == DType::kBF16
+                                ? (v << 16) + 0x7fff + low
+                                : ((v << 15) | 0x38000000u * (v & 1)) + 0xfff + low;
             reinterpret_cast<uint32_t*>(expected.buffers[0])[v] = bits;
           } else {
             reinterpret_cast<uint16_t*>(expected.buffers[0])[v] = static_cast<uint16_t>(v);

@@ -1,4 +1,5 @@
-// Matrix products through oneDNN against a plain triple loop: transposes, strides, batches, broadcast batches, bf16, threads, fork.
+// Matrix products through oneDNN against a plain triple loop: transposes, strides, batches,
+// broadcast batches, bf16, threads, fork.
 #include "cpu_backend/gemm_onednn.h"
 
 #include <sys/wait.h>
@@ -24,7 +25,9 @@ struct Operands {
   std::vector<char> a, b, d;
 };
 
-int64_t Room(int64_t batch, int64_t stride, int64_t rows, int64_t cols, int64_t ld) { return (batch - 1) * stride + (rows - 1) * ld + cols; }
+int64_t Room(int64_t batch, int64_t stride, int64_t rows, int64_t cols, int64_t ld) {
+  return (batch - 1) * stride + (rows - 1) * ld + cols;
+}
 
 Operands MakeOperands(const GemmProblem& p, uint32_t seed) {
   int64_t size = ItemSize(p.dtype);
@@ -32,11 +35,16 @@ Operands MakeOperands(const GemmProblem& p, uint32_t seed) {
   std::uniform_real_distribution<double> uniform(-1, 1);
   auto fill = [&](int64_t count, bool random) {
     std::vector<char> bytes(static_cast<size_t>(count * size), '\x5a');
-    for (int64_t i = 0; random && i < count; ++i) StoreScalar(p.dtype, ScalarFromDouble(p.dtype, uniform(rng)), bytes.data() + i * size);
+    for (int64_t i = 0; random && i < count; ++i)
+      StoreScalar(p.dtype, ScalarFromDouble(p.dtype, uniform(rng)), bytes.data() + i * size);
     return bytes;
   };
-  return {fill(Room(p.batch, p.batch_stride_a, p.transpose_a ? p.k : p.m, p.transpose_a ? p.m : p.k, p.lda), true),
-          fill(Room(p.batch, p.batch_stride_b, p.transpose_b ? p.n : p.k, p.transpose_b ? p.k : p.n, p.ldb), true),
+  return {fill(Room(p.batch, p.batch_stride_a, p.transpose_a ? p.k : p.m, p.transpose_a ? p.m : p.k,
+                    p.lda),
+               true),
+          fill(Room(p.batch, p.batch_stride_b, p.transpose_b ? p.n : p.k, p.transpose_b ? p.k : p.n,
+                    p.ldb),
+               true),
           fill(Room(p.batch, p.batch_stride_d, p.m, p.n, p.ldd), false)};
 }
 
@@ -51,20 +59,24 @@ void ExpectProduct(const GemmProblem& p, const Operands& o) {
       for (int64_t col = 0; col < p.n; ++col) {
         double sum = 0, magnitude = 0;
         for (int64_t k = 0; k < p.k; ++k) {
-          double a = At(o.a, p.dtype, i * p.batch_stride_a + (p.transpose_a ? k * p.lda + row : row * p.lda + k));
-          double b = At(o.b, p.dtype, i * p.batch_stride_b + (p.transpose_b ? col * p.ldb + k : k * p.ldb + col));
+          double a = At(o.a, p.dtype,
+                        i * p.batch_stride_a + (p.transpose_a ? k * p.lda + row : row * p.lda + k));
+          double b = At(o.b, p.dtype,
+                        i * p.batch_stride_b + (p.transpose_b ? col * p.ldb + k : k * p.ldb + col));
           sum += a * b;
           magnitude += std::abs(a * b);
         }
         double bound = unit * std::abs(sum) + 0x1p-24 * static_cast<double>(p.k + 2) * magnitude;
-        ASSERT_NEAR(At(o.d, p.dtype, i * p.batch_stride_d + row * p.ldd + col), sum, bound) << i << "," << row << "," << col;
+        ASSERT_NEAR(At(o.d, p.dtype, i * p.batch_stride_d + row * p.ldd + col), sum, bound)
+            << i << "," << row << "," << col;
       }
     }
   }
 }
 
 void RunAndCheck(const GemmProblem& p) {
-  SCOPED_TRACE(absl::StrCat(DTypeName(p.dtype) == "f32" ? "f32 " : "bf16 ", p.batch, "x", p.m, "x", p.n, "x", p.k, " ", p.transpose_a, p.transpose_b));
+  SCOPED_TRACE(absl::StrCat(DTypeName(p.dtype) == "f32" ? "f32 " : "bf16 ", p.batch, "x", p.m, "x",
+                            p.n, "x", p.k, " ", p.transpose_a, p.transpose_b));
   Operands o = MakeOperands(p, 1);
   auto gemm = PrepareOnednn(p);
   ASSERT_TRUE(gemm.ok()) << gemm.status();
@@ -75,9 +87,11 @@ void RunAndCheck(const GemmProblem& p) {
 }
 
 // Rows `pad` elements further apart than needed, batches 5 more than that.
-GemmProblem Problem(DType dtype, int64_t batch, int64_t m, int64_t n, int64_t k, bool ta, bool tb, int64_t pad) {
+GemmProblem Problem(DType dtype, int64_t batch, int64_t m, int64_t n, int64_t k, bool ta, bool tb,
+                    int64_t pad) {
   GemmProblem p;
-  p.batch = batch, p.m = m, p.n = n, p.k = k, p.dtype = dtype, p.transpose_a = ta, p.transpose_b = tb;
+  p.batch = batch, p.m = m, p.n = n, p.k = k, p.dtype = dtype, p.transpose_a = ta,
+  p.transpose_b = tb;
   p.lda = (ta ? m : k) + pad;
   p.ldb = (tb ? k : n) + pad;
   p.ldd = n + pad;
@@ -89,7 +103,8 @@ GemmProblem Problem(DType dtype, int64_t batch, int64_t m, int64_t n, int64_t k,
 
 std::vector<DType> Types() {
   Reason reason;
-  return OnednnSupport(DType::kBF16, &reason).ok() ? std::vector<DType>{DType::kF32, DType::kBF16} : std::vector<DType>{DType::kF32};
+  return OnednnSupport(DType::kBF16, &reason).ok() ? std::vector<DType>{DType::kF32, DType::kBF16}
+                                                   : std::vector<DType>{DType::kF32};
 }
 
 TEST(GemmOnednn, ShapesTransposesStrides) {
@@ -133,14 +148,17 @@ TEST(GemmOnednn, BatchesThatDoNotNest) {
   ASSERT_TRUE(gemm.ok()) << gemm.status();
   int64_t matrix = forward.batch_stride_a * ItemSize(DType::kF32);
   ASSERT_TRUE(RunOnednn(**gemm, o.a.data() + 3 * matrix, o.b.data(), o.d.data()).ok());
-  const int64_t used = forward.m * forward.k * ItemSize(DType::kF32);  // the last matrix has no gap behind it
-  for (int64_t i = 0; i < 4; ++i) std::copy_n(o.a.data() + (3 - i) * matrix, used, reversed.a.data() + i * matrix);
+  const int64_t used =
+      forward.m * forward.k * ItemSize(DType::kF32);  // the last matrix has no gap behind it
+  for (int64_t i = 0; i < 4; ++i)
+    std::copy_n(o.a.data() + (3 - i) * matrix, used, reversed.a.data() + i * matrix);
   reversed.d = o.d;
   ExpectProduct(forward, reversed);
 }
 
 TEST(GemmOnednn, OtherTypesGiveTheReason) {
-  for (DType dtype : {DType::kF16, DType::kF64, DType::kI8, DType::kI32, DType::kI64, DType::kU8, DType::kBool}) {
+  for (DType dtype :
+       {DType::kF16, DType::kF64, DType::kI8, DType::kI32, DType::kI64, DType::kU8, DType::kBool}) {
     Reason reason = Reason::kCount;
     EXPECT_FALSE(OnednnSupport(dtype, &reason).ok());
     EXPECT_EQ(reason, Reason::kGemmDtype);
@@ -188,7 +206,9 @@ TEST(GemmOnednnFork, ChildWorks) {
     std::fill(mine.d.begin(), mine.d.end(), '\0');
     if (!RunOnednn(**gemm, mine.a.data(), mine.b.data(), mine.d.data()).ok()) _exit(2);
     for (size_t i = 0; i < mine.d.size(); i += 4) {
-      if (std::abs(At(mine.d, DType::kF32, static_cast<int64_t>(i / 4)) - At(o.d, DType::kF32, static_cast<int64_t>(i / 4))) > 1e-3) _exit(3);
+      if (std::abs(At(mine.d, DType::kF32, static_cast<int64_t>(i / 4)) -
+                   At(o.d, DType::kF32, static_cast<int64_t>(i / 4))) > 1e-3)
+        _exit(3);
     }
     _exit(0);
   }

@@ -9,8 +9,10 @@ namespace jitfuse::internal {
 namespace {
 
 TEST(OrcCompile, MalformedTextIsAStatusWithTheDumpedPath) {
-  for (const char* text : {"define void @f() { ret i32 0 }", "nonsense", "define void @f() { br label %nowhere }", "",
-                           "define float @f(float %x) {\n  %y = fadd float %z, %x\n  %z = fadd float %y, %x\n  ret float %z\n}"}) {
+  for (const char* text :
+       {"define void @f() { ret i32 0 }", "nonsense", "define void @f() { br label %nowhere }", "",
+        "define float @f(float %x) {\n  %y = fadd float %z, %x\n  %z = fadd float %y, %x\n  ret "
+        "float %z\n}"}) {
     absl::StatusOr<std::string> bytes = CompileLlvm(text, "x86-64-v3", "");
     if (std::string(text).empty()) {
       EXPECT_TRUE(bytes.ok());
@@ -28,21 +30,29 @@ TEST(OrcCompile, MalformedTextIsAStatusWithTheDumpedPath) {
 }
 
 TEST(OrcCompile, UnknownCpuIsRefused) {
-  absl::StatusOr<std::string> bytes = CompileLlvm("define void @f() { ret void }", "pentium-12", "");
+  absl::StatusOr<std::string> bytes =
+      CompileLlvm("define void @f() { ret void }", "pentium-12", "");
   ASSERT_FALSE(bytes.ok());
   EXPECT_NE(std::string(bytes.status().message()).find("pentium-12"), std::string::npos);
 }
 
-// A library call that slipped in is an error when the code is loaded, though the process has the symbol.
+// A library call that slipped in is an error when the code is loaded, though the process has the
+// symbol.
 TEST(OrcCompile, OnlyTheAllowListIsLinked) {
-  std::string bytes = *CompileLlvm("declare float @expf(float)\ndefine float @f(float %x) {\n  %y = call float @expf(float %x)\n  ret float %y\n}", "x86-64-v2", "");
+  std::string bytes = *CompileLlvm(
+      "declare float @expf(float)\ndefine float @f(float %x) {\n  %y = call float @expf(float "
+      "%x)\n  ret float %y\n}",
+      "x86-64-v2", "");
   EXPECT_EQ(*UndefinedSymbols(bytes), std::vector<std::string>{"expf"});
   absl::StatusOr<std::shared_ptr<const LoadedObject>> loaded = LoadObject(bytes, {"f"});
   ASSERT_FALSE(loaded.ok());
-  EXPECT_NE(std::string(loaded.status().message()).find("expf"), std::string::npos) << loaded.status();
+  EXPECT_NE(std::string(loaded.status().message()).find("expf"), std::string::npos)
+      << loaded.status();
 
-  std::string copy = *CompileLlvm("declare ptr @memcpy(ptr, ptr, i64)\ndefine void @f(ptr %a, ptr %b, i64 %n) {\n  %r = call ptr @memcpy(ptr %a, ptr %b, i64 %n)\n  ret void\n}",
-                                  "x86-64-v2", "");
+  std::string copy = *CompileLlvm(
+      "declare ptr @memcpy(ptr, ptr, i64)\ndefine void @f(ptr %a, ptr %b, i64 %n) {\n  %r = call "
+      "ptr @memcpy(ptr %a, ptr %b, i64 %n)\n  ret void\n}",
+      "x86-64-v2", "");
   loaded = LoadObject(copy, {"f"});
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   char from[4] = "abc", to[4] = "";
@@ -56,17 +66,20 @@ TEST(OrcCompile, GarbageIsNoObject) {
   EXPECT_FALSE(UndefinedSymbols("this is no object file").ok());
   std::string bytes = *CompileLlvm("define void @f() { ret void }", "x86-64-v2", "");
   EXPECT_FALSE(LoadObject(bytes, {"g"}).ok());
-  for (size_t size : {size_t{0}, size_t{10}, bytes.size() / 2, bytes.size() - 1}) EXPECT_FALSE(LoadObject(bytes.substr(0, size), {"f"}).ok()) << size;
+  for (size_t size : {size_t{0}, size_t{10}, bytes.size() / 2, bytes.size() - 1})
+    EXPECT_FALSE(LoadObject(bytes.substr(0, size), {"f"}).ok()) << size;
 }
 
 KernelPlan AddConstant(int which) {
   PlanKit k("add", {SizeExpr::Symbol(0)});
   int x = k.Input(DType::kF32), y = k.Output(DType::kF32);
-  k.Store(k.Op(ScalarOp::kAdd, {k.Load(k.Strided(x, {1})), k.Const(DType::kF32, which)}), k.Strided(y, {1}));
+  k.Store(k.Op(ScalarOp::kAdd, {k.Load(k.Strided(x, {1})), k.Const(DType::kF32, which)}),
+          k.Strided(y, {1}));
   return Scheduled(k.plan, 8, 2);
 }
 
-// 64 threads compile, load, run and unload kernels of the same name, each its own and all the same one.
+// 64 threads compile, load, run and unload kernels of the same name, each its own and all the same
+// one.
 TEST(OrcConcurrency, ConcurrentCompileLoadRunUnload) {
   std::unique_ptr<Backend> backend = CreateCpuBackend();
   std::atomic<int> wrong{0};

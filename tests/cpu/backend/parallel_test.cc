@@ -42,7 +42,8 @@ TEST(ParallelConcurrency, ConcurrentCallers) {
 }
 
 #if !defined(JF_TSAN)
-// The child of a process that has used the pool must be able to work, in several threads, and so must its own child.
+// The child of a process that has used the pool must be able to work, in several threads, and so
+// must its own child.
 TEST(ParallelFork, ChildWorks) {
   ExpectEachOnce(100);
   int before = ForkGeneration();

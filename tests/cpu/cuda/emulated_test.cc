@@ -1,4 +1,5 @@
-// Emitted CUDA sources run on the CPU (tests/support/cuda_on_host.h) against the plan interpreter: every idiom, guards, tails and layouts.
+// Emitted CUDA sources run on the CPU (tests/support/cuda_on_host.h) against the plan interpreter:
+// every idiom, guards, tails and layouts.
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -15,7 +16,8 @@ void RunOnHost(const std::vector<PlanCase>& cases) {
   if (absl::IsUnavailable(host.status())) GTEST_SKIP() << host.status();
   ASSERT_TRUE(host.ok()) << host.status();
   for (size_t k = 0; k < cases.size(); ++k) {
-    CheckCase(cases[k], [&](absl::Span<void* const> buffers, absl::Span<const size_t>, absl::Span<const uint64_t> scalars) {
+    CheckCase(cases[k], [&](absl::Span<void* const> buffers, absl::Span<const size_t>,
+                            absl::Span<const uint64_t> scalars) {
       return host->Run(k, buffers, scalars, cases[k].symbols);
     });
   }

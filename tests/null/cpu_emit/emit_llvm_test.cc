@@ -1,4 +1,5 @@
-// The emitter's text, without LLVM: golden files (one per idiom), what no kernel may contain, and refused plans.
+// The emitter's text, without LLVM: golden files (one per idiom), what no kernel may contain, and
+// refused plans.
 #include "cpu_backend/emit_llvm.h"
 
 #include <regex>
@@ -48,43 +49,66 @@ KernelPlan Permuted() {
   return k.plan;
 }
 
-TEST(EmitLlvmGolden, FlatMaskedRest) { ExpectGolden("llvm/relu_v3.ll", TextFor(With(AddMulRelu(DType::kF32, {SizeExpr(1000)}, 1, 1), 8, 2), "x86-64-v3")); }
-TEST(EmitLlvmGolden, FlatSymbolicScalarRest) {
-  ExpectGolden("llvm/relu_bf16_v2.ll", TextFor(With(AddMulRelu(DType::kBF16, {SizeExpr::Symbol(0), SizeExpr::Symbol(1)}, 1, 1), 4, 1), "x86-64-v2"));
+TEST(EmitLlvmGolden, FlatMaskedRest) {
+  ExpectGolden("llvm/relu_v3.ll",
+               TextFor(With(AddMulRelu(DType::kF32, {SizeExpr(1000)}, 1, 1), 8, 2), "x86-64-v3"));
 }
-TEST(EmitLlvmGolden, LanesAndConversions) { ExpectGolden("llvm/permuted_v3.ll", TextFor(With(Permuted(), 4, 1), "x86-64-v3")); }
-TEST(EmitLlvmGolden, RowCascade) { ExpectGolden("llvm/sum_v4.ll", TextFor(With(Sum({SizeExpr::Symbol(1)}), 16, 2), "x86-64-v4")); }
-TEST(EmitLlvmGolden, RowKept) { ExpectGolden("llvm/layer_norm_v4.ll", TextFor(With(LayerNorm(DType::kF32, SizeExpr::Symbol(0), 64, 32, 1, 1, 1), 16, 1), "x86-64-v4")); }
+TEST(EmitLlvmGolden, FlatSymbolicScalarRest) {
+  ExpectGolden(
+      "llvm/relu_bf16_v2.ll",
+      TextFor(
+          With(AddMulRelu(DType::kBF16, {SizeExpr::Symbol(0), SizeExpr::Symbol(1)}, 1, 1), 4, 1),
+          "x86-64-v2"));
+}
+TEST(EmitLlvmGolden, LanesAndConversions) {
+  ExpectGolden("llvm/permuted_v3.ll", TextFor(With(Permuted(), 4, 1), "x86-64-v3"));
+}
+TEST(EmitLlvmGolden, RowCascade) {
+  ExpectGolden("llvm/sum_v4.ll", TextFor(With(Sum({SizeExpr::Symbol(1)}), 16, 2), "x86-64-v4"));
+}
+TEST(EmitLlvmGolden, RowKept) {
+  ExpectGolden("llvm/layer_norm_v4.ll",
+               TextFor(With(LayerNorm(DType::kF32, SizeExpr::Symbol(0), 64, 32, 1, 1, 1), 16, 1),
+                       "x86-64-v4"));
+}
 
 std::vector<std::string> SomeTexts() {
   std::vector<std::string> texts;
   for (const char* arch : {"x86-64-v2", "x86-64-v3", "x86-64-v4"}) {
     for (DType dtype : {DType::kF16, DType::kBF16, DType::kF32, DType::kF64}) {
       texts.push_back(TextFor(With(AddMulRelu(dtype, {SizeExpr::Symbol(0)}, 1, 1), 8, 2), arch));
-      texts.push_back(TextFor(With(Softmax(dtype, SizeExpr::Symbol(0), 300, 32, 1, 1, 1), 8, 2), arch));
-      texts.push_back(TextFor(With(ArgMax(dtype, 3, SizeExpr::Symbol(0), 32, 1, 1, 0), 8, 1), arch));
+      texts.push_back(
+          TextFor(With(Softmax(dtype, SizeExpr::Symbol(0), 300, 32, 1, 1, 1), 8, 2), arch));
+      texts.push_back(
+          TextFor(With(ArgMax(dtype, 3, SizeExpr::Symbol(0), 32, 1, 1, 0), 8, 1), arch));
     }
   }
   return texts;
 }
 
-// fma is formed by the planner; nothing may be reassociated; nothing is called but intrinsics, and those that become library calls are not among them.
+// fma is formed by the planner; nothing may be reassociated; nothing is called but intrinsics, and
+// those that become library calls are not among them.
 TEST(EmitLlvmText, NoFastMathNoLibraryCalls) {
   for (const std::string& text : SomeTexts()) {
     std::string code = std::regex_replace(text, std::regex(";[^\n]*"), "");
-    for (const char* word : {" contract ", " fast ", " reassoc ", " nnan ", " ninf ", " nsz ", " arcp ", " afn ", "frem", "bfloat", "llvm.sin", "llvm.cos", "llvm.exp", "llvm.log", "llvm.pow",
-                             "fptosi.sat", "fptoui.sat", "vector.reduce", "fmuladd"}) {
+    for (const char* word :
+         {" contract ", " fast ", " reassoc ", " nnan ", " ninf ", " nsz ", " arcp ", " afn ",
+          "frem", "bfloat", "llvm.sin", "llvm.cos", "llvm.exp", "llvm.log", "llvm.pow",
+          "fptosi.sat", "fptoui.sat", "vector.reduce", "fmuladd"}) {
       EXPECT_EQ(code.find(word), std::string::npos) << word << "\n" << text.substr(0, 300);
     }
     static const std::regex kCall("call [^@]*@([a-z]+)");
-    for (auto it = std::sregex_iterator(code.begin(), code.end(), kCall); it != std::sregex_iterator(); ++it) EXPECT_EQ((*it)[1], "llvm");
+    for (auto it = std::sregex_iterator(code.begin(), code.end(), kCall);
+         it != std::sregex_iterator(); ++it)
+      EXPECT_EQ((*it)[1], "llvm");
   }
 }
 
 // On a CPU without fma or F16C neither may be asked for.
 TEST(EmitLlvmText, LevelTwoHasNeitherFmaNorHalf) {
   for (DType dtype : {DType::kF16, DType::kF32, DType::kF64}) {
-    std::string text = TextFor(With(AddMulRelu(dtype, {SizeExpr::Symbol(0)}, 1, 1), 4, 1), "x86-64-v2");
+    std::string text =
+        TextFor(With(AddMulRelu(dtype, {SizeExpr::Symbol(0)}, 1, 1), 4, 1), "x86-64-v2");
     EXPECT_EQ(text.find("llvm.fma"), std::string::npos);
     EXPECT_EQ(text.find("half"), std::string::npos);
     EXPECT_EQ(text.find("llvm.masked"), std::string::npos);
@@ -93,7 +117,10 @@ TEST(EmitLlvmText, LevelTwoHasNeitherFmaNorHalf) {
 
 // AVX2 has masked moves of 4 and 8 bytes only; AVX-512 has all.
 TEST(EmitLlvmText, MaskedMovesOnlyWhereTheyExist) {
-  auto masked = [](DType dtype, const char* arch) { return TextFor(With(AddMulRelu(dtype, {SizeExpr(1001)}, 1, 1), 8, 1), arch).find("llvm.masked") != std::string::npos; };
+  auto masked = [](DType dtype, const char* arch) {
+    return TextFor(With(AddMulRelu(dtype, {SizeExpr(1001)}, 1, 1), 8, 1), arch)
+               .find("llvm.masked") != std::string::npos;
+  };
   EXPECT_TRUE(masked(DType::kF32, "x86-64-v3"));
   EXPECT_FALSE(masked(DType::kBF16, "x86-64-v3"));
   EXPECT_TRUE(masked(DType::kBF16, "x86-64-v4"));
@@ -102,8 +129,10 @@ TEST(EmitLlvmText, MaskedMovesOnlyWhereTheyExist) {
 // An extent that the body divides needs no rest.
 TEST(EmitLlvmText, NoRestWhereTheBodyDivides) {
   auto rest = [](Shape shape) {
-    std::string text = TextFor(With(AddMulRelu(DType::kF32, std::move(shape), 1, 1), 8, 2), "x86-64-v3");
-    return text.find("masked") != std::string::npos || text.find("single elements") != std::string::npos;
+    std::string text =
+        TextFor(With(AddMulRelu(DType::kF32, std::move(shape), 1, 1), 8, 2), "x86-64-v3");
+    return text.find("masked") != std::string::npos ||
+           text.find("single elements") != std::string::npos;
   };
   EXPECT_FALSE(rest({SizeExpr(1024)}));
   EXPECT_FALSE(rest({SizeExpr::Symbol(0) * 768}));
@@ -111,11 +140,13 @@ TEST(EmitLlvmText, NoRestWhereTheBodyDivides) {
   EXPECT_TRUE(rest({SizeExpr(1023)}));
 }
 
-// Outputs that may be large, written contiguously by light work, are streamed; small ones, in-place ones, heavy work and reductions are not.
+// Outputs that may be large, written contiguously by light work, are streamed; small ones, in-place
+// ones, heavy work and reductions are not.
 TEST(EmitLlvmText, StreamsLargeOutputs) {
   auto streams = [](const KernelPlan& plan) {
     std::string text = TextFor(With(plan, 16, 1), "x86-64-v4");
-    EXPECT_EQ(text.find("nontemporal") != std::string::npos, text.find("sfence") != std::string::npos);
+    EXPECT_EQ(text.find("nontemporal") != std::string::npos,
+              text.find("sfence") != std::string::npos);
     return text.find("nontemporal") != std::string::npos;
   };
   EXPECT_TRUE(streams(AddMulRelu(DType::kF32, {SizeExpr::Symbol(0)}, 1, 1)));
@@ -130,7 +161,8 @@ TEST(EmitLlvmText, StreamsLargeOutputs) {
 
 TEST(EmitLlvmSource, WorkAndSizes) {
   SizeExpr n = SizeExpr::Symbol(0), m = SizeExpr::Symbol(1);
-  absl::StatusOr<KernelSource> flat = EmitLlvm(With(AddMulRelu(DType::kF32, {n, m, SizeExpr(100)}, 1, 1), 8, 2), *TargetFor("x86-64-v3"));
+  absl::StatusOr<KernelSource> flat = EmitLlvm(
+      With(AddMulRelu(DType::kF32, {n, m, SizeExpr(100)}, 1, 1), 8, 2), *TargetFor("x86-64-v3"));
   ASSERT_TRUE(flat.ok());
   EXPECT_EQ(flat->lang, SourceLang::kLlvm);
   EXPECT_EQ(flat->rows, n * m);

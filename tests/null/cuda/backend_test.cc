@@ -48,7 +48,8 @@ KernelPlan WithScalars() {
   PlanKit k("scaled", {kN, 24});
   const int x = k.Input(DType::kF32), y = k.Output(DType::kF32);
   const int s = k.Scalar(DType::kBF16), b = k.Scalar(DType::kBool), d = k.Scalar(DType::kF64);
-  const int v = k.Op(ScalarOp::kSelect, {b, k.Op(ScalarOp::kMul, {k.Load(k.Dense(x)), s}), k.Convert(d, DType::kF32)});
+  const int v = k.Op(ScalarOp::kSelect,
+                     {b, k.Op(ScalarOp::kMul, {k.Load(k.Dense(x)), s}), k.Convert(d, DType::kF32)});
   k.Store(v, k.Dense(y));
   return k.Flat(64, 4);
 }
@@ -67,7 +68,8 @@ TEST_F(CudaBackendTest, ArgumentsInOrder) {
   ASSERT_EQ(source_.size_args.size(), 1u);  // n * 24, whole vectors
   driver_.words_per_launch = 6;
   void* buffers[] = {reinterpret_cast<void*>(0x1000), reinterpret_cast<void*>(0x2000)};
-  const uint64_t scalars[] = {ScalarFromDouble(DType::kF32, 1.5).bits(), 1, ScalarFromDouble(DType::kF64, 2.5).bits()};
+  const uint64_t scalars[] = {ScalarFromDouble(DType::kF32, 1.5).bits(), 1,
+                              ScalarFromDouble(DType::kF64, 2.5).bits()};
   const int64_t symbols[] = {100};
   const int64_t sizes[] = {source_.size_args[0].Eval(symbols)};
   LaunchArgs args;
@@ -89,7 +91,8 @@ TEST_F(CudaBackendTest, ArgumentsInOrder) {
 TEST_F(CudaBackendTest, LaunchDoesNothingElse) {
   std::unique_ptr<Backend> backend = Make();
   std::shared_ptr<const Kernel> kernel = Load(*backend, AddMulRelu(DType::kF32, {1024}, 256, 4));
-  const int syncs = driver_.Calls("cuStreamSynchronize"), allocs = driver_.Calls("cuMemAllocFromPoolAsync");
+  const int syncs = driver_.Calls("cuStreamSynchronize"),
+            allocs = driver_.Calls("cuMemAllocFromPoolAsync");
   void* buffers[4] = {};
   LaunchArgs args;
   args.buffers = buffers;
@@ -101,7 +104,8 @@ TEST_F(CudaBackendTest, LaunchDoesNothingElse) {
 
 TEST_F(CudaBackendTest, EmptyGridIsNotLaunched) {
   std::unique_ptr<Backend> backend = Make();
-  for (const KernelPlan& plan : {AddMulRelu(DType::kF32, {kN, 24}, 256, 4), Softmax(DType::kF32, kN, 100, 32, 4, 4, 1)}) {
+  for (const KernelPlan& plan :
+       {AddMulRelu(DType::kF32, {kN, 24}, 256, 4), Softmax(DType::kF32, kN, 100, 32, 4, 4, 1)}) {
     std::shared_ptr<const Kernel> kernel = Load(*backend, plan);
     const int64_t symbols[] = {0};
     std::vector<int64_t> sizes;
@@ -120,20 +124,24 @@ TEST_F(CudaBackendTest, BadLaunches) {
   std::shared_ptr<const Kernel> kernel = Load(*backend, AddMulRelu(DType::kF32, {1024}, 256, 4));
   LaunchArgs args;
   args.grid = int64_t{1} << 31;
-  EXPECT_THAT(MessageOf(backend->Launch(*kernel, args)), HasSubstr("launch of relu_f32: a grid of 2147483648 blocks"));
+  EXPECT_THAT(MessageOf(backend->Launch(*kernel, args)),
+              HasSubstr("launch of relu_f32: a grid of 2147483648 blocks"));
   args.grid = 1;
   const int64_t sizes[] = {3};
   args.sizes = sizes;
   EXPECT_THAT(MessageOf(backend->Launch(*kernel, args)), HasSubstr("1 size arguments, expected 0"));
   args.sizes = {};
   driver_.Fail("cuLaunchKernel", kCuErrorInvalidValue);
-  EXPECT_THAT(MessageOf(backend->Launch(*kernel, args)), HasSubstr("cuLaunchKernel (relu_f32) failed: CUDA_ERROR_INVALID_VALUE: it was told to fail"));
+  EXPECT_THAT(
+      MessageOf(backend->Launch(*kernel, args)),
+      HasSubstr("cuLaunchKernel (relu_f32) failed: CUDA_ERROR_INVALID_VALUE: it was told to fail"));
 }
 
 TEST_F(CudaBackendTest, ManyArguments) {
   PlanKit k("many", {1024});
   int sum = k.Load(k.Dense(k.Input(DType::kF32)));
-  for (int i = 1; i < 299; ++i) sum = k.Op(ScalarOp::kAdd, {sum, k.Load(k.Dense(k.Input(DType::kF32)))});
+  for (int i = 1; i < 299; ++i)
+    sum = k.Op(ScalarOp::kAdd, {sum, k.Load(k.Dense(k.Input(DType::kF32)))});
   k.Store(sum, k.Dense(k.Output(DType::kF32)));
   std::unique_ptr<Backend> backend = Make();
   std::shared_ptr<const Kernel> kernel = Load(*backend, k.Flat(128, 4));
@@ -151,10 +159,12 @@ TEST_F(CudaBackendTest, LoadErrorsNameTheKernel) {
   std::unique_ptr<Backend> backend = Make();
   KernelSource source = *backend->Emit(AddMulRelu(DType::kF32, {1024}, 256, 4));
   driver_.Fail("cuModuleLoadData", kCuErrorInvalidImage);
-  EXPECT_THAT(MessageOf(backend->Load(source, {}).status()), HasSubstr("cuModuleLoadData (relu_f32) failed"));
+  EXPECT_THAT(MessageOf(backend->Load(source, {}).status()),
+              HasSubstr("cuModuleLoadData (relu_f32) failed"));
   driver_.Succeed("cuModuleLoadData");
   driver_.Fail("cuModuleGetFunction", kCuErrorNotFound);
-  EXPECT_THAT(MessageOf(backend->Load(source, {}).status()), HasSubstr("cuModuleGetFunction (relu_f32) failed"));
+  EXPECT_THAT(MessageOf(backend->Load(source, {}).status()),
+              HasSubstr("cuModuleGetFunction (relu_f32) failed"));
   EXPECT_EQ(driver_.Calls("cuModuleUnload"), 1);  // what was loaded is not leaked
 }
 
@@ -218,16 +228,19 @@ TEST_F(CudaBackendTest, Memory) {
   char byte = 0;
   absl::Status status = backend->CopyFromHost(&byte, &byte, 1, nullptr);
   EXPECT_TRUE(absl::IsResourceExhausted(status));
-  EXPECT_THAT(MessageOf(status), HasSubstr("cuMemcpyHtoDAsync failed: CUDA_ERROR_OUT_OF_MEMORY: out of memory"));
+  EXPECT_THAT(MessageOf(status),
+              HasSubstr("cuMemcpyHtoDAsync failed: CUDA_ERROR_OUT_OF_MEMORY: out of memory"));
 }
 
 TEST_F(CudaBackendTest, CreationErrors) {
   driver_.devices = 0;
-  EXPECT_THAT(MessageOf(CreateCudaBackendWith(driver_.api()).status()), HasSubstr("/fake/libcuda.so.1) sees no GPU"));
+  EXPECT_THAT(MessageOf(CreateCudaBackendWith(driver_.api()).status()),
+              HasSubstr("/fake/libcuda.so.1) sees no GPU"));
   driver_.devices = 1;
   driver_.major = 6;
   driver_.minor = 1;
-  EXPECT_THAT(MessageOf(CreateCudaBackendWith(driver_.api()).status()), HasSubstr("this GPU: unknown architecture 'sm_61'; known: sm_75"));
+  EXPECT_THAT(MessageOf(CreateCudaBackendWith(driver_.api()).status()),
+              HasSubstr("this GPU: unknown architecture 'sm_61'; known: sm_75"));
   driver_.Fail("cuInit", kCuErrorNoDevice);
   EXPECT_THAT(MessageOf(CreateCudaBackendWith(driver_.api()).status()), HasSubstr("cuInit failed"));
 }
@@ -237,7 +250,8 @@ TEST_F(CudaBackendTest, ChildOfAForkGetsAClearError) {
   const pid_t child = fork();
   if (child == 0) {
     absl::Status status = backend->Synchronize(nullptr);
-    const bool right = absl::IsFailedPrecondition(status) && MessageOf(status).find("forked") != std::string::npos &&
+    const bool right = absl::IsFailedPrecondition(status) &&
+                       MessageOf(status).find("forked") != std::string::npos &&
                        backend->allocator()->Allocate(1, nullptr) == nullptr;
     _exit(right ? 0 : 1);
   }

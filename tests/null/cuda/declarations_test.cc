@@ -1,5 +1,6 @@
-// Our own declarations of NVIDIA's interfaces against NVIDIA's headers, where those are installed: values, sizes, offsets, signatures. What is checked
-// is checked at compile time; where a header is missing, its test says so.
+// Our own declarations of NVIDIA's interfaces against NVIDIA's headers, where those are installed:
+// values, sizes, offsets, signatures. What is checked is checked at compile time; where a header is
+// missing, its test says so.
 #include <cstddef>
 #include <type_traits>
 
@@ -20,19 +21,22 @@
 #include "/usr/local/cuda/include/nvrtc.h"
 #define JF_HAVE_NVRTC_H 1
 #endif
-#if __has_include(<cublasLt.h>)  // includes more of the toolkit: its folder must be on the include path
+#if __has_include( \
+    <cublasLt.h>)  // includes more of the toolkit: its folder must be on the include path
 #include <cublasLt.h>
 #endif
 
 namespace jitfuse::internal {
 namespace {
 
-// Types that are passed alike: pointers and handles as pointers, enums and integers by size, the rest by name.
+// Types that are passed alike: pointers and handles as pointers, enums and integers by size, the
+// rest by name.
 template <typename A, typename B>
 constexpr bool SameType() {
   if constexpr (std::is_pointer_v<A> || std::is_pointer_v<B>) {
     return std::is_pointer_v<A> && std::is_pointer_v<B>;
-  } else if constexpr ((std::is_enum_v<A> || std::is_integral_v<A>) && (std::is_enum_v<B> || std::is_integral_v<B>)) {
+  } else if constexpr ((std::is_enum_v<A> || std::is_integral_v<A>) &&
+                       (std::is_enum_v<B> || std::is_integral_v<B>)) {
     return sizeof(A) == sizeof(B);
   } else {
     return std::is_same_v<A, B>;
@@ -70,7 +74,8 @@ TEST(Declarations, Driver) {
   static_assert(SameFunction<decltype(DriverApi::member), decltype(&::symbol)>::value, #symbol);
 #include "jit/cuda/driver_api.inc"
 #undef JF_DRIVER
-#define SAME(ours, theirs) static_assert(static_cast<int>(ours) == static_cast<int>(theirs), #theirs)
+#define SAME(ours, theirs) \
+  static_assert(static_cast<int>(ours) == static_cast<int>(theirs), #theirs)
   SAME(kCuSuccess, CUDA_SUCCESS);
   SAME(kCuErrorInvalidValue, CUDA_ERROR_INVALID_VALUE);
   SAME(kCuErrorOutOfMemory, CUDA_ERROR_OUT_OF_MEMORY);
@@ -107,7 +112,8 @@ TEST(Declarations, Driver) {
 
 TEST(Declarations, Nvrtc) {
 #ifdef JF_HAVE_NVRTC_H
-#define JF_NVRTC(member, symbol, result, args) static_assert(SameFunction<decltype(NvrtcApi::member), decltype(&::symbol)>::value, #symbol);
+#define JF_NVRTC(member, symbol, result, args) \
+  static_assert(SameFunction<decltype(NvrtcApi::member), decltype(&::symbol)>::value, #symbol);
 #include "jit/cuda/nvrtc_api.inc"
 #undef JF_NVRTC
   static_assert(static_cast<int>(kNvrtcSuccess) == NVRTC_SUCCESS);
@@ -123,7 +129,8 @@ TEST(Declarations, CublasLt) {
   static_assert(SameFunction<decltype(CublasLtApi::member), decltype(&::symbol)>::value, #symbol);
 #include "jit/cuda/cublaslt_api.inc"
 #undef JF_CUBLASLT
-#define SAME(ours, theirs) static_assert(static_cast<int>(ours) == static_cast<int>(theirs), #theirs)
+#define SAME(ours, theirs) \
+  static_assert(static_cast<int>(ours) == static_cast<int>(theirs), #theirs)
   SAME(kCublasSuccess, CUBLAS_STATUS_SUCCESS);
   SAME(kCublasNotInitialized, CUBLAS_STATUS_NOT_INITIALIZED);
   SAME(kCublasInvalidValue, CUBLAS_STATUS_INVALID_VALUE);
@@ -154,8 +161,10 @@ TEST(Declarations, CublasLt) {
   SAME(kLtAlgoSplitK, CUBLASLT_ALGO_CONFIG_SPLITK_NUM);
   static_assert(sizeof(LtAlgo) == sizeof(cublasLtMatmulAlgo_t));
   static_assert(sizeof(LtHeuristicResult) == sizeof(cublasLtMatmulHeuristicResult_t));
-  static_assert(offsetof(LtHeuristicResult, workspace_bytes) == offsetof(cublasLtMatmulHeuristicResult_t, workspaceSize));
-  static_assert(offsetof(LtHeuristicResult, state) == offsetof(cublasLtMatmulHeuristicResult_t, state));
+  static_assert(offsetof(LtHeuristicResult, workspace_bytes) ==
+                offsetof(cublasLtMatmulHeuristicResult_t, workspaceSize));
+  static_assert(offsetof(LtHeuristicResult, state) ==
+                offsetof(cublasLtMatmulHeuristicResult_t, state));
 #undef SAME
 #else
   GTEST_SKIP() << "cublasLt.h was not there when this was built";

@@ -34,7 +34,12 @@ class ScopedEnv {
 };
 
 LibrarySpec Spec() {
-  return {.what = "the thing", .env = "TEST_THING_PATH", .stem = "libm.so", .majors = {99, 6}, .pip = {"nvidia/thing/lib"}, .remedy = "make one"};
+  return {.what = "the thing",
+          .env = "TEST_THING_PATH",
+          .stem = "libm.so",
+          .majors = {99, 6},
+          .pip = {"nvidia/thing/lib"},
+          .remedy = "make one"};
 }
 
 TEST(Dynlib, NewestFirstThenTheOneThatIsThere) {
@@ -56,7 +61,8 @@ TEST(Dynlib, NoNewerThanTheLimit) {
 }
 
 TEST(Dynlib, RefusedCandidatesAreListed) {
-  absl::Status status = OpenLibrary(Spec(), 0, [](const Dynlib&) { return absl::NotFoundError("too old"); }).status();
+  absl::Status status =
+      OpenLibrary(Spec(), 0, [](const Dynlib&) { return absl::NotFoundError("too old"); }).status();
   EXPECT_TRUE(absl::IsNotFound(status));
   const std::string message(status.message());
   EXPECT_THAT(message, HasSubstr("the thing was not found; searched: "));
@@ -68,8 +74,10 @@ TEST(Dynlib, RefusedCandidatesAreListed) {
 TEST(Dynlib, TheVariableIsTheOnlyPlace) {
   ScopedEnv env("JITFUSE_TEST_THING_PATH", "/nowhere/libthing.so");
   absl::Status status = OpenLibrary(Spec(), 0, nullptr).status();
-  EXPECT_THAT(std::string(status.message()), HasSubstr("/nowhere/libthing.so: cannot open shared object file"));
-  EXPECT_THAT(std::string(status.message()), HasSubstr("JITFUSE_TEST_THING_PATH is set, so nothing else"));
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("/nowhere/libthing.so: cannot open shared object file"));
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("JITFUSE_TEST_THING_PATH is set, so nothing else"));
   ScopedEnv good("JITFUSE_TEST_THING_PATH", "libm.so.6");
   EXPECT_TRUE(OpenLibrary(Spec(), 0, nullptr).ok());
 }
@@ -82,7 +90,9 @@ TEST(Dynlib, PythonPackages) {
   EXPECT_THAT(PythonPackageFolders(), Contains(root + "/lib/python3.11/site-packages"));
   std::vector<std::string> searched;
   ASSERT_TRUE(OpenLibrary(Spec(), 0, nullptr, &searched).ok());
-  EXPECT_THAT(searched, Contains(HasSubstr("nvidia/thing/lib/libm.so.99: ")));  // found, and no library: the search went on
+  EXPECT_THAT(searched,
+              Contains(HasSubstr(
+                  "nvidia/thing/lib/libm.so.99: ")));  // found, and no library: the search went on
   std::filesystem::remove_all(root);
 }
 
@@ -91,7 +101,9 @@ TEST(Dynlib, NoDriverSaysWhatWasSearched) {
   absl::StatusOr<std::unique_ptr<Backend>> backend = CreateCudaBackend();
   if (backend.ok()) GTEST_SKIP() << "a driver is loaded already";
   EXPECT_TRUE(absl::IsNotFound(backend.status()));
-  EXPECT_THAT(std::string(backend.status().message()), HasSubstr("the CUDA driver (libcuda.so.1) was not found; searched: /nowhere/libcuda.so.1"));
+  EXPECT_THAT(
+      std::string(backend.status().message()),
+      HasSubstr("the CUDA driver (libcuda.so.1) was not found; searched: /nowhere/libcuda.so.1"));
   EXPECT_THAT(std::string(backend.status().message()), HasSubstr("install NVIDIA's driver"));
 }
 

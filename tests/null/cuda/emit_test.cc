@@ -29,7 +29,8 @@ KernelSource Emit(const KernelPlan& plan, std::string_view arch = "sm_90") {
 // A source without the prelude, which would repeat itself in every golden.
 std::string Kernel(const KernelSource& source) {
   const size_t blank = source.text.find("\n\n");
-  return source.text.substr(0, blank + 1) + source.text.substr(source.text.find("\n\n", blank + 2) + 1);
+  return source.text.substr(0, blank + 1) +
+         source.text.substr(source.text.find("\n\n", blank + 2) + 1);
 }
 
 // x[3,n] + bias[n], n odd or not: the operand that is gathered.
@@ -44,8 +45,10 @@ TEST(EmitCuda, Goldens) {
   ExpectGolden("cuda/flat.cu", Emit(AddMulRelu(DType::kF32, {4096, 768}, 512, 4)).text);
   ExpectGolden("cuda/flat_tail.cu", Kernel(Emit(AddMulRelu(DType::kBF16, {kN}, 256, 8, 2))));
   ExpectGolden("cuda/flat_bias.cu", Kernel(Emit(Bias(77))));
-  ExpectGolden("cuda/row_registers.cu", Kernel(Emit(Softmax(DType::kBF16, kN, 4096, 128, 1, 8, 4))));
-  ExpectGolden("cuda/row_stream.cu", Kernel(Emit(LayerNorm(DType::kF32, kN, 100000, 256, 1, 4, 0))));
+  ExpectGolden("cuda/row_registers.cu",
+               Kernel(Emit(Softmax(DType::kBF16, kN, 4096, 128, 1, 8, 4))));
+  ExpectGolden("cuda/row_stream.cu",
+               Kernel(Emit(LayerNorm(DType::kF32, kN, 100000, 256, 1, 4, 0))));
   ExpectGolden("cuda/row_warp.cu", Kernel(Emit(ArgMax(DType::kF32, kN, 250, 32, 8, 1, 8))));
 }
 
@@ -64,12 +67,15 @@ TEST(EmitCuda, SourceSaysHowToLaunch) {
 }
 
 TEST(EmitCuda, IsDeterministic) {
-  for (const PlanCase& c : PlannedCases(*TargetFor("sm_90"))) EXPECT_EQ(Emit(c.plan).text, Emit(c.plan).text);
+  for (const PlanCase& c : PlannedCases(*TargetFor("sm_90")))
+    EXPECT_EQ(Emit(c.plan).text, Emit(c.plan).text);
 }
 
 TEST(EmitCuda, VectorsAsWideAsAlignmentAllows) {
-  for (auto [align, load] : {std::pair(16, "jf_ld16<1>(p0"), std::pair(8, "jf_ld8<2>(p0"), std::pair(4, "jf_ld4<4>(p0"), std::pair(2, "jf_ld2<8>(p0")}) {
-    EXPECT_THAT(Emit(AddMulRelu(DType::kBF16, {1024}, 128, 8, 1, align)).text, HasSubstr(load)) << align;
+  for (auto [align, load] : {std::pair(16, "jf_ld16<1>(p0"), std::pair(8, "jf_ld8<2>(p0"),
+                             std::pair(4, "jf_ld4<4>(p0"), std::pair(2, "jf_ld2<8>(p0")}) {
+    EXPECT_THAT(Emit(AddMulRelu(DType::kBF16, {1024}, 128, 8, 1, align)).text, HasSubstr(load))
+        << align;
   }
 }
 
@@ -85,24 +91,30 @@ TEST(EmitCuda, OffsetsOf64Bits) {
   KernelPlan plan = AddMulRelu(DType::kF32, {kN}, 128, 4);
   EXPECT_THAT(Emit(plan).text, HasSubstr("const unsigned e = "));
   plan.offset_bits = 64;
-  EXPECT_THAT(Emit(plan).text, HasSubstr("const unsigned long long e = ((unsigned long long)blockIdx.x"));
+  EXPECT_THAT(Emit(plan).text,
+              HasSubstr("const unsigned long long e = ((unsigned long long)blockIdx.x"));
 }
 
 TEST(EmitCuda, RestrictUnlessABufferMayBeShared) {
   KernelPlan plan = AddMulRelu(DType::kF32, {1024}, 128, 4);
-  EXPECT_THAT(Emit(plan).text, HasSubstr("(const float* __restrict__ p0, const float* __restrict__ p1, const float* __restrict__ p2, float* __restrict__ p3)"));
+  EXPECT_THAT(Emit(plan).text,
+              HasSubstr("(const float* __restrict__ p0, const float* __restrict__ p1, const float* "
+                        "__restrict__ p2, float* __restrict__ p3)"));
   plan.params[1].may_alias = true;
-  EXPECT_THAT(Emit(plan).text, HasSubstr("(const float* __restrict__ p0, const float* p1, const float* __restrict__ p2, float* p3)"));
+  EXPECT_THAT(Emit(plan).text, HasSubstr("(const float* __restrict__ p0, const float* p1, const "
+                                         "float* __restrict__ p2, float* p3)"));
   std::get<CudaSchedule>(plan.schedule).no_allocate = true;
   const std::string text = Emit(plan).text;
   EXPECT_THAT(text, HasSubstr("jf_ldna16<1>(p0 + e)"));
-  EXPECT_THAT(text, HasSubstr("jf_ld16<1>(p1 + e)"));  // .nc is not for memory that the kernel writes
+  EXPECT_THAT(text,
+              HasSubstr("jf_ld16<1>(p1 + e)"));  // .nc is not for memory that the kernel writes
 }
 
 TEST(EmitCuda, PreludeHoldsWhatIsUsed) {
   const std::string text = Emit(AddMulRelu(DType::kF32, {1024}, 128, 4)).text;
   EXPECT_THAT(text, HasSubstr("jf_words<4 * K> jf_ld16("));
-  for (const char* absent : {"f16", "jf_ld8", "jf_shfl", "jf_odd"}) EXPECT_THAT(text, Not(HasSubstr(absent)));
+  for (const char* absent : {"f16", "jf_ld8", "jf_shfl", "jf_odd"})
+    EXPECT_THAT(text, Not(HasSubstr(absent)));
   EXPECT_THAT(Emit(AddMulRelu(DType::kBF16, {1024}, 128, 8)).text, HasSubstr("cvt.rn.bf16x2.f32"));
 }
 
@@ -117,16 +129,22 @@ TEST(EmitCuda, PreludeNames) {
 
 // Whatever names of ours a source uses, it defines.
 TEST(EmitCuda, NoHelperIsMissing) {
-  for (const std::vector<PlanCase>& cases : {FlatCases(), LayoutCases(), RowCases(), ConversionCases(), PrimitiveCases()}) {
+  for (const std::vector<PlanCase>& cases :
+       {FlatCases(), LayoutCases(), RowCases(), ConversionCases(), PrimitiveCases()}) {
     for (const PlanCase& c : cases) {
       const std::string text = Emit(c.plan).text;
       for (size_t at = text.find("jf_"); at != std::string::npos; at = text.find("jf_", at + 1)) {
         size_t end = at;
-        while (end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) != 0 || text[end] == '_')) ++end;
+        while (end < text.size() &&
+               (std::isalnum(static_cast<unsigned char>(text[end])) != 0 || text[end] == '_'))
+          ++end;
         const std::string name = text.substr(at, end - at);
-        if (at > 0 && (std::isalnum(static_cast<unsigned char>(text[at - 1])) != 0 || text[at - 1] == '_')) continue;
+        if (at > 0 &&
+            (std::isalnum(static_cast<unsigned char>(text[at - 1])) != 0 || text[at - 1] == '_'))
+          continue;
         const std::vector<std::string> names = PreludeNames();
-        ASSERT_NE(std::find(names.begin(), names.end(), name), names.end()) << name << " in " << c.plan.name;
+        ASSERT_NE(std::find(names.begin(), names.end(), name), names.end())
+            << name << " in " << c.plan.name;
       }
     }
   }
@@ -147,9 +165,11 @@ TEST(EmitCuda, RefusesWhatDoesNotFit) {
   EXPECT_THAT(message(plan, "x86-64-v3"), HasSubstr("no CUDA target"));
   plan.schedule = CpuSchedule{};
   EXPECT_THAT(message(plan), HasSubstr("EmitCuda(relu_f32): the plan has no CUDA schedule"));
-  EXPECT_THAT(message(AddMulRelu(DType::kF32, {1024}, 100, 4)), HasSubstr("100 threads in a block"));
+  EXPECT_THAT(message(AddMulRelu(DType::kF32, {1024}, 100, 4)),
+              HasSubstr("100 threads in a block"));
   EXPECT_THAT(message(AddMulRelu(DType::kF32, {1024}, 128, 3)), HasSubstr("vectors of 3 elements"));
-  EXPECT_THAT(message(Softmax(DType::kF32, 8, 1024, 32, 1, 4, 4)), HasSubstr("rows of 1024 do not fit 32 threads of 4 x 4"));
+  EXPECT_THAT(message(Softmax(DType::kF32, 8, 1024, 32, 1, 4, 4)),
+              HasSubstr("rows of 1024 do not fit 32 threads of 4 x 4"));
   EXPECT_THAT(message(Softmax(DType::kF32, 8, kN, 32, 1, 4, 4)), HasSubstr("values kept"));
   plan = Softmax(DType::kF32, 8, 1024, 256, 1, 4, 1);
   std::get<CudaSchedule>(plan.schedule).rows_per_block = 2;

@@ -1,4 +1,5 @@
-// GEMMs through cuBLASLt's interface, computed by a stand-in that follows the descriptors to the letter: column-major, leading dimensions, transposes, batches.
+// GEMMs through cuBLASLt's interface, computed by a stand-in that follows the descriptors to the
+// letter: column-major, leading dimensions, transposes, batches.
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -41,20 +42,26 @@ FakeLayout& Of(LtMatrixLayout l) { return *reinterpret_cast<FakeLayout*>(l); }
 FakeDesc& Of(LtMatmulDesc d) { return *reinterpret_cast<FakeDesc*>(d); }
 
 template <typename T>
-void Multiply(const FakeDesc& desc, const void* a, const FakeLayout& la, const void* b, const FakeLayout& lb, void* d, const FakeLayout& ld) {
-  const bool ta = desc.attributes.at(kLtTransA) == kCublasT, tb = desc.attributes.at(kLtTransB) == kCublasT;
+void Multiply(const FakeDesc& desc, const void* a, const FakeLayout& la, const void* b,
+              const FakeLayout& lb, void* d, const FakeLayout& ld) {
+  const bool ta = desc.attributes.at(kLtTransA) == kCublasT,
+             tb = desc.attributes.at(kLtTransB) == kCublasT;
   const int64_t k = ta ? la.rows : la.columns;
   EXPECT_EQ(ta ? la.columns : la.rows, ld.rows);
   EXPECT_EQ(tb ? lb.rows : lb.columns, ld.columns);
   EXPECT_EQ(tb ? lb.columns : lb.rows, k);
-  auto at = [](auto* p, const FakeLayout& l, int64_t batch, int64_t row, int64_t column) -> auto& { return p[batch * l.stride + row + column * l.ld]; };
+  auto at = [](auto* p, const FakeLayout& l, int64_t batch, int64_t row, int64_t column) -> auto& {
+    return p[batch * l.stride + row + column * l.ld];
+  };
   for (int64_t n = 0; n < ld.batch; ++n) {
     for (int64_t i = 0; i < ld.rows; ++i) {
       for (int64_t j = 0; j < ld.columns; ++j) {
         T sum = 0;
         for (int64_t l = 0; l < k; ++l) {
-          sum += (ta ? at(static_cast<const T*>(a), la, n, l, i) : at(static_cast<const T*>(a), la, n, i, l)) *
-                 (tb ? at(static_cast<const T*>(b), lb, n, j, l) : at(static_cast<const T*>(b), lb, n, l, j));
+          sum += (ta ? at(static_cast<const T*>(a), la, n, l, i)
+                     : at(static_cast<const T*>(a), la, n, i, l)) *
+                 (tb ? at(static_cast<const T*>(b), lb, n, j, l)
+                     : at(static_cast<const T*>(b), lb, n, l, j));
         }
         at(static_cast<T*>(d), ld, n, i, j) = sum;
       }
@@ -82,15 +89,18 @@ CublasLtApi FakeApi() {
     delete &Of(d);
     return kCublasSuccess;
   };
-  api.MatmulDescSetAttribute = [](LtMatmulDesc d, LtMatmulDescAttribute a, const void* v, size_t size) {
+  api.MatmulDescSetAttribute = [](LtMatmulDesc d, LtMatmulDescAttribute a, const void* v,
+                                  size_t size) {
     EXPECT_EQ(size, sizeof(int32_t));
     Of(d).attributes[a] = *static_cast<const int32_t*>(v);
     return kCublasSuccess;
   };
-  api.MatrixLayoutCreate = [](LtMatrixLayout* l, CudaDataType type, uint64_t rows, uint64_t columns, int64_t ld) {
+  api.MatrixLayoutCreate = [](LtMatrixLayout* l, CudaDataType type, uint64_t rows, uint64_t columns,
+                              int64_t ld) {
     ++counts.layouts;
     EXPECT_GE(ld, static_cast<int64_t>(rows));
-    *l = reinterpret_cast<LtMatrixLayout>(new FakeLayout{type, static_cast<int64_t>(rows), static_cast<int64_t>(columns), ld});
+    *l = reinterpret_cast<LtMatrixLayout>(
+        new FakeLayout{type, static_cast<int64_t>(rows), static_cast<int64_t>(columns), ld});
     return kCublasSuccess;
   };
   api.MatrixLayoutDestroy = [](LtMatrixLayout l) {
@@ -98,7 +108,8 @@ CublasLtApi FakeApi() {
     delete &Of(l);
     return kCublasSuccess;
   };
-  api.MatrixLayoutSetAttribute = [](LtMatrixLayout l, LtLayoutAttribute a, const void* v, size_t size) {
+  api.MatrixLayoutSetAttribute = [](LtMatrixLayout l, LtLayoutAttribute a, const void* v,
+                                    size_t size) {
     EXPECT_EQ(size, a == kLtBatchCount ? 4u : 8u);
     if (a == kLtBatchCount) Of(l).batch = *static_cast<const int32_t*>(v);
     if (a == kLtStridedBatchOffset) Of(l).stride = *static_cast<const int64_t*>(v);
@@ -113,12 +124,15 @@ CublasLtApi FakeApi() {
     delete reinterpret_cast<FakePreference*>(p);
     return kCublasSuccess;
   };
-  api.MatmulPreferenceSetAttribute = [](LtPreference p, LtPreferenceAttribute a, const void* v, size_t size) {
+  api.MatmulPreferenceSetAttribute = [](LtPreference p, LtPreferenceAttribute a, const void* v,
+                                        size_t size) {
     EXPECT_EQ(size, a == kLtMaxWorkspaceBytes ? 8u : 4u);
-    reinterpret_cast<FakePreference*>(p)->attributes[a] = size == 8 ? *static_cast<const uint64_t*>(v) : *static_cast<const uint32_t*>(v);
+    reinterpret_cast<FakePreference*>(p)->attributes[a] =
+        size == 8 ? *static_cast<const uint64_t*>(v) : *static_cast<const uint32_t*>(v);
     return kCublasSuccess;
   };
-  api.MatmulAlgoGetHeuristic = [](LtHandle, LtMatmulDesc, LtMatrixLayout, LtMatrixLayout, LtMatrixLayout, LtMatrixLayout, LtPreference, int wanted,
+  api.MatmulAlgoGetHeuristic = [](LtHandle, LtMatmulDesc, LtMatrixLayout, LtMatrixLayout,
+                                  LtMatrixLayout, LtMatrixLayout, LtPreference, int wanted,
                                   LtHeuristicResult* results, int* found) {
     ++counts.heuristics;
     EXPECT_EQ(wanted, 1);
@@ -127,13 +141,16 @@ CublasLtApi FakeApi() {
     *found = counts.found;
     return kCublasSuccess;
   };
-  api.MatmulAlgoConfigGetAttribute = [](const LtAlgo*, LtAlgoAttribute a, void* v, size_t, size_t* written) {
+  api.MatmulAlgoConfigGetAttribute = [](const LtAlgo*, LtAlgoAttribute a, void* v, size_t,
+                                        size_t* written) {
     *static_cast<int32_t*>(v) = 60 + a;
     *written = 4;
     return kCublasSuccess;
   };
-  api.Matmul = [](LtHandle, LtMatmulDesc desc, const void* alpha, const void* a, LtMatrixLayout la, const void* b, LtMatrixLayout lb, const void* beta,
-                  const void* c, LtMatrixLayout lc, void* d, LtMatrixLayout ld, const LtAlgo*, void*, size_t workspace, CuStream) {
+  api.Matmul = [](LtHandle, LtMatmulDesc desc, const void* alpha, const void* a, LtMatrixLayout la,
+                  const void* b, LtMatrixLayout lb, const void* beta, const void* c,
+                  LtMatrixLayout lc, void* d, LtMatrixLayout ld, const LtAlgo*, void*,
+                  size_t workspace, CuStream) {
     EXPECT_EQ(workspace, 4096u);
     EXPECT_EQ(c, d);
     EXPECT_EQ(lc, ld);
@@ -160,8 +177,10 @@ void CheckProduct(CublasLtGemms* gemms, const GemmProblem& p) {
     return v;
   };
   const int64_t a_rows = p.transpose_a ? p.k : p.m, b_rows = p.transpose_b ? p.n : p.k;
-  const std::vector<T> a = fill(p.batch * p.batch_stride_a + a_rows * p.lda + 64), b = fill(p.batch * p.batch_stride_b + b_rows * p.ldb + 64);
-  std::vector<T> d(static_cast<size_t>(p.batch * p.batch_stride_d + p.m * p.ldd + 64), T{77}), want = d;
+  const std::vector<T> a = fill(p.batch * p.batch_stride_a + a_rows * p.lda + 64),
+                       b = fill(p.batch * p.batch_stride_b + b_rows * p.ldb + 64);
+  std::vector<T> d(static_cast<size_t>(p.batch * p.batch_stride_d + p.m * p.ldd + 64), T{77}),
+      want = d;
   auto prepared = gemms->Prepare(p);
   ASSERT_TRUE(prepared.ok()) << prepared.status();
   ASSERT_TRUE(gemms->Run(**prepared, a.data(), b.data(), d.data(), nullptr, nullptr).ok());
@@ -181,7 +200,8 @@ void CheckProduct(CublasLtGemms* gemms, const GemmProblem& p) {
   EXPECT_EQ(d, want);
 }
 
-GemmProblem Problem(DType dtype, int64_t batch, int64_t m, int64_t n, int64_t k, bool ta, bool tb, int64_t pad = 0) {
+GemmProblem Problem(DType dtype, int64_t batch, int64_t m, int64_t n, int64_t k, bool ta, bool tb,
+                    int64_t pad = 0) {
   GemmProblem p;
   p.dtype = dtype;
   p.batch = batch;
@@ -230,13 +250,15 @@ TEST(GemmCublasLt, AskedOnceAndCleanedUp) {
     const GemmProblem p = Problem(DType::kBF16, 1, 64, 64, 64, false, false);
     std::vector<std::shared_ptr<const PreparedGemm>> got(8);
     std::vector<std::thread> threads;
-    for (size_t t = 0; t < got.size(); ++t) threads.emplace_back([&, t] { got[t] = *gemms.Prepare(p); });
+    for (size_t t = 0; t < got.size(); ++t)
+      threads.emplace_back([&, t] { got[t] = *gemms.Prepare(p); });
     for (std::thread& t : threads) t.join();
     for (const auto& g : got) EXPECT_EQ(g, got[0]);
     EXPECT_EQ(counts.heuristics, 1);
     EXPECT_EQ(counts.creates, 1);
     EXPECT_EQ(got[0]->workspace_bytes(), 4096u);
-    EXPECT_EQ(got[0]->Describe(), "cuBLASLt 13.1.0, algorithm 60, tile 61, split-k 62, workspace 4096");
+    EXPECT_EQ(got[0]->Describe(),
+              "cuBLASLt 13.1.0, algorithm 60, tile 61, split-k 62, workspace 4096");
     GemmProblem other = p;
     other.align = 4;
     ASSERT_TRUE(gemms.Prepare(other).ok());
@@ -244,7 +266,8 @@ TEST(GemmCublasLt, AskedOnceAndCleanedUp) {
     EXPECT_EQ(counts.last.attributes[kLtMinAlignmentA], 4u);
     EXPECT_EQ(counts.last.attributes[kLtMinAlignmentD], 4u);
     EXPECT_EQ(counts.last.attributes[kLtMaxWorkspaceBytes], uint64_t{32} << 20);
-    EXPECT_EQ(counts.last.attributes[kLtReductionSchemeMask], static_cast<uint64_t>(kLtReductionComputeType));
+    EXPECT_EQ(counts.last.attributes[kLtReductionSchemeMask],
+              static_cast<uint64_t>(kLtReductionComputeType));
   }
   EXPECT_EQ(counts.descs, 0);
   EXPECT_EQ(counts.layouts, 0);
@@ -267,7 +290,8 @@ TEST(GemmCublasLt, Tf32OnlyWhereAllowed) {
 TEST(GemmCublasLt, EmptyResultsCallNothing) {
   const CublasLtApi api = FakeApi();
   CublasLtGemms gemms(api);
-  for (GemmProblem p : {Problem(DType::kF32, 1, 0, 3, 4, false, false), Problem(DType::kF32, 2, 3, 0, 4, false, false),
+  for (GemmProblem p : {Problem(DType::kF32, 1, 0, 3, 4, false, false),
+                        Problem(DType::kF32, 2, 3, 0, 4, false, false),
                         Problem(DType::kF32, 0, 3, 3, 4, false, false)}) {
     auto prepared = gemms.Prepare(p);
     ASSERT_TRUE(prepared.ok()) << prepared.status();
@@ -279,16 +303,21 @@ TEST(GemmCublasLt, EmptyResultsCallNothing) {
 TEST(GemmCublasLt, Errors) {
   const CublasLtApi api = FakeApi();
   CublasLtGemms gemms(api);
-  auto message = [&](const GemmProblem& p) { return std::string(gemms.Prepare(p).status().message()); };
-  EXPECT_THAT(message(Problem(DType::kI32, 1, 4, 4, 4, false, false)), HasSubstr("does not multiply i32"));
+  auto message = [&](const GemmProblem& p) {
+    return std::string(gemms.Prepare(p).status().message());
+  };
+  EXPECT_THAT(message(Problem(DType::kI32, 1, 4, 4, 4, false, false)),
+              HasSubstr("does not multiply i32"));
   GemmProblem p = Problem(DType::kF32, 1, 4, 4, 4, false, false);
   p.lda = 3;
-  EXPECT_THAT(message(p), HasSubstr("f32 1 x [4,4] [4,4], ld 3 4 4, align 16: rows of 4 elements are 3 apart"));
+  EXPECT_THAT(message(p),
+              HasSubstr("f32 1 x [4,4] [4,4], ld 3 4 4, align 16: rows of 4 elements are 3 apart"));
   p = Problem(DType::kF32, 1, 4, 4, 4, false, false);
   p.align = 2;
   EXPECT_THAT(message(p), HasSubstr("must be aligned to their elements"));
   counts.found = 0;
-  EXPECT_THAT(message(Problem(DType::kF16, 1, 4, 4, 4, false, false)), HasSubstr("has no algorithm for f16 1 x [4,4] [4,4]"));
+  EXPECT_THAT(message(Problem(DType::kF16, 1, 4, 4, 4, false, false)),
+              HasSubstr("has no algorithm for f16 1 x [4,4] [4,4]"));
 }
 
 }  // namespace

@@ -18,14 +18,18 @@ alignas(64) char g_buffer[1 << 16];
 struct Case {
   Graph graph;
   GraphShapeFacts facts;
-  explicit Case(std::string_view text) : graph(*ParseGraph(text)), facts(ComputeShapeFacts(graph)) {}
+  explicit Case(std::string_view text)
+      : graph(*ParseGraph(text)), facts(ComputeShapeFacts(graph)) {}
 
-  absl::StatusOr<CallClass> Classify(const std::vector<TensorView>& in, const std::vector<TensorView>& out = {}) const {
+  absl::StatusOr<CallClass> Classify(const std::vector<TensorView>& in,
+                                     const std::vector<TensorView>& out = {}) const {
     return ClassifyCall(graph, facts, in, out);
   }
 };
 
-TensorView F32(const Dims& dims, const Dims& strides = {}, const void* ptr = g_buffer) { return {ptr, DType::kF32, dims, strides}; }
+TensorView F32(const Dims& dims, const Dims& strides = {}, const void* ptr = g_buffer) {
+  return {ptr, DType::kF32, dims, strides};
+}
 
 constexpr std::string_view kSoftmax = R"(graph f(%x: f32[n,m]) -> (f32[n,m]) {
   %0 = softmax(%x) {axis=1} : f32[n,m]
@@ -92,7 +96,8 @@ TEST(CallClassTest, StrideSymbolsFollowTheGraphs) {
   EXPECT_TRUE(cls.inputs[0].strides[1].Is(1));
 }
 
-// Symbols are at least 1 for everyone who reads them; a matrix of one column and stride -1 must not look like rows of distance s.
+// Symbols are at least 1 for everyone who reads them; a matrix of one column and stride -1 must not
+// look like rows of distance s.
 TEST(CallClassTest, NegativeStridesAreSymbolsOfAtLeastOne) {
   Case c(kAdd);
   Dims d{4, 64}, backwards{-136, -1}, forwards{136, 1};
@@ -117,26 +122,33 @@ TEST(CallClassTest, BadInputsNameThemselves) {
   Case c(kAdd);
   Dims d{4, 64}, rank1{4}, other{5, 64}, wrong{4, 63};
   EXPECT_THAT(c.Classify({F32(d)}).status().message(), HasSubstr("expected 2 inputs, got 1"));
-  EXPECT_THAT(c.Classify({F32(d), {g_buffer, DType::kF16, d, {}}}).status().message(), HasSubstr("expected dtype f32, got f16"));
-  EXPECT_THAT(std::string(c.Classify({F32(d), F32(rank1)}).status().message()), HasSubstr("input y of shape [4] has rank 1, expected rank 2"));
+  EXPECT_THAT(c.Classify({F32(d), {g_buffer, DType::kF16, d, {}}}).status().message(),
+              HasSubstr("expected dtype f32, got f16"));
+  EXPECT_THAT(std::string(c.Classify({F32(d), F32(rank1)}).status().message()),
+              HasSubstr("input y of shape [4] has rank 1, expected rank 2"));
   EXPECT_THAT(c.Classify({F32(d), F32(wrong)}).status().message(), HasSubstr("64"));
   EXPECT_FALSE(c.Classify({F32(d), F32(other)}).ok());
-  EXPECT_THAT(c.Classify({F32(d), F32(d, rank1)}).status().message(), HasSubstr("2 dims but 1 strides"));
+  EXPECT_THAT(c.Classify({F32(d), F32(d, rank1)}).status().message(),
+              HasSubstr("2 dims but 1 strides"));
 }
 
 TEST(CallClassTest, BadOutputsNameThemselves) {
   Case c(kAdd);
   Dims d{4, 64}, other{4, 32}, tied{0, 1};
   TensorView x = F32(d), y = F32(d, {}, g_buffer + 4096);
-  EXPECT_THAT(c.Classify({x, y}, {F32(other, {}, g_buffer + 8192)}).status().message(), HasSubstr("expected a buffer of shape [4,64], got [4,32]"));
-  EXPECT_THAT(c.Classify({x, y}, {F32(d, tied, g_buffer + 8192)}).status().message(), HasSubstr("stride 0"));
+  EXPECT_THAT(c.Classify({x, y}, {F32(other, {}, g_buffer + 8192)}).status().message(),
+              HasSubstr("expected a buffer of shape [4,64], got [4,32]"));
+  EXPECT_THAT(c.Classify({x, y}, {F32(d, tied, g_buffer + 8192)}).status().message(),
+              HasSubstr("stride 0"));
   for (Dims overlapping : {Dims{32, 1}, Dims{63, 1}, Dims{-32, 1}, Dims{1, 1}, Dims{1, 3}}) {
-    EXPECT_THAT(c.Classify({x, y}, {F32(d, overlapping, g_buffer + 32768)}).status().message(), HasSubstr("share one element"));
+    EXPECT_THAT(c.Classify({x, y}, {F32(d, overlapping, g_buffer + 32768)}).status().message(),
+                HasSubstr("share one element"));
   }
   for (Dims apart : {Dims{64, 1}, Dims{65, -1}, Dims{-64, 1}, Dims{1, 4}, Dims{127, 2}}) {
     EXPECT_TRUE(c.Classify({x, y}, {F32(d, apart, g_buffer + 32768)}).ok());
   }
-  EXPECT_THAT(c.Classify({x, y}, {F32(d, {}, g_buffer + 16)}).status().message(), HasSubstr("partly overlaps"));
+  EXPECT_THAT(c.Classify({x, y}, {F32(d, {}, g_buffer + 16)}).status().message(),
+              HasSubstr("partly overlaps"));
 }
 
 TEST(CallClassTest, ExactAliasIsPartOfTheClass) {

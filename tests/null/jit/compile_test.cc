@@ -1,4 +1,5 @@
-// From graph text to an Executable and its results, on the interpreter: steps, buffers, aliases, caches.
+// From graph text to an Executable and its results, on the interpreter: steps, buffers, aliases,
+// caches.
 #include "jit/compile.h"
 
 #include <cstring>
@@ -23,7 +24,8 @@ using Dims = std::vector<int64_t>;
 class Harness {
  public:
   explicit Harness(std::string_view text, const Options& options = {})
-      : backend_(CreateInterpretBackend()), cache_(*ParseGraph(text), options, backend_.get(), &kernels_) {}
+      : backend_(CreateInterpretBackend()),
+        cache_(*ParseGraph(text), options, backend_.get(), &kernels_) {}
 
   struct Tensor {
     Dims dims;
@@ -39,10 +41,12 @@ class Harness {
     }
     JF_ASSIGN_OR_RETURN(auto bound, cache_.Find(views, {}));
     std::vector<std::vector<float>> out;
-    for (const Dims& dims : bound->output_dims) out.emplace_back(static_cast<size_t>(*CheckedNumElements(dims)));
+    for (const Dims& dims : bound->output_dims)
+      out.emplace_back(static_cast<size_t>(*CheckedNumElements(dims)));
     for (auto& o : out) results.push_back(o.data());
     std::vector<uint64_t> scalars(in.size(), 0);
-    JF_RETURN_IF_ERROR(ExecuteWithAllocator(*bound, {pointers, scalars, results, nullptr, nullptr}, backend_->allocator()));
+    JF_RETURN_IF_ERROR(ExecuteWithAllocator(*bound, {pointers, scalars, results, nullptr, nullptr},
+                                            backend_->allocator()));
     return out;
   }
 
@@ -55,7 +59,9 @@ class Harness {
 };
 
 TEST(CompileTest, ChainIsOneKernel) {
-  Harness h("graph f(%a: f32[n], %b: f32[n]) -> (f32[n]) {\n %0 = multiply(%a, %b) : f32[n]\n %1 = relu(%0) : f32[n]\n return %1\n}");
+  Harness h(
+      "graph f(%a: f32[n], %b: f32[n]) -> (f32[n]) {\n %0 = multiply(%a, %b) : f32[n]\n %1 = "
+      "relu(%0) : f32[n]\n return %1\n}");
   EXPECT_THAT((*h.Run({{{3}, {1, -2, 3}}, {{3}, {2, 2, 2}}}))[0], ElementsAre(2, 0, 6));
   ASSERT_EQ(h.cache().executables().size(), 1u);
   EXPECT_EQ(h.cache().executables()[0]->steps.size(), 1u);
@@ -64,7 +70,10 @@ TEST(CompileTest, ChainIsOneKernel) {
 TEST(CompileTest, UnfusedTakesTheArenaAndGivesTheSame) {
   Options options;
   options.fuse = false;
-  Harness h("graph f(%a: f32[n], %b: f32[n]) -> (f32[n]) {\n %0 = multiply(%a, %b) : f32[n]\n %1 = relu(%0) : f32[n]\n return %1\n}", options);
+  Harness h(
+      "graph f(%a: f32[n], %b: f32[n]) -> (f32[n]) {\n %0 = multiply(%a, %b) : f32[n]\n %1 = "
+      "relu(%0) : f32[n]\n return %1\n}",
+      options);
   EXPECT_THAT((*h.Run({{{3}, {1, -2, 3}}, {{3}, {2, 2, 2}}}))[0], ElementsAre(2, 0, 6));
   EXPECT_EQ(h.cache().executables()[0]->steps.size(), 2u);
 }
@@ -76,7 +85,8 @@ TEST(CompileTest, FastNumericsThatOfferNothingSaySo) {
     Harness h("graph f(%a: f32[n]) -> (f32[n]) {\n %0 = exp(%a) : f32[n]\n return %0\n}", options);
     EXPECT_TRUE(h.Run({{{2}, {0, 1}}}).ok());
     int found = 0;
-    for (const Note& n : h.cache().executables().at(0)->fusion.notes) found += n.reason == Reason::kNumericsFastSame;
+    for (const Note& n : h.cache().executables().at(0)->fusion.notes)
+      found += n.reason == Reason::kNumericsFastSame;
     return found;
   };
   EXPECT_EQ(notes(Numerics::kFast), 1);
@@ -84,7 +94,9 @@ TEST(CompileTest, FastNumericsThatOfferNothingSaySo) {
 }
 
 TEST(CompileTest, SecondPassOverManySizesHitsTheFirstLevel) {
-  Harness h("graph f(%x: f32[n,m]) -> (f32[m]) {\n %0 = sum(%x) {axes=[0], keepdims=false} : f32[m]\n return %0\n}");
+  Harness h(
+      "graph f(%x: f32[n,m]) -> (f32[m]) {\n %0 = sum(%x) {axes=[0], keepdims=false} : f32[m]\n "
+      "return %0\n}");
   for (int pass = 0; pass < 2; ++pass) {
     for (int64_t m = 8; m < 18; ++m) {
       std::vector<float> ones(static_cast<size_t>(16 * m), 1.0f);
@@ -96,7 +108,9 @@ TEST(CompileTest, SecondPassOverManySizesHitsTheFirstLevel) {
 }
 
 TEST(CompileTest, OutputsThatAreInputsOrRepeatedAreCopied) {
-  Harness h("graph f(%x: f32[n]) -> (f32[n], f32[n], f32[n]) {\n %0 = negative(%x) : f32[n]\n return %0, %x, %0\n}");
+  Harness h(
+      "graph f(%x: f32[n]) -> (f32[n], f32[n], f32[n]) {\n %0 = negative(%x) : f32[n]\n return %0, "
+      "%x, %0\n}");
   auto r = h.Run({{{2}, {1, 2}}});
   ASSERT_TRUE(r.ok()) << r.status();
   EXPECT_THAT((*r)[0], ElementsAre(-1, -2));
@@ -109,7 +123,9 @@ TEST(CompileTest, OutputsThatAreInputsOrRepeatedAreCopied) {
 }
 
 TEST(CompileTest, ViewsOfInputsComeBackAsDenseCopies) {
-  Harness h("graph f(%x: f32[2,3]) -> (f32[3,2], f32[6]) {\n %0 = transpose(%x) {perm=[1,0]} : f32[3,2]\n %1 = reshape(%x) {shape=[6]} : f32[6]\n return %0, %1\n}");
+  Harness h(
+      "graph f(%x: f32[2,3]) -> (f32[3,2], f32[6]) {\n %0 = transpose(%x) {perm=[1,0]} : "
+      "f32[3,2]\n %1 = reshape(%x) {shape=[6]} : f32[6]\n return %0, %1\n}");
   auto r = h.Run({{{2, 3}, {0, 1, 2, 3, 4, 5}}});
   ASSERT_TRUE(r.ok()) << r.status();
   EXPECT_THAT((*r)[0], ElementsAre(0, 3, 1, 4, 2, 5));
@@ -117,7 +133,9 @@ TEST(CompileTest, ViewsOfInputsComeBackAsDenseCopies) {
 }
 
 TEST(CompileTest, EmptyResultsLaunchNothing) {
-  Harness h("graph f(%x: f32[n,m]) -> (f32[n], f32[n,m]) {\n %0 = sum(%x) {axes=[1], keepdims=false} : f32[n]\n %1 = exp(%x) : f32[n,m]\n return %0, %1\n}");
+  Harness h(
+      "graph f(%x: f32[n,m]) -> (f32[n], f32[n,m]) {\n %0 = sum(%x) {axes=[1], keepdims=false} : "
+      "f32[n]\n %1 = exp(%x) : f32[n,m]\n return %0, %1\n}");
   auto no_rows = h.Run({{{0, 4}, {}}});
   ASSERT_TRUE(no_rows.ok()) << no_rows.status();
   EXPECT_TRUE((*no_rows)[0].empty());
@@ -127,7 +145,9 @@ TEST(CompileTest, EmptyResultsLaunchNothing) {
 }
 
 TEST(CompileTest, AnEmptyMaximumIsAnErrorThatNamesTheOp) {
-  Harness h("graph f(%x: f32[n,m]) -> (f32[n]) {\n %0 = max(%x) {axes=[1], keepdims=false} : f32[n]\n return %0\n}");
+  Harness h(
+      "graph f(%x: f32[n,m]) -> (f32[n]) {\n %0 = max(%x) {axes=[1], keepdims=false} : f32[n]\n "
+      "return %0\n}");
   absl::Status s = h.Run({{{3, 0}, {}}}).status();
   EXPECT_EQ(s.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(s.message()), HasSubstr("max("));

@@ -1,4 +1,5 @@
-// The kernel cache: one compilation per kernel however many ask, keys that cover what matters, failures that are not kept.
+// The kernel cache: one compilation per kernel however many ask, keys that cover what matters,
+// failures that are not kept.
 #include "jit/kernel_cache.h"
 
 #include <atomic>
@@ -16,7 +17,8 @@ namespace {
 // Compiles by counting; everything else is the interpreter's.
 class CountingBackend : public Backend {
  public:
-  explicit CountingBackend(std::string compiler = "counter 1") : compiler_(std::move(compiler)), rest_(CreateInterpretBackend()) {}
+  explicit CountingBackend(std::string compiler = "counter 1")
+      : compiler_(std::move(compiler)), rest_(CreateInterpretBackend()) {}
 
   absl::StatusOr<CompiledKernel> Compile(const KernelSource& source) const override {
     ++compiles;
@@ -24,21 +26,36 @@ class CountingBackend : public Backend {
     if (fail) return absl::InternalError("compiler says no");
     return CompiledKernel{source.text, "", 2.0};
   }
-  absl::StatusOr<std::shared_ptr<const Kernel>> Load(const KernelSource&, const CompiledKernel&) const override {
+  absl::StatusOr<std::shared_ptr<const Kernel>> Load(const KernelSource&,
+                                                     const CompiledKernel&) const override {
     return std::shared_ptr<const Kernel>(std::make_shared<Kernel>());
   }
   std::string_view name() const override { return "counting"; }
   const Target& target() const override { return rest_->target(); }
   std::string CompilerId() const override { return compiler_; }
-  absl::StatusOr<KernelSource> Emit(const KernelPlan& plan) const override { return rest_->Emit(plan); }
+  absl::StatusOr<KernelSource> Emit(const KernelPlan& plan) const override {
+    return rest_->Emit(plan);
+  }
   absl::Status Launch(const Kernel&, const LaunchArgs&) const override { return absl::OkStatus(); }
   absl::Status GemmSupport(DType d, Reason* r) const override { return rest_->GemmSupport(d, r); }
-  absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareGemm(const GemmProblem& p) const override { return rest_->PrepareGemm(p); }
-  absl::Status RunGemm(const PreparedGemm&, const void*, const void*, void*, void*, StreamHandle) const override { return absl::OkStatus(); }
+  absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareGemm(
+      const GemmProblem& p) const override {
+    return rest_->PrepareGemm(p);
+  }
+  absl::Status RunGemm(const PreparedGemm&, const void*, const void*, void*, void*,
+                       StreamHandle) const override {
+    return absl::OkStatus();
+  }
   Allocator* allocator() const override { return rest_->allocator(); }
-  absl::Status CopyFromHost(void*, const void*, size_t, StreamHandle) const override { return absl::OkStatus(); }
-  absl::Status CopyToHost(void*, const void*, size_t, StreamHandle) const override { return absl::OkStatus(); }
-  absl::Status CopyOnDevice(void*, const void*, size_t, StreamHandle) const override { return absl::OkStatus(); }
+  absl::Status CopyFromHost(void*, const void*, size_t, StreamHandle) const override {
+    return absl::OkStatus();
+  }
+  absl::Status CopyToHost(void*, const void*, size_t, StreamHandle) const override {
+    return absl::OkStatus();
+  }
+  absl::Status CopyOnDevice(void*, const void*, size_t, StreamHandle) const override {
+    return absl::OkStatus();
+  }
   absl::Status Synchronize(StreamHandle) const override { return absl::OkStatus(); }
 
   mutable std::atomic<int> compiles{0};
@@ -64,7 +81,8 @@ TEST(KernelCacheConcurrencyTest, ManyThreadsCompileAKernelOnce) {
   std::vector<std::thread> threads;
   std::vector<const Kernel*> got(32);
   for (size_t t = 0; t < got.size(); ++t) {
-    threads.emplace_back([&, t] { got[t] = cache.Get(Source(t % 2 == 0 ? "a" : "b"), backend)->kernel.get(); });
+    threads.emplace_back(
+        [&, t] { got[t] = cache.Get(Source(t % 2 == 0 ? "a" : "b"), backend)->kernel.get(); });
   }
   for (std::thread& t : threads) t.join();
   EXPECT_EQ(backend.compiles, 2);
@@ -80,7 +98,8 @@ TEST(KernelCacheTest, TheKeyCoversSourceOptionsArchEntryAndCompiler) {
   options.options.push_back("--x");
   arch.arch = "sm_80";
   entry.entry = "k2";
-  for (const KernelSource& s : {base, options, arch, entry, base}) ASSERT_TRUE(cache.Get(s, backend).ok());
+  for (const KernelSource& s : {base, options, arch, entry, base})
+    ASSERT_TRUE(cache.Get(s, backend).ok());
   ASSERT_TRUE(cache.Get(base, newer).ok());
   EXPECT_EQ(backend.compiles, 4);
   EXPECT_EQ(newer.compiles, 1);
