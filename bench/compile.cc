@@ -15,6 +15,7 @@
 #include "api/runtime.h"
 #include "common/report.h"
 #include "ir/graph.h"
+#include "ir/op_enum.h"
 #include "ir/support/status.h"
 #include "ir/text.h"
 #include "jit/compile.h"

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <vector>
 
+#include "ir/op_enum.h"
 #include "ir/scalar_expr.h"
 #include "ir/support/status.h"
 

@@ -7,6 +7,7 @@
 
 #include "ir/builder.h"
 #include "ir/infer.h"
+#include "ir/op_enum.h"
 #include "ir/support/status.h"
 
 namespace jitfuse::internal {

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_join.h"
 #include "ir/infer.h"
+#include "ir/op_enum.h"
 #include "ir/scalar_expr.h"
 #include "ir/support/check.h"
 #include "ir/support/status.h"

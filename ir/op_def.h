@@ -31,12 +31,7 @@ struct Node;
 struct IndexMap;
 struct IndexSpace;
 
-enum class Op : uint16_t {
-#define JF_OP(Name, ...) k##Name,
-#include "ir/ops.inc"
-#undef JF_OP
-  kCount,
-};
+enum class Op : uint16_t;  // ir/op_enum.h
 
 enum class OpKind : uint8_t {
   kInput,      // a tensor the caller passes; attr-free

@@ -8,6 +8,7 @@
 #include "ir/expand.h"
 #include "ir/infer.h"
 #include "ir/op_def.h"
+#include "ir/op_enum.h"
 #include "ir/support/status.h"
 #include "ir/view_index.h"
 

@@ -4,6 +4,7 @@
 
 #include "codegen/fusion/gemm_match.h"
 #include "codegen/fusion/partition.h"
+#include "ir/op_enum.h"
 #include "ir/support/status.h"
 
 namespace jitfuse::internal {

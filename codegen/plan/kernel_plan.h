@@ -1,20 +1,21 @@
 // KernelPlan: one kernel, abstract enough for both emitters and for an interpreter.
 //
 // A plan iterates over its parallel axes (independent work) and, in each stage, over the inner axes
-// (the reduced ones; empty for Flat plans). Axes are numbered parallel first, then inner: axis p +
-// i is inner axis i. All stages share the inner axes. Instructions form one SSA list for the whole
+// (the reduced ones; empty for Flat plans). Axes are numbered parallel first, then inner: axis p + i
+// is inner axis i. All stages share the inner axes. Instructions form one SSA list for the whole
 // plan. `elem` instructions have a value per (parallel, inner) point, the others one per parallel
-// point
-// ("row values"). In a Flat plan there are no inner axes, every value is per parallel point, and
-// emitters vectorise over the last parallel axis. A stage does, for each parallel point:   1.
-// before its loop: row_insts_before   2. for each inner point: elem_insts in order, feed its
-// reduces, elem stores   3. after its loop: row_insts_after (may read the stage's reduce results),
-// row stores. ApplySchedule fills elem_insts per stage: a value used in a later stage is either
-// kept (schedule.keep: computed once, held per row) or listed again in the later stage (recomputed
-// from its loads). Flat plans have one stage whose elem_insts hold everything; there every
-// instruction and store is `elem`. Sizes: every SizeExpr may hold graph symbols and stride symbols;
-// emitters turn the non-constant ones into kernel arguments. Must not know: CUDA, LLVM, buffers'
-// addresses.
+// point ("row values"). In a Flat plan there are no inner axes, every value is per parallel point,
+// and emitters vectorise over the last parallel axis.
+// A stage does, for each parallel point:
+//   1. before its loop: row_insts_before
+//   2. for each inner point: elem_insts in order, feed its reduces, elem stores
+//   3. after its loop: row_insts_after (may read the stage's reduce results), row stores.
+// ApplySchedule fills elem_insts per stage: a value used in a later stage is either kept
+// (schedule.keep: computed once, held per row) or listed again in the later stage (recomputed from
+// its loads). Flat plans have one stage whose elem_insts hold everything; there every instruction
+// and store is `elem`. Sizes: every SizeExpr may hold graph symbols and stride symbols; emitters
+// turn the non-constant ones into kernel arguments.
+// Must not know: CUDA, LLVM, buffers' addresses.
 #ifndef JITFUSE_CODEGEN_PLAN_KERNEL_PLAN_H_
 #define JITFUSE_CODEGEN_PLAN_KERNEL_PLAN_H_
 

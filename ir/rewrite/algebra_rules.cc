@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ir/op_enum.h"
 #include "ir/rewrite/rule.h"
 #include "ir/scalar_expr.h"
 

@@ -1,5 +1,6 @@
 // Casts: those that cannot change a bit go. A narrowing round trip (f32 -> bf16 -> f32) rounds and
 // therefore stays.
+#include "ir/op_enum.h"
 #include "ir/rewrite/rule.h"
 
 namespace jitfuse::internal {

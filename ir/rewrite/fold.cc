@@ -2,6 +2,7 @@
 // body.
 #include <bit>
 
+#include "ir/op_enum.h"
 #include "ir/rewrite/rule.h"
 #include "ir/scalar_expr.h"
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <tuple>
 
+#include "ir/op_enum.h"
 #include "ir/rewrite/rebuild.h"
 #include "ir/rewrite/rule.h"
 #include "ir/support/status.h"

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "ir/op_enum.h"
 #include "ir/scalar_expr.h"
 
 namespace jitfuse::internal {

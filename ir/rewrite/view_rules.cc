@@ -2,6 +2,7 @@
 // product can take in.
 #include <numeric>
 
+#include "ir/op_enum.h"
 #include "ir/rewrite/rule.h"
 
 namespace jitfuse::internal {

@@ -16,9 +16,11 @@
 
 namespace jitfuse::internal {
 
+const char* SourceDir();  // the repository's root; tests/support/source_dir.cc
+
 inline std::string TestDataPath(const std::string& below_source) {
   const char* root = std::getenv("JITFUSE_TEST_DATA");
-  return std::string(root != nullptr ? root : JF_SOURCE_DIR) + "/" + below_source;
+  return std::string(root != nullptr ? root : SourceDir()) + "/" + below_source;
 }
 
 inline void ExpectGolden(const std::string& name, const std::string& text) {

@@ -2,6 +2,7 @@
 #include <ctime>
 
 #include "ir/builder.h"
+#include "ir/op_enum.h"
 #include "tests/null/fusion/fusion_kit.h"
 
 namespace jitfuse::internal {

@@ -6,6 +6,7 @@
 #include "codegen/fusion/relation.h"
 #include "codegen/plan/build_plan.h"
 #include "codegen/plan/interpret_plan.h"
+#include "ir/op_enum.h"
 #include "tests/null/fusion/fusion_kit.h"
 
 namespace jitfuse::internal {

@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "ir/op_enum.h"
 #include "ir/text.h"
 #include "ir/wide_scalar.h"
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
+#include "ir/op_enum.h"
 #include "ir/text.h"
 #include "ir/verify.h"
 

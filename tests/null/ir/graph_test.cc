@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/builder.h"
+#include "ir/op_enum.h"
 #include "ir/scalar_expr.h"
 #include "ir/text.h"
 #include "ir/verify.h"

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/graph.h"
+#include "ir/op_enum.h"
 #include "ir/text.h"
 
 namespace jitfuse::internal {

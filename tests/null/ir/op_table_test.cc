@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/expand.h"
 #include "ir/op_def.h"
+#include "ir/op_enum.h"
 #include "ir/scalar_expr.h"
 #include "ir/support/status.h"
 #include "ir/text.h"

@@ -1,3 +1,4 @@
+#include "ir/op_enum.h"
 #include "ir/text.h"
 
 #include <cmath>

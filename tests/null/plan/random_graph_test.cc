@@ -4,6 +4,7 @@
 #include <random>
 
 #include "ir/eval.h"
+#include "ir/op_enum.h"
 #include "tests/test_util/run_plan.h"
 
 namespace jitfuse::internal {

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
 #include "ir/eval.h"
+#include "ir/op_enum.h"
 #include "ir/rewrite/optimize.h"
 #include "ir/rewrite/rule.h"
 #include "ir/text.h"

@@ -1,5 +1,6 @@
 // One line for each rule, and lines that must stay as they are because a NaN, an infinity, a -0 or
 // a rounding would be lost.
+#include "ir/op_enum.h"
 #include "ir/rewrite/rule.h"
 
 #include <set>
