@@ -12,6 +12,7 @@ constexpr size_t kLanes = 256;
 
 struct DeclaredMode {
   using Elem = ScalarValue;
+  static constexpr bool kFor16BitTypes = false;
 
   static Elem Load(DType, ScalarValue v) { return v; }
   static Elem Stored(DType dtype, Elem e) {

@@ -130,7 +130,8 @@ absl::StatusOr<std::vector<int64_t>> ViewOffsets(const Graph& graph, const Node&
   return offsets;
 }
 
-absl::StatusOr<ScalarProgram> BuildPointwiseProgram(const Graph& graph, const Node& node) {
+absl::StatusOr<ScalarProgram> BuildPointwiseProgram(const Graph& graph, const Node& node,
+                                                    bool for_16_bit_types) {
   std::vector<DType> types;
   for (Value v : node.in) types.push_back(graph.type(v).dtype);
   absl::Span<const std::string_view> names = node.def().args.subspan(0, node.in.size());
@@ -140,7 +141,10 @@ absl::StatusOr<ScalarProgram> BuildPointwiseProgram(const Graph& graph, const No
     }
     return std::nullopt;
   };
-  return BuildScalarProgram(node.def().body, names, types, attr, {node.types[0].dtype});
+  JF_ASSIGN_OR_RETURN(ScalarProgram program, BuildScalarProgram(node.def().body, names, types, attr,
+                                                                {node.types[0].dtype}));
+  return for_16_bit_types && ItemSize(node.types[0].dtype) == 2 ? For16BitTypes(std::move(program))
+                                                                : program;
 }
 
 ReduceOffsets SplitReduction(const Node& node, absl::Span<const int64_t> dims) {

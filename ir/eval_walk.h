@@ -53,7 +53,10 @@ absl::StatusOr<std::vector<int64_t>> ViewOffsets(const Graph& graph, const Node&
                                                  absl::Span<const int64_t> to,
                                                  absl::Span<const int64_t> symbols);
 // The node's body for its types.
-absl::StatusOr<ScalarProgram> BuildPointwiseProgram(const Graph& graph, const Node& node);
+// for_16_bit_types: f16 and bf16 results come from the primitives that default numerics takes
+// there.
+absl::StatusOr<ScalarProgram> BuildPointwiseProgram(const Graph& graph, const Node& node,
+                                                    bool for_16_bit_types);
 // Offsets of a reduction: element = outer[result] + inner[position].
 struct ReduceOffsets {
   std::vector<int64_t> outer, inner;
@@ -174,7 +177,8 @@ class GraphWalk {
   }
 
   absl::Status Pointwise(const Graph& graph, const Node& node, Tensor* out) {
-    JF_ASSIGN_OR_RETURN(ScalarProgram program, BuildPointwiseProgram(graph, node));
+    JF_ASSIGN_OR_RETURN(ScalarProgram program,
+                        BuildPointwiseProgram(graph, node, Mode::kFor16BitTypes));
     std::vector<const Tensor*> operands;
     std::vector<std::vector<int64_t>> offsets(node.in.size());  // empty: as the result
     for (size_t k = 0; k < node.in.size(); ++k) {

@@ -69,6 +69,7 @@ bool IsFloatSum(const ReduceProgram& p) {
 
 struct WideMode {
   using Elem = WideElem;
+  static constexpr bool kFor16BitTypes = true;
 
   static Elem Load(DType dtype, ScalarValue v) { return {ScalarToLongDouble(dtype, v), 0}; }
   static Elem Stored(DType dtype, Elem e) { return MaybeStored(dtype, e); }

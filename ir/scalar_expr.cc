@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "ir/scalar_decomps.h"
 #include "ir/scalar_functions.h"
@@ -164,6 +165,20 @@ std::optional<ScalarOp> FindScalarOp(std::string_view name) {
     if (def.name == name) return def.op;
   }
   return std::nullopt;
+}
+
+ScalarProgram For16BitTypes(ScalarProgram program) {
+  static const auto* const kForms = [] {
+    auto* forms = new std::array<ScalarOp, static_cast<size_t>(ScalarOp::kCount)>;
+    for (size_t i = 0; i < forms->size(); ++i) (*forms)[i] = static_cast<ScalarOp>(i);
+    for (const ScalarOpDef& def : kTable) {
+      if (auto form = FindScalarOp(absl::StrCat(ToAbsl(def.name), "_16")))
+        (*forms)[static_cast<size_t>(def.op)] = *form;
+    }
+    return forms;
+  }();
+  for (ScalarInst& inst : program.insts) inst.op = (*kForms)[static_cast<size_t>(inst.op)];
+  return program;
 }
 
 DType OperandType(const ScalarProgram& program, int i) {

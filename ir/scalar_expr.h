@@ -166,6 +166,10 @@ std::vector<int16_t> InlineProgram(const ScalarProgram& callee, absl::Span<const
 // expand_fma: fma too, for CPUs that have no such instruction (x86-64-v2), where llvm.fma would
 // call a library.
 ScalarProgram ExpandDecomps(const ScalarProgram& program, bool expand_fma = false);
+// The form a pointwise body takes where its result is f16 or bf16: primitives that have a row of
+// the same name with "_16" behind it are replaced by that row, which is good enough for such a
+// result.
+ScalarProgram For16BitTypes(ScalarProgram program);
 // True if `op` on operands of `operand` type has no LLVM template but a decomposition, so that
 // ExpandDecomps rewrites it.
 bool HasDecomp(ScalarOp op, DType operand);

@@ -80,6 +80,12 @@ cos_tail = near(1e-12, lambda z: mp.mpf(1) / 24 - z / 720, lambda z: (mp.cos(mp.
 cos_weight = lambda z: z * z / mp.cos(mp.sqrt(z))
 
 
+def erfc_16(t):
+    """e^(x^2) erfc(x) / t as a function of t = 1 / (1 + 0.51 x)."""
+    x = (1 / t - 1) / mp.mpf("0.51")
+    return mp.erfc(x) * mp.exp(x * x) / t
+
+
 def erfc_scaled(k):
     """(x + k) e^(x^2) erfc(x) as a function of t = (x - k) / (x + k)."""
     def g(t):
@@ -104,6 +110,7 @@ FITS = {
     "erf_f64": (erf_ratio, 11, lambda z: 1 / erf_ratio(z), 0, "1.002", 53),
     "erfc_f32": (erfc_scaled(3), 9, lambda t: 1 / erfc_scaled(3)(t), mp.mpf(-1) + mp.mpf("1e-12"), mp.mpf("7.1") / mp.mpf("13.1"), 24),
     "erfc_f64": (erfc_scaled(4), 22, lambda t: 1 / erfc_scaled(4)(t), mp.mpf(-1) + mp.mpf("1e-15"), mp.mpf("23.3") / mp.mpf("31.3"), 53),
+    "erfc_16": (erfc_16, 6, lambda t: 1 / erfc_16(t), 1 / (1 + mp.mpf("0.51") * mp.mpf("10.6")), 1, 24),
     "sin_f32": (sin_tail, 3, sin_weight, 0, TRIG, 53),
     "cos_f32": (cos_tail, 2, cos_weight, 0, TRIG, 53),
     "sin_f64": (sin_tail, 5, sin_weight, 0, TRIG, 53),

@@ -58,6 +58,7 @@ absl::StatusOr<OpCost> CostModel::Compute(const Node& node) const {
   JF_ASSIGN_OR_RETURN(ScalarProgram program,
                       BuildScalarProgram(node.def().body, node.def().args.subspan(0, types.size()),
                                          types, lookup, {node.types[0].dtype}));
+  if (ItemSize(node.types[0].dtype) == 2) program = For16BitTypes(std::move(program));
   OpCost cost = CostOf(program);
   if (cost.insts == 0) cost.insts = 1;  // a cast is a convert of its argument
   return cost;

@@ -218,6 +218,7 @@ absl::StatusOr<const ScalarProgram*> PlanEmitter::Body(const Node& node) {
     JF_ASSIGN_OR_RETURN(ScalarProgram p,
                         BuildScalarProgram(def.body, def.args.subspan(0, types.size()), types,
                                            lookup, {node.types[0].dtype}));
+    if (ItemSize(node.types[0].dtype) == 2) p = For16BitTypes(std::move(p));
     it = bodies_.emplace(std::move(key), std::move(p)).first;
   }
   return &it->second;

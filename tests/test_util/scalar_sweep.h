@@ -118,13 +118,19 @@ class Sweeper {
   uint64_t state_ = 0x9e3779b97f4a7c15u;
 };
 
+// Whether a row serves results in f16 and bf16 alone: these may miss by a 32nd of such an ulp.
+inline bool IsFor16BitTypes(const ScalarOpDef& def) {
+  return def.name.size() > 3 && def.name.substr(def.name.size() - 3) == "_16";
+}
+
 // The rows that the sweeps visit: whatever is rounded by a decomposition.
 template <typename F>
-void ForEachSweptOp(F f) {
+void ForEachSweptOp(F f, DType dtype = DType::kF32) {
   for (int i = static_cast<int>(ScalarOp::kConst) + 1; i < static_cast<int>(ScalarOp::kCount);
        ++i) {
     const ScalarOpDef& def = GetScalarOp(static_cast<ScalarOp>(i));
-    if (def.rule == ScalarTypeRule::kSame && def.eval == nullptr && HasDecomp(def.op, DType::kF32))
+    if (def.rule == ScalarTypeRule::kSame && def.eval == nullptr && IsIn(dtype, def.domain) &&
+        HasDecomp(def.op, DType::kF32))
       f(def);
   }
 }
@@ -134,6 +140,7 @@ void ForEachSweptOp(F f) {
 inline void SweepHalves(const ScalarOpDef& def, uint32_t step) {
   if (def.arity != 1) return;
   const DType f32 = DType::kF32;
+  const long double bound = IsFor16BitTypes(def) ? 0.5L + 1.0L / 32 : 0.501L;
   for (DType t : {DType::kF16, DType::kBF16}) {
     const long double top = t == DType::kF16 ? 65519.0L : 0x1.feffp127L;
     for (uint32_t bits = 0; bits < 65536; bits += step) {
@@ -148,7 +155,7 @@ inline void SweepHalves(const ScalarOpDef& def, uint32_t step) {
       } else if (std::isinf(got)) {
         ASSERT_GE(std::fabs(want), top) << def.name << " " << in.f32;
       } else {
-        ASSERT_LE(std::fabs(got - want), 0.501L * UlpOf(t, want))
+        ASSERT_LE(std::fabs(got - want), bound * UlpOf(t, want))
             << def.name << " " << DTypeName(t) << " " << in.f32;
       }
     }

@@ -19,11 +19,13 @@ TEST(ScalarUlpLong, F32) {
 }
 
 TEST(ScalarUlpLong, F64) {
-  ForEachSweptOp([&](const ScalarOpDef& def) {
-    const SweepResult r = Sweeper(def.op, DType::kF64).Run(int64_t{1} << 18);
-    EXPECT_EQ(r.wrong_kind, 0) << r.where;
-    EXPECT_LE(r.max_ulp, def.max_ulp_f64) << r.where;
-  });
+  ForEachSweptOp(
+      [&](const ScalarOpDef& def) {
+        const SweepResult r = Sweeper(def.op, DType::kF64).Run(int64_t{1} << 18);
+        EXPECT_EQ(r.wrong_kind, 0) << r.where;
+        EXPECT_LE(r.max_ulp, def.max_ulp_f64) << r.where;
+      },
+      DType::kF64);
 }
 
 TEST(ScalarUlpLong, EveryHalfArgument) {

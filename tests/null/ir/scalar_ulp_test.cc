@@ -11,13 +11,15 @@ namespace {
 
 void ExpectWithinBounds(DType dtype, int64_t points) {
   int rows = 0;
-  ForEachSweptOp([&](const ScalarOpDef& def) {
-    ++rows;
-    const SweepResult r = Sweeper(def.op, dtype).Run(points);
-    EXPECT_EQ(r.wrong_kind, 0) << r.where;
-    EXPECT_LE(r.max_ulp, dtype == DType::kF64 ? def.max_ulp_f64 : def.max_ulp_f32) << r.where;
-    EXPECT_GT(r.max_ulp, 0.3) << def.name << ": no points reached it";
-  });
+  ForEachSweptOp(
+      [&](const ScalarOpDef& def) {
+        ++rows;
+        const SweepResult r = Sweeper(def.op, dtype).Run(points);
+        EXPECT_EQ(r.wrong_kind, 0) << r.where;
+        EXPECT_LE(r.max_ulp, dtype == DType::kF64 ? def.max_ulp_f64 : def.max_ulp_f32) << r.where;
+        EXPECT_GT(r.max_ulp, 0.3) << def.name << ": no points reached it";
+      },
+      dtype);
   EXPECT_GE(rows, 13);
 }
 
