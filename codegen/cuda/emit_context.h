@@ -132,8 +132,6 @@ class Emitter {
   void RegisterLoop(const Stage& stage, int number);
   void StreamLoop(const Stage& stage, int number);
   int StreamUnroll(const Stage& stage) const;
-  void DeclareReciprocals(const Stage& stage);
-  bool DividesByRowValue(const Inst& i) const;
   void RowStores(const Stage& stage);
   void DeclareAccumulators(const Stage& stage, int number, std::string_view prefix);
   void AcrossThreads(const Stage& stage, int number);
@@ -178,7 +176,6 @@ class Emitter {
   bool live_guard_ = false;   // Row: the last block may have rows beyond the end
   std::vector<std::pair<AccessMap, std::string>> row_bases_;
   absl::flat_hash_map<std::string, std::string> row_base_names_;
-  absl::flat_hash_map<std::string, std::string> reciprocals_;  // divisor -> variable
   struct Combine {
     std::vector<DType> dtypes;
     std::vector<ScalarInst> insts;

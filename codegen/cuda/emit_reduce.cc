@@ -109,7 +109,6 @@ void Emitter::RowStage(const Stage& stage, int number) {
   const bool has_loop =
       !stage.elem_insts.empty() || !stage.reduces.empty() ||
       std::any_of(stage.stores.begin(), stage.stores.end(), [](const Store& s) { return s.elem; });
-  DeclareReciprocals(stage);
   DeclareAccumulators(stage, number, "a");
   if (has_loop && !inner_points_.Is(0)) {
     if (InRegisters()) {
@@ -121,19 +120,6 @@ void Emitter::RowStage(const Stage& stage, int number) {
   if (!stage.reduces.empty()) AcrossThreads(stage, number);
   for (int id : stage.row_insts_after) Statement(id, point);
   RowStores(stage);
-}
-
-// A divisor that all elements of a row share is inverted once; jf_div_by then gives the correctly
-// rounded quotients for much less than a division each.
-void Emitter::DeclareReciprocals(const Stage& stage) {
-  for (int id : stage.elem_insts) {
-    if (!DividesByRowValue(inst(id))) continue;
-    const std::string divisor = Operand(inst(id).in[1]);
-    std::string& name = reciprocals_[divisor];
-    if (!name.empty()) continue;
-    name = absl::StrCat("y", reciprocals_.size() - 1);
-    out_.Line("const float ", name, " = jf_inverse(", divisor, ");");
-  }
 }
 
 // The row is read once: `items` vectors a thread, all loads first.

@@ -165,12 +165,6 @@ std::string Emitter::Operand(int id) const {
   }
 }
 
-bool Emitter::DividesByRowValue(const Inst& i) const {
-  return i.kind == Inst::Kind::kOp && i.op == ScalarOp::kDiv && IsRow() && i.elem &&
-         ComputeType(i.dtype) == DType::kF32 && !inst(i.in[1]).elem &&
-         inst(i.in[1]).kind != Inst::Kind::kConst;
-}
-
 std::string Emitter::Value(int id, const Point& point) {
   const Inst& i = inst(id);
   switch (i.kind) {
@@ -194,8 +188,6 @@ std::string Emitter::Value(int id, const Point& point) {
   for (int k = 0; k < 3; ++k) {
     if (i.in[k] >= 0) in[k] = Operand(i.in[k]);
   }
-  if (DividesByRowValue(i))
-    return absl::StrCat("jf_div_by(", in[0], ", ", in[1], ", ", reciprocals_[in[1]], ")");
   const DType operand = inst(i.in[TypeOperand(i.op)]).dtype;
   return IsConvert(i.op) ? CudaConvert(operand, i.dtype, in[0])
                          : CudaOp(i.op, operand, i.dtype, in);

@@ -21,25 +21,6 @@ JF_FN float jf_minimum(float a, float b) {
 #endif
 }
 
-//: jf_div_slow
-[[maybe_unused]] static __device__ __noinline__ float jf_div_slow(float x, float d) { return x / d; }
-
-// For jf_div_by: 1 / d, or NaN where its bounds do not hold.
-//: jf_inverse
-JF_FN float jf_inverse(float d) { return fabsf(d) >= 0x1p-24f && fabsf(d) <= 0x1p+24f ? 1.0f / d : __int_as_float(0x7fffffff); }
-
-// x / d, correctly rounded, where d serves many x and y is jf_inverse(d): two corrections of x * y, each by the exact remainder
-// (Markstein). The remainder is exact for |x| >= 2^-100; a quotient out of range shows as NaN, as does a NaN.
-//: jf_div_by
-JF_FN float jf_div_by(float x, float d, float y) {
-  const float first = x * y;
-  float q = fmaf(fmaf(-d, first, x), y, first);
-  q = fmaf(fmaf(-d, q, x), y, q);
-  q = x == 0.0f ? first : q;
-  if (q != q || (fabsf(x) < 0x1p-100f && x != 0.0f)) q = jf_div_slow(x, d);
-  return q;
-}
-
 // erfc to 1e-5 of its value: kErfc16 of ir/scalar_decomps.h with the hardware's reciprocal and power of two. The exponential is a
 // square, whose root is never below the normal numbers where the result is not 0.
 //: jf_erfc_16

@@ -99,7 +99,6 @@ softmax_bf16(const unsigned short* __restrict__ p0, unsigned short* __restrict__
   for (unsigned k = 1; k < 4u; ++k) {
     softmax_bf16_combine1(a1_0_0, m1_0_0[k]);
   }
-  const float y0 = jf_inverse(a1_0_0);
   {
     #pragma unroll
     for (int i = 0; i < 4; ++i) {
@@ -107,7 +106,7 @@ softmax_bf16(const unsigned short* __restrict__ p0, unsigned short* __restrict__
       float w0[8];
       #pragma unroll
       for (int j = 0; j < 8; ++j) {
-        const float v5 = jf_div_by(v3[i * 8 + j], a1_0_0, y0);
+        const float v5 = v3[i * 8 + j] / a1_0_0;
         w0[j] = v5;
       }
       jf_st16<1>(p1 + (b0 + c), jf_pack_bf16(w0));
