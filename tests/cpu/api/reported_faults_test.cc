@@ -1,0 +1,4 @@
+// The reported faults on the CPU.
+#include "api/options.h"
+constexpr jitfuse::DeviceKind kFaultsDevice = jitfuse::DeviceKind::kCpu;
+#include "tests/support/reported_faults.h"
