@@ -55,6 +55,11 @@ Expansion ScaleAndShift(Chain* c, const Node& node, Value y, DType compute, DTyp
   return Done(*c, c->Cast(y, dtype));
 }
 
+// The operand; one of rank 0 becomes one element along one axis.
+Value AtLeastOneAxis(Chain* c, const Node& node) {
+  return node.types[0].dims.empty() ? c->Reshape(node.in[0], Shape{Dim(1)}) : node.in[0];
+}
+
 }  // namespace
 
 Expansion ExpandToReshape(Graph* graph, const Node& node) {
@@ -97,7 +102,7 @@ Expansion ExpandLogsumexp(Graph* graph, const Node& node) {
 Expansion ExpandSoftmax(Graph* graph, const Node& node) {
   Chain c(graph);
   DType dtype = DTypeOf(*graph, node);
-  Value x = c.Cast(node.in[0], ComputeType(dtype));
+  Value x = c.Cast(AtLeastOneAxis(&c, node), ComputeType(dtype));
   auto [m, s] = Reduce(&c, Op::kMaxSumexp, x, {node.Get<int64_t>("axis")}, true);
   // The same shift as max_sumexp's own (a row of all -inf still gives 0 / 0), so that a kernel
   // computes each exp once.
@@ -105,16 +110,17 @@ Expansion ExpandSoftmax(Graph* graph, const Node& node) {
       Op::kEqual, {m, c.Constant(ComputeType(dtype), -std::numeric_limits<double>::infinity())});
   Value shift = c.Add(Op::kWhere, {all_low, c.Constant(ComputeType(dtype), 0), m});
   Value e = c.Add(Op::kExp, {c.Add(Op::kSubtract, {x, shift})});
-  return Done(c, c.Cast(c.Add(Op::kDivide, {e, s}), dtype));
+  return Done(c, c.Reshape(c.Cast(c.Add(Op::kDivide, {e, s}), dtype), node.types[0].dims));
 }
 
 Expansion ExpandLogSoftmax(Graph* graph, const Node& node) {
   Chain c(graph);
   DType dtype = DTypeOf(*graph, node);
-  Value x = c.Cast(node.in[0], ComputeType(dtype));
+  Value x = c.Cast(AtLeastOneAxis(&c, node), ComputeType(dtype));
   auto [m, s] = Reduce(&c, Op::kMaxSumexp, x, {node.Get<int64_t>("axis")}, true);
   Value shifted = c.Add(Op::kSubtract, {x, m});
-  return Done(c, c.Cast(c.Add(Op::kSubtract, {shifted, c.Add(Op::kLog, {s})}), dtype));
+  Value y = c.Cast(c.Add(Op::kSubtract, {shifted, c.Add(Op::kLog, {s})}), dtype);
+  return Done(c, c.Reshape(y, node.types[0].dims));
 }
 
 Expansion ExpandLayerNorm(Graph* graph, const Node& node) {

@@ -167,6 +167,10 @@ absl::Status Normalize(const NormContext& c, const AttrDef& def, AttrValue* valu
     case AttrNorm::kNone:
       return absl::OkStatus();
     case AttrNorm::kAxis:
+      // Rank 0 counts as one element along its only axis, as in PyTorch.
+      if (c.def.infer == InferAlongAxis && c.Rank() == 0)
+        return NormalizeAxis(c, absl::StrCat(ToAbsl(def.name), " is "), 1,
+                             std::get_if<int64_t>(value));
       return NormalizeAxis(c, absl::StrCat(ToAbsl(def.name), " is "), c.Rank(),
                            std::get_if<int64_t>(value));
     case AttrNorm::kAxes:
@@ -198,6 +202,15 @@ void Widen(AttrKind kind, AttrValue* value) {
     std::vector<int64_t> ints = std::get<std::vector<int64_t>>(*value);
     *value = std::vector<Dim>(ints.begin(), ints.end());
   }
+}
+
+// A pointwise op on integers computes in integers: a fraction would be cut off in silence.
+absl::Status CheckWhole(const NormContext& c, const AttrDef& row, double number) {
+  if (c.def.kind != OpKind::kPointwise || c.in.empty() || IsFloat(c.in[0].dtype) ||
+      std::isinf(number) || number == std::floor(number))
+    return absl::OkStatus();
+  return InvalidArgument(c.Where(), ToAbsl(row.name), " is ", number, ", expected a whole number, ",
+                         "since ", ToAbsl(DTypeName(c.in[0].dtype)), " holds integers");
 }
 
 absl::Status CheckKnown(const NormContext& c, const Attrs& given) {
@@ -243,6 +256,7 @@ absl::StatusOr<Attrs> NormalizeAttrs(const OpDef& def, absl::Span<const TensorTy
     const double* number = std::get_if<double>(&value);
     if (number != nullptr && std::isnan(*number))
       return InvalidArgument(c.Where(), ToAbsl(row.name), " is NaN, expected a number");
+    if (number != nullptr) JF_RETURN_IF_ERROR(CheckWhole(c, row, *number));
     JF_RETURN_IF_ERROR(Normalize(c, row, &value));
     out.push_back({row.name, std::move(value)});
   }

@@ -78,6 +78,8 @@ class LtGemm : public PreparedGemm {
         d(api.MatrixLayoutDestroy) {}
   size_t workspace_bytes() const override { return workspace; }
   std::string Describe() const override { return text; }
+  // The library multiplies `problem`, `repeats` times, the operands `step` elements on each time.
+  int64_t repeats = 1, step_a = 0, step_b = 0, step_d = 0;
   bool IsEmpty() const { return problem.batch == 0 || problem.m == 0 || problem.n == 0; }
 
   GemmProblem problem;
@@ -185,10 +187,32 @@ absl::Status PickAlgorithm(const CublasLtApi& api, LtGemm* gemm) {
   gemm->algo = result.algo;
   gemm->workspace = result.workspace_bytes;
   gemm->text = absl::StrCat(
-      "cuBLASLt ", api.version, ", algorithm ", AlgoAttribute(api, result.algo, kLtAlgoId),
-      ", tile ", AlgoAttribute(api, result.algo, kLtAlgoTile), ", split-k ",
+      gemm->repeats > 1 ? absl::StrCat(gemm->repeats, " calls, one a batch: ") : "", "cuBLASLt ",
+      api.version, ", algorithm ", AlgoAttribute(api, result.algo, kLtAlgoId), ", tile ",
+      AlgoAttribute(api, result.algo, kLtAlgoTile), ", split-k ",
       AlgoAttribute(api, result.algo, kLtAlgoSplitK), ", workspace ", gemm->workspace);
   return absl::OkStatus();
+}
+
+// Batches that run backwards or begin within the matrix before are not asked of the library: each
+// is a product of its own.
+bool BatchesNest(const GemmProblem& p) {
+  auto fits = [](int64_t stride, int64_t rows, int64_t columns, int64_t ld) {
+    return stride == 0 || stride >= (rows - 1) * ld + columns;
+  };
+  return fits(p.batch_stride_a, p.transpose_a ? p.k : p.m, p.transpose_a ? p.m : p.k, p.lda) &&
+         fits(p.batch_stride_b, p.transpose_b ? p.n : p.k, p.transpose_b ? p.k : p.n, p.ldb);
+}
+
+GemmProblem OneOfBatch(GemmProblem p) {
+  // What an operand is aligned to holds for its first matrix; the next begin `stride` elements on.
+  const int64_t size = ItemSize(p.dtype);
+  for (int64_t stride : {p.batch_stride_a, p.batch_stride_b, p.batch_stride_d}) {
+    while (p.align > size && stride * size % p.align != 0) p.align /= 2;
+  }
+  p.batch = 1;
+  p.batch_stride_a = p.batch_stride_b = p.batch_stride_d = 0;
+  return p;
 }
 
 absl::Status CheckProblem(const GemmProblem& p) {
@@ -197,6 +221,9 @@ absl::Status CheckProblem(const GemmProblem& p) {
   if (p.align < ItemSize(p.dtype))
     return InvalidArgument("matrix product ", Text(p),
                            ": operands must be aligned to their elements");
+  if (p.batch > 1 && p.m > 0 && p.n > 0 && p.batch_stride_d < (p.m - 1) * p.ldd + p.n)
+    return InvalidArgument("matrix product ", Text(p), ": results ", p.batch_stride_d,
+                           " elements apart overlap");
   return absl::OkStatus();
 }
 
@@ -222,7 +249,14 @@ absl::StatusOr<std::shared_ptr<const PreparedGemm>> CublasLtGemms::Prepare(
   const Hash128 key = problem.Key();
   std::lock_guard<std::mutex> lock(mu_);
   if (auto it = prepared_.find(key); it != prepared_.end()) return it->second;
-  auto gemm = std::make_shared<LtGemm>(api_, problem, *type);
+  const bool whole = problem.batch <= 1 || BatchesNest(problem);
+  auto gemm = std::make_shared<LtGemm>(api_, whole ? problem : OneOfBatch(problem), *type);
+  if (!whole) {
+    gemm->repeats = problem.batch;
+    gemm->step_a = problem.batch_stride_a;
+    gemm->step_b = problem.batch_stride_b;
+    gemm->step_d = problem.batch_stride_d;
+  }
   if (gemm->IsEmpty()) {
     gemm->text = "empty result, nothing to do";
   } else {
@@ -242,10 +276,18 @@ absl::Status CublasLtGemms::Run(const PreparedGemm& prepared, const void* a, con
   const bool f64 = gemm.type.scale == kCudaR64F;
   const void* alpha = f64 ? static_cast<const void*>(&one_f64) : &one_f32;
   const void* beta = f64 ? static_cast<const void*>(&zero_f64) : &zero_f32;
-  return LtStatus(api_.Matmul(gemm.handle, gemm.desc.get(), alpha, b, gemm.a.get(), a, gemm.b.get(),
-                              beta, d, gemm.d.get(), d, gemm.d.get(), &gemm.algo, workspace,
-                              gemm.workspace, static_cast<CuStream>(stream)),
-                  "cublasLtMatmul", gemm.problem);
+  const int64_t size = ItemSize(gemm.problem.dtype);
+  for (int64_t i = 0; i < gemm.repeats; ++i) {
+    const void* a_i = static_cast<const char*>(a) + i * gemm.step_a * size;
+    const void* b_i = static_cast<const char*>(b) + i * gemm.step_b * size;
+    void* d_i = static_cast<char*>(d) + i * gemm.step_d * size;
+    JF_RETURN_IF_ERROR(
+        LtStatus(api_.Matmul(gemm.handle, gemm.desc.get(), alpha, b_i, gemm.a.get(), a_i,
+                             gemm.b.get(), beta, d_i, gemm.d.get(), d_i, gemm.d.get(), &gemm.algo,
+                             workspace, gemm.workspace, static_cast<CuStream>(stream)),
+                 "cublasLtMatmul", gemm.problem));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace jitfuse::internal

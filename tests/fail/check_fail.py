@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """check_fail.py COMMAND FILE.jf...: programs that must fail, and say why.
 
-The first lines of each file are comments `# args: ...` (how to call the command, default `run`) and one or more
+The first lines of each file are comments `# args: ...` (how to call the command, default `run`; {dir} is the
+folder of the file) and one or more
 `# expect-error: text`. The command has to exit with 1, print nothing on stdout, one message on stderr that holds
 every text, and no stack trace or second message.
 """
+import pathlib
 import re
 import shlex
 import subprocess
@@ -18,7 +20,8 @@ def check(command, file):
     expected = re.findall(r"^(?:#|//) expect-error: (.*)$", text, re.M)
     if not expected:
         return "says no expect-error"
-    verb, *rest = shlex.split(args.group(1)) if args else ["run"]
+    here = str(pathlib.Path(file).parent)
+    verb, *rest = shlex.split(args.group(1).replace("{dir}", here)) if args else ["run"]
     done = subprocess.run([command, verb, file, *rest], capture_output=True, text=True, timeout=60)
     if done.returncode != 1:
         return f"exit code {done.returncode}, not 1; stderr: {done.stderr.strip()}"

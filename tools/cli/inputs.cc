@@ -1,6 +1,7 @@
 #include "inputs.h"
 
 #include <cctype>
+#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -114,11 +115,15 @@ StatusOr<std::vector<Array>> MakeInputs(const std::string& text, const std::stri
   if (!infos.ok()) return infos.status();
   std::uint64_t seed = 0;
   if (source.rfind("random:", 0) == 0) {
-    char* end = nullptr;
-    seed = std::strtoull(source.c_str() + 7, &end, 10);
-    if (*end != '\0' || end == source.c_str() + 7)
-      return Bad("--inputs " + source + ": expected random:SEED, as in random:7");
+    const char* end = source.data() + source.size();
+    auto [at, error] = std::from_chars(source.data() + 7, end, seed);
+    if (error != std::errc() || at != end)
+      return Bad("--inputs " + source +
+                 ": expected random:SEED with a whole number from 0 to 2^64 - 1, as in random:7");
   } else if (!source.empty()) {
+    if (!symbols.empty())
+      return Bad("--set " + symbols.begin()->first + ": sizes come from the arrays of --inputs " +
+                 source + "; leave --set out");
     return FromNpz(*infos, source);
   }
   auto dims = jitfuse::InputDims(text, WithDefaults(*infos, symbols));

@@ -157,6 +157,12 @@ struct Member {
   std::size_t next = 0;  // of the next directory entry
 };
 
+Status CheckCrc(const std::string& where, const std::string& data, std::uint32_t expected) {
+  uLong crc = crc32_z(0, reinterpret_cast<const Bytef*>(data.data()), data.size());
+  if (crc == expected) return Status();
+  return Bad(where, "its data is damaged (its CRC-32 is not the one that is stored)");
+}
+
 StatusOr<Member> ReadMember(const std::string& path, const std::string& file, std::size_t at) {
   Bytes bytes(file);
   if (!bytes.Has(at, 46) || bytes.U32(at) != 0x02014b50u)
@@ -177,8 +183,10 @@ StatusOr<Member> ReadMember(const std::string& path, const std::string& file, st
     return Bad(where, "it is not where the directory says");
   std::size_t data_at = local + 30 + bytes.U16(local + 26) + bytes.U16(local + 28);
   if (!bytes.Has(data_at, packed)) return Bad(where, "its data is cut off");
+  const std::uint32_t crc = bytes.U32(at + 16);
   if (method == 0 && packed == size) {
     out.data = file.substr(data_at, size);
+    if (Status s = CheckCrc(where, out.data, crc); !s.ok()) return s;
     return out;
   }
   if (method != 8 || size > 1032 * packed + 64)
@@ -186,6 +194,7 @@ StatusOr<Member> ReadMember(const std::string& path, const std::string& file, st
   auto inflated = Inflate(where, file.data() + data_at, packed, size);
   if (!inflated.ok()) return inflated.status();
   out.data = *std::move(inflated);
+  if (Status s = CheckCrc(where, out.data, crc); !s.ok()) return s;
   return out;
 }
 

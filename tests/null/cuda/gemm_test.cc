@@ -17,6 +17,7 @@ namespace jitfuse::internal {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 struct FakeDesc {
   CublasComputeType compute;
@@ -241,6 +242,32 @@ TEST(GemmCublasLt, ProductsInEveryLayout) {
   GemmProblem one_row = Problem(DType::kF32, 1, 1, 3, 5, false, false);
   one_row.lda = 0;
   CheckProduct<float>(&gemms, one_row);
+}
+
+// What views of an input may say: batches that run backwards or lie within each other's rows.
+TEST(GemmCublasLt, BatchesThatDoNotNestAreMultipliedOneByOne) {
+  const CublasLtApi api = FakeApi();
+  CublasLtGemms gemms(api);
+  GemmProblem p = Problem(DType::kF32, 3, 4, 3, 5, false, false);
+  for (auto [a, b] : {std::pair<int64_t, int64_t>{5, 15}, {20, 1}, {0, 2}}) {
+    p.batch_stride_a = a;
+    p.batch_stride_b = b;
+    CheckProduct<float>(&gemms, p);
+    EXPECT_THAT((*gemms.Prepare(p))->Describe(), HasSubstr("3 calls, one a batch"));
+  }
+  EXPECT_EQ(counts.last.attributes[kLtMinAlignmentA], 8u);  // the second matrix begins 8 bytes on
+  p.batch_stride_a = p.batch_stride_b = 0;
+  EXPECT_THAT((*gemms.Prepare(p))->Describe(), Not(HasSubstr("one a batch")));
+  // Backwards: the base is the last matrix.
+  p.batch_stride_a = -20;
+  std::vector<float> a(60), b(15, 1.0f), d(36);
+  for (size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i / 20);
+  auto prepared = gemms.Prepare(p);
+  ASSERT_TRUE(gemms.Run(**prepared, a.data() + 40, b.data(), d.data(), nullptr, nullptr).ok());
+  for (size_t i = 0; i < d.size(); ++i) EXPECT_EQ(d[i], 5.0f * static_cast<float>(2 - i / 12));
+  p.batch_stride_d = 3;
+  EXPECT_THAT(std::string(gemms.Prepare(p).status().message()),
+              HasSubstr("elements apart overlap"));
 }
 
 TEST(GemmCublasLt, AskedOnceAndCleanedUp) {

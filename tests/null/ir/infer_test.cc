@@ -108,8 +108,18 @@ TEST(Infer, AttributeErrors) {
             "sum(f32[2,3]): axes has 2, expected an axis from -2 to 1");
   EXPECT_EQ(Infer(Op::kSum, {"f32[]"}, {{"axes", Ints{0}}}),
             "sum(f32[]): axes has 0, expected no axis, since the rank is 0");
-  EXPECT_EQ(Infer(Op::kSoftmax, {"f32[]"}),
-            "softmax(f32[]): axis is -1, expected no axis, since the rank is 0");
+  // As PyTorch: rank 0 counts as one axis where the result has the operand's shape.
+  for (Op op : {Op::kSoftmax, Op::kLogSoftmax}) {
+    EXPECT_EQ(Infer(op, {"f32[]"}), "f32[]");
+    EXPECT_EQ(Infer(op, {"f32[]"}, {{"axis", int64_t{0}}}), "f32[]");
+  }
+  EXPECT_EQ(Infer(Op::kSoftmax, {"f32[]"}, {{"axis", int64_t{1}}}),
+            "softmax(f32[]): axis is 1, expected an axis from -1 to 0");
+  // A pointwise op on integers takes whole numbers.
+  EXPECT_EQ(Infer(Op::kClamp, {"i32[2]"}, {{"min", 1.5}}),
+            "clamp(i32[2]): min is 1.5, expected a whole number, since i32 holds integers");
+  EXPECT_EQ(Infer(Op::kClamp, {"u8[2]"}, {{"min", -1.0}, {"max", 2.0}}), "u8[2]");
+  EXPECT_EQ(Infer(Op::kClamp, {"bf16[2]"}, {{"min", 1.5}}), "bf16[2]");
   EXPECT_EQ(Infer(Op::kSoftmax, {"f32[n,4]"}, {{"axis", int64_t{2}}}),
             "softmax(f32[n,4]): axis is 2, expected an axis from -2 to 1");
   EXPECT_EQ(Infer(Op::kClamp, {"f32[2]"}, {{"min", std::numeric_limits<double>::quiet_NaN()}}),
