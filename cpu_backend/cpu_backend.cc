@@ -4,8 +4,8 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <mutex>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -16,6 +16,7 @@
 #include "cpu_backend/orc_compile.h"
 #include "cpu_backend/parallel.h"
 #include "ir/support/flags.h"
+#include "ir/support/fork.h"
 #include "ir/support/status.h"
 
 namespace jitfuse::internal {
@@ -97,12 +98,12 @@ class CachingAllocator : public Allocator {
   void* Allocate(size_t bytes, StreamHandle) override {
     size_t size = RoundUp(bytes);
     {
-      std::lock_guard<std::mutex> lock(mutex_);
-      auto it = free_.lower_bound({size, nullptr});
-      if (it != free_.end() && it->first == size) {
-        void* block = it->second;
-        kept_ -= it->first;
-        free_.erase(it);
+      std::lock_guard<std::mutex> lock(LockOf(ForkLock::kMemory));
+      auto it = free_.find(size);
+      if (it != free_.end() && !it->second.empty()) {
+        void* block = it->second.back();
+        it->second.pop_back();
+        kept_ -= size;
         return block;
       }
     }
@@ -112,18 +113,15 @@ class CachingAllocator : public Allocator {
     if (ptr == nullptr) return;
     size_t size = RoundUp(bytes);
     if (size > kKeepBytes) return std::free(ptr);
-    std::lock_guard<std::mutex> lock(mutex_);
+    std::lock_guard<std::mutex> lock(LockOf(ForkLock::kMemory));
     kept_ += size;
-    free_.insert({size, ptr});
-    while (kept_ > kKeepBytes) {  // the smallest: cheapest to ask for again
-      std::free(free_.begin()->second);
-      kept_ -= free_.begin()->first;
-      free_.erase(free_.begin());
-    }
+    free_[size].push_back(ptr);
+    if (kept_ > kKeepBytes || free_.size() > kMaxSizes) Trim();
   }
 
  private:
   static constexpr size_t kAlign = 256;
+  static constexpr size_t kMaxSizes = 4096;
 #if defined(__SANITIZE_ADDRESS__)
   static constexpr size_t kKeepBytes = 0;  // so that a use after free is seen
 #else
@@ -133,8 +131,22 @@ class CachingAllocator : public Allocator {
     size_t step = bytes < 65536 ? kAlign : 65536;
     return bytes > SIZE_MAX - step ? bytes : std::max(step, (bytes + step - 1) / step * step);
   }
-  std::mutex mutex_;
-  std::set<std::pair<size_t, void*>> free_;
+  // The smallest first: cheapest to ask for again. Sizes that nobody gives back are forgotten.
+  void Trim() {
+    const size_t keep = free_.size() > kMaxSizes ? 0 : kKeepBytes;
+    for (auto it = free_.begin(); it != free_.end();) {
+      while (kept_ > keep && !it->second.empty()) {
+        std::free(it->second.back());
+        it->second.pop_back();
+        kept_ -= it->first;
+      }
+      it = it->second.empty() ? free_.erase(it) : std::next(it);
+    }
+  }
+
+  // Guarded by LockOf(ForkLock::kMemory). A size's list stays when it is empty, so that giving back
+  // and taking again allocate nothing.
+  std::map<size_t, std::vector<void*>> free_;
   size_t kept_ = 0;
 };
 

@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "cpu_backend/parallel.h"
+#include "ir/support/fork.h"
 #include "ir/support/hash128.h"
 #include "ir/support/status.h"
 
@@ -100,16 +101,15 @@ absl::StatusOr<std::shared_ptr<const Primitive>> MakePrimitive(const GemmProblem
 // By problem and thread count. Library scratchpads are per thread, so a primitive may run on
 // several threads at once.
 absl::StatusOr<std::shared_ptr<const Primitive>> CachedPrimitive(const GemmProblem& problem) {
-  static auto* mutex = new std::mutex;
   static auto* cache = new absl::flat_hash_map<Hash128, std::shared_ptr<const Primitive>>;
   Hash128 key = Hasher().Hash(problem.Key()).Int(Threads()).Finish();
   {
-    std::lock_guard<std::mutex> lock(*mutex);
+    std::lock_guard<std::mutex> lock(LockOf(ForkLock::kLibraries));
     if (auto it = cache->find(key); it != cache->end()) return it->second;
   }
   ThreadScope scope(Threads());
   JF_ASSIGN_OR_RETURN(std::shared_ptr<const Primitive> made, MakePrimitive(problem));
-  std::lock_guard<std::mutex> lock(*mutex);
+  std::lock_guard<std::mutex> lock(LockOf(ForkLock::kLibraries));
   return cache->try_emplace(key, std::move(made)).first->second;
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <memory>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "ir/support/flags.h"
+#include "ir/support/fork.h"
 
 #if defined(_OPENMP) && !defined(JF_TSAN)
 #include <omp.h>
@@ -24,18 +26,26 @@
 namespace jitfuse::internal {
 namespace {
 
-std::atomic<int> fork_generation{0};
 std::atomic<int> active_callers{0};
+struct {
+  std::atomic<int64_t> openmp{0}, own_pool{0};
+} regions;
 thread_local bool inside = false;  // of some ParallelFor's body
 
+// The other callers of a parent are not in its child.
 void RegisterForkHandler() {
   static std::once_flag once;
   std::call_once(once, [] {
-    pthread_atfork(nullptr, nullptr, [] {
-      fork_generation.fetch_add(1, std::memory_order_relaxed);
-      active_callers.store(0, std::memory_order_relaxed);  // the other callers stayed in the parent
-    });
+    pthread_atfork(nullptr, nullptr, [] { active_callers.store(0, std::memory_order_relaxed); });
   });
+}
+
+// Waits a little for what is usually there in a moment, so that neither side has to ask the system
+// to sleep or wake; never long, since another process may want the CPU.
+template <typename Ready>
+void SpinFor(const Ready& ready) {
+  constexpr int kTurns = 1000;  // some 10 to 30 microseconds
+  for (int i = 0; i < kTurns && !ready(); ++i) __builtin_ia32_pause();
 }
 
 struct Job {
@@ -56,8 +66,11 @@ struct Job {
     }
   }
   void Wait() {
+    auto all = [&] { return finished.load(std::memory_order_acquire) == chunks; };
+    SpinFor(all);
+    if (all()) return;
     std::unique_lock<std::mutex> lock(mutex);
-    all_finished.wait(lock, [&] { return finished.load(std::memory_order_acquire) == chunks; });
+    all_finished.wait(lock, all);
   }
 };
 
@@ -75,6 +88,7 @@ class Pool {
     {
       std::lock_guard<std::mutex> lock(mutex_);
       for (int i = 0; i < helpers; ++i) jobs_.push_back(job);
+      queued_.fetch_add(helpers, std::memory_order_relaxed);
     }
     wake_.notify_all();
     job->Work();
@@ -85,10 +99,12 @@ class Pool {
   void Help() {
     inside = true;
     for (;;) {
+      SpinFor([&] { return queued_.load(std::memory_order_relaxed) > 0; });
       std::unique_lock<std::mutex> lock(mutex_);
       wake_.wait(lock, [&] { return !jobs_.empty(); });
       std::shared_ptr<Job> job = std::move(jobs_.front());
       jobs_.pop_front();
+      queued_.fetch_sub(1, std::memory_order_relaxed);
       lock.unlock();
       job->Work();
     }
@@ -96,6 +112,7 @@ class Pool {
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<std::shared_ptr<Job>> jobs_;
+  std::atomic<int> queued_{0};  // jobs_.size(), for those who look without the lock
 };
 
 // The pool of this process; a forked child leaves its parent's, whose threads it does not have, and
@@ -124,15 +141,51 @@ void RunOwnPool(int64_t chunks, int threads, const std::function<void(int64_t)>&
   OwnPool().Run(job, threads - 1);
 }
 
+using Clock = std::chrono::steady_clock;
+
+// OpenMP's threads meet at barriers, so that one which has lost its CPU to another process keeps
+// all others waiting for a time slice or more. Once that is seen, our own pool, where nobody waits
+// for a helper that has no chunk, does the work for so much longer than the wait that waits are
+// some percent at most; then OpenMP, which is quicker to start, is tried again.
+std::atomic<int64_t> own_pool_until{0};  // Clock's ticks
+constexpr int kBackOff = 32;
+constexpr Clock::duration kLongWait = std::chrono::milliseconds(1),
+                          kMaxBackOff = std::chrono::seconds(10);
+
+bool MachineIsBusy() {
+  int64_t until = own_pool_until.load(std::memory_order_relaxed);
+  return until != 0 && Clock::now().time_since_epoch().count() < until;
+}
+
+// `waited`: how long the caller did nothing; `chunk`: the longest that a chunk took it.
+void NoteWait(Clock::duration waited, Clock::duration chunk) {
+  if (waited < kLongWait + 4 * chunk) return;
+  Clock::time_point until = Clock::now() + std::min(kBackOff * waited, kMaxBackOff);
+  own_pool_until.store(until.time_since_epoch().count(), std::memory_order_relaxed);
+}
+
 #if JF_OPENMP
 void RunOpenMp(int64_t chunks, int threads, const std::function<void(int64_t)>& body) {
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-  for (int64_t chunk = 0; chunk < chunks; ++chunk) {
-    bool outer = inside;
-    inside = true;
-    body(chunk);
-    inside = outer;
+  const Clock::time_point start = Clock::now();
+  Clock::duration working{0}, longest{0};  // of this thread
+#pragma omp parallel num_threads(threads)
+  {
+    const bool caller = omp_get_thread_num() == 0;
+#pragma omp for schedule(dynamic, 1) nowait
+    for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+      const Clock::time_point begin = caller ? Clock::now() : start;
+      bool outer = inside;
+      inside = true;
+      body(chunk);
+      inside = outer;
+      if (caller) {
+        const Clock::duration took = Clock::now() - begin;
+        working += took;
+        longest = std::max(longest, took);
+      }
+    }
   }
+  NoteWait(Clock::now() - start - working, longest);
 }
 bool InOpenMp() { return omp_in_parallel() != 0; }
 #else
@@ -151,18 +204,19 @@ int CountThreads() {
 
 }  // namespace
 
+ParallelRegions Regions() {
+  return {regions.openmp.load(std::memory_order_relaxed),
+          regions.own_pool.load(std::memory_order_relaxed)};
+}
+
 int NumThreads() {
   static const int threads = CountThreads();
   return threads;
 }
 
-int ForkGeneration() {
-  RegisterForkHandler();
-  return fork_generation.load(std::memory_order_relaxed);
-}
-
 void ParallelFor(int64_t chunks, const std::function<void(int64_t)>& body) {
   if (chunks <= 0) return;
+  RegisterForkHandler();
   auto serial = [&] {
     for (int64_t chunk = 0; chunk < chunks; ++chunk) body(chunk);
   };
@@ -172,10 +226,12 @@ void ParallelFor(int64_t chunks, const std::function<void(int64_t)>& body) {
   if (threads == 1) {
     serial();
 #if JF_OPENMP
-  } else if (ForkGeneration() == 0) {
+  } else if (ForkGeneration() == 0 && !MachineIsBusy()) {
+    regions.openmp.fetch_add(1, std::memory_order_relaxed);
     RunOpenMp(chunks, threads, body);
 #endif
   } else {
+    regions.own_pool.fetch_add(1, std::memory_order_relaxed);
     RunOwnPool(chunks, threads, body);
   }
   active_callers.fetch_sub(1, std::memory_order_relaxed);

@@ -4,9 +4,12 @@
 // on this thread and others, when ParallelFor returns. Results must not depend on who runs what.
 // Exceptions must not leave the function. Threads: OpenMP's (the pool that oneDNN uses),
 // NumThreads() of them: JITFUSE_NUM_THREADS, else the CPUs this process may use. Several callers at
-// once share them out. Inside a parallel region the work runs on the calling thread. After fork,
-// OpenMP's pool is gone and waiting for it would hang: the child uses a small pool of its own, as
-// do builds for ThreadSanitizer, which cannot see into OpenMP. Must not know: kernels.
+// once share them out. Inside a parallel region the work runs on the calling thread. A small pool
+// of our own takes over where OpenMP's would not do: for a while after a caller has waited a
+// millisecond or more for one of its threads (another process has the CPU, and OpenMP waits for
+// every thread at every barrier, ours only for those that have work in hand); after fork, since the
+// child has none of its threads; and in builds for ThreadSanitizer, which cannot see into OpenMP.
+// No waiting loop here lasts longer than some tens of microseconds. Must not know: kernels.
 #ifndef JITFUSE_CPU_BACKEND_PARALLEL_H_
 #define JITFUSE_CPU_BACKEND_PARALLEL_H_
 
@@ -16,11 +19,14 @@
 namespace jitfuse::internal {
 
 int NumThreads();
-void ParallelFor(int64_t chunks, const std::function<void(int64_t chunk)>& body);
 
-// How often this process is the child of a fork since the library was loaded; 0: never. OpenMP's
-// pool may be used only at 0.
-int ForkGeneration();
+// Parallel regions so far, by who ran them; those that one thread ran alone are not counted.
+struct ParallelRegions {
+  int64_t openmp = 0, own_pool = 0;
+};
+ParallelRegions Regions();
+
+void ParallelFor(int64_t chunks, const std::function<void(int64_t chunk)>& body);
 
 }  // namespace jitfuse::internal
 

@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "absl/strings/match.h"
+#include "ir/support/fork.h"
 #include "ir/support/status.h"
 
 namespace jitfuse::internal {
@@ -261,10 +262,9 @@ absl::Status ScalarBodyError(std::string_view text, int column, std::string_view
 }
 
 absl::StatusOr<const ScalarBody*> ParseScalarBody(std::string_view text) {
-  static auto* mutex = new std::mutex;
   static auto* cache =
       new std::map<std::string, std::unique_ptr<const absl::StatusOr<ScalarBody>>, std::less<>>;
-  std::lock_guard<std::mutex> lock(*mutex);
+  std::lock_guard<std::mutex> lock(LockOf(ForkLock::kLibraries));
   auto found = cache->find(text);
   if (found == cache->end()) {
     auto parsed = std::make_unique<const absl::StatusOr<ScalarBody>>(Parser(text).Parse());

@@ -6,19 +6,20 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <memory>
 #include <mutex>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "ir/support/flags.h"
+#include "ir/support/fork.h"
 #include "ir/support/status.h"
 
 namespace jitfuse::internal {
 namespace {
 
 struct LogState {
-  std::mutex mu;
-  LogSink sink;
+  std::shared_ptr<const LogSink> sink;
   std::atomic<int> level{-1};
 };
 
@@ -71,8 +72,9 @@ void Dump(std::string_view point, std::string_view stem, std::string_view text) 
 }
 
 void SetLogSink(LogSink sink) {
-  std::lock_guard<std::mutex> lock(State().mu);
-  State().sink = std::move(sink);
+  auto made = sink ? std::make_shared<const LogSink>(std::move(sink)) : nullptr;
+  std::lock_guard<std::mutex> lock(LockOf(ForkLock::kLog));
+  State().sink = std::move(made);
 }
 
 void SetLogLevel(int level) { State().level.store(level); }
@@ -85,9 +87,20 @@ bool LogEnabled(int level) {
 
 void Log(int level, std::string_view message) {
   if (!LogEnabled(level)) return;
-  std::lock_guard<std::mutex> lock(State().mu);
-  if (State().sink) {
-    State().sink(level, message);
+  // The sink is called with no lock held, so that it may use the library; what it logs itself goes
+  // to stderr, since it would call itself for ever.
+  thread_local bool in_sink = false;
+  std::shared_ptr<const LogSink> sink;
+  if (!in_sink) {
+    std::lock_guard<std::mutex> lock(LockOf(ForkLock::kLog));
+    sink = State().sink;
+  }
+  if (sink != nullptr) {
+    struct Scope {
+      Scope() { in_sink = true; }
+      ~Scope() { in_sink = false; }
+    } scope;
+    (*sink)(level, message);
     return;
   }
   std::fprintf(stderr, "jitfuse[%d]: %.*s\n", level, static_cast<int>(message.size()),

@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "absl/strings/str_cat.h"
+#include "ir/support/fork.h"
 #include "ir/support/status.h"
 
 namespace jitfuse::internal {
@@ -40,9 +41,8 @@ absl::Status Fill(const Dynlib& library, CublasLtApi* api) {
 
 absl::StatusOr<const CublasLtApi*> LoadCublasLtApi(int driver_major,
                                                    std::vector<std::string>* searched) {
-  static std::mutex mu;
   static auto* const loaded = new std::map<int, const CublasLtApi*>;  // by driver_major
-  std::lock_guard<std::mutex> lock(mu);
+  std::lock_guard<std::mutex> lock(LockOf(ForkLock::kLibraries));
   if (auto it = loaded->find(driver_major); it != loaded->end()) return it->second;
   CublasLtApi api;
   absl::StatusOr<Dynlib> library = OpenLibrary(

@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "absl/strings/str_cat.h"
+#include "ir/support/fork.h"
 #include "ir/support/status.h"
 
 namespace jitfuse::internal {
@@ -27,6 +28,8 @@ absl::Status Fill(const Dynlib& library, DriverApi* api) {
   api->member = reinterpret_cast<CuResult(*) args>(library.Symbol(#symbol)); \
   if (api->member == nullptr)                                                \
     return NotFound("it has no " #symbol ": the driver is too old (11.2 or later is needed)");
+#define JF_DRIVER_OPTIONAL(member, symbol, args) \
+  api->member = reinterpret_cast<CuResult(*) args>(library.Symbol(#symbol));
 #include "jit/cuda/driver_api.inc"
 #undef JF_DRIVER
   api->path = library.path();
@@ -36,9 +39,8 @@ absl::Status Fill(const Dynlib& library, DriverApi* api) {
 }  // namespace
 
 absl::StatusOr<const DriverApi*> LoadDriverApi(std::vector<std::string>* searched) {
-  static std::mutex mu;
   static const DriverApi* loaded = nullptr;
-  std::lock_guard<std::mutex> lock(mu);
+  std::lock_guard<std::mutex> lock(LockOf(ForkLock::kLibraries));
   if (loaded != nullptr) return loaded;
   DriverApi api;
   absl::StatusOr<Dynlib> library =

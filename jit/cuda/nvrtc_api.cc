@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "absl/strings/str_cat.h"
+#include "ir/support/fork.h"
 #include "ir/support/status.h"
 
 namespace jitfuse::internal {
@@ -41,9 +42,8 @@ absl::Status Fill(const Dynlib& library, NvrtcApi* api) {
 }  // namespace
 
 absl::StatusOr<const NvrtcApi*> LoadNvrtcApi(int driver_major, std::vector<std::string>* searched) {
-  static std::mutex mu;
   static auto* const loaded = new std::map<int, const NvrtcApi*>;  // by driver_major
-  std::lock_guard<std::mutex> lock(mu);
+  std::lock_guard<std::mutex> lock(LockOf(ForkLock::kLibraries));
   if (auto it = loaded->find(driver_major); it != loaded->end()) return it->second;
   NvrtcApi api;
   absl::StatusOr<Dynlib> library = OpenLibrary(

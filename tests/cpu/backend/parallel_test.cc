@@ -5,11 +5,13 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <thread>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "ir/support/fork.h"
 
 namespace jitfuse::internal {
 namespace {
@@ -42,6 +44,37 @@ TEST(ParallelConcurrency, ConcurrentCallers) {
 }
 
 #if !defined(JF_TSAN)
+// A thread of OpenMP's that is late, as one that has lost its CPU, keeps the caller waiting once;
+// then our own pool runs what comes, until enough time has passed.
+TEST(ParallelFor, ALateThreadSwitchesToTheOwnPoolForAWhile) {
+  if (NumThreads() < 2) GTEST_SKIP() << "needs two threads";
+  using Clock = std::chrono::steady_clock;
+  const auto caller = std::this_thread::get_id();
+  auto late = [&](int64_t) {
+    if (std::this_thread::get_id() != caller)
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  };
+  Clock::time_point deadline = Clock::now() + std::chrono::seconds(30);
+  ParallelRegions before = Regions();
+  while (Regions().own_pool == before.own_pool) {  // whether a helper gets a chunk is its luck
+    ASSERT_LT(Clock::now(), deadline) << "OpenMP is never left";
+    ParallelFor(2, [&](int64_t chunk) {
+      late(chunk);
+      if (std::this_thread::get_id() == caller)
+        std::this_thread::sleep_for(std::chrono::microseconds(100));
+    });
+  }
+  before = Regions();
+  ExpectEachOnce(64);
+  EXPECT_EQ(Regions().own_pool, before.own_pool + 1);
+  EXPECT_EQ(Regions().openmp, before.openmp);
+  while (Regions().openmp == before.openmp) {
+    ASSERT_LT(Clock::now(), deadline) << "OpenMP is never tried again";
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    ExpectEachOnce(64);
+  }
+}
+
 // The child of a process that has used the pool must be able to work, in several threads, and so
 // must its own child.
 TEST(ParallelFork, ChildWorks) {

@@ -1,0 +1,135 @@
+// What a call costs beside its kernel, and how kernels of some tens of microseconds fare on an idle
+// and on a busy machine.
+//
+//   bench_calls [--out FILE.json] [--samples 201]
+// Warm calls: the same function, shapes and alignment each time; nanoseconds of the whole call on a
+// tensor of 16 elements. Busy: while one process per CPU does nothing but count. All medians.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "api/jitfuse.h"
+#include "common/report.h"
+#include "cpu_backend/parallel.h"
+
+namespace jitfuse_bench {
+namespace {
+
+using jitfuse::Array;
+using jitfuse::DType;
+using Clock = std::chrono::steady_clock;
+
+template <typename T>
+T Must(jitfuse::StatusOr<T> v) {
+  if (v.ok()) return *std::move(v);
+  std::fprintf(stderr, "bench_calls: %s\n", v.status().message().c_str());
+  std::exit(1);
+}
+
+double Seconds(const std::function<void()>& body, int times) {
+  Clock::time_point start = Clock::now();
+  for (int i = 0; i < times; ++i) body();
+  return std::chrono::duration<double>(Clock::now() - start).count() / times;
+}
+
+std::vector<double> Samples(const std::function<void()>& body, int samples, int times) {
+  std::vector<double> out;
+  for (int i = 0; i < 20; ++i) body();
+  for (int i = 0; i < samples; ++i) out.push_back(Seconds(body, times));
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+struct Call {
+  jitfuse::Function f;
+  std::vector<Array> in, out;
+  Call(const char* text, int64_t n) {
+    jitfuse::CompileOptions options;
+    options.device = jitfuse::DeviceKind::kCpu;
+    f = Must(jitfuse::CompileText(text, options));
+    for (int i = 0; i < f.num_inputs(); ++i)
+      in.push_back(Must(
+          Array::FromValues(DType::kF32, {n}, std::vector<double>(static_cast<size_t>(n), 0.5))));
+    out = Must(f.Run(in));
+  }
+};
+
+constexpr char kRelu[] =
+    "graph f(%a: f32[n], %b: f32[n], %c: f32[n]) -> (f32[n]) {\n %0 = multiply(%a, %b) : f32[n]\n "
+    "%1 = add(%0, %c) : f32[n]\n %2 = relu(%1) : f32[n]\n return %2\n}";
+constexpr char kTanh[] =
+    "graph f(%a: f32[n], %b: f32[n]) -> (f32[n]) {\n %0 = multiply(%a, %b) : f32[n]\n %1 = "
+    "tanh(%0) : f32[n]\n return %1\n}";
+
+void WarmCalls(int samples, Report* report) {
+  Call call(kRelu, 16);
+  auto run = [&] { Must(call.f.Run(call.in)); };
+  auto into = [&] { (void)call.f.RunInto(call.in, call.out); };
+  for (auto& [name, body] : {std::pair<const char*, std::function<void()>>{"Run", run},
+                             std::pair<const char*, std::function<void()>>{"RunInto", into}}) {
+    report->Add({std::string("warm call, relu(a*b+c) of 16 f32, ") + name, "ns",
+                 1e9 * Median(Samples(body, samples, 2000)), "", 0, 0, 0, false});
+  }
+}
+
+// One process per CPU that counts, while this object lives.
+class Busy {
+ public:
+  explicit Busy(int processes) {
+    for (int i = 0; i < processes; ++i) {
+      pid_t child = fork();
+      if (child == 0) {
+        for (volatile unsigned n = 0; n == 0;) {
+        }
+      }
+      children_.push_back(child);
+    }
+  }
+  ~Busy() {
+    for (pid_t child : children_) {
+      kill(child, SIGKILL);
+      waitpid(child, nullptr, 0);
+    }
+  }
+
+ private:
+  std::vector<pid_t> children_;
+};
+
+void Parallel(const char* name, const char* text, int64_t n, int samples, Report* report) {
+  Call call(text, n);
+  auto into = [&] { (void)call.f.RunInto(call.in, call.out); };
+  std::string what = std::string(name) + " of " + std::to_string(n / 1024) + "K f32";
+  std::vector<double> idle = Samples(into, samples, 1), busy;
+  {
+    Busy others(jitfuse::internal::NumThreads());
+    busy = Samples(into, samples, 1);
+  }
+  report->Add({what + ", idle", "us", 1e6 * Median(idle), "", 0, 0, 0, false});
+  report->Add({what + ", busy", "us", 1e6 * Median(busy), "", 0, 0, 0, false});
+  report->Add({what + ", busy, slowest tenth from", "us", 1e6 * busy[busy.size() * 9 / 10], "", 0,
+               0, 0, false});
+}
+
+}  // namespace
+}  // namespace jitfuse_bench
+
+int main(int argc, char** argv) {
+  using namespace jitfuse_bench;  // NOLINT
+  Report report("calls", CpuName());
+  const int samples = std::atoi(Flag(argc, argv, "--samples", "201").c_str());
+  WarmCalls(samples, &report);
+  for (int64_t n : {int64_t{32} << 10, int64_t{128} << 10, int64_t{1} << 20}) {
+    Parallel("relu(a*b+c)", kRelu, n, samples, &report);
+    Parallel("tanh(a*b)", kTanh, n, samples, &report);
+  }
+  return report.Write(Flag(argc, argv, "--out")) ? 0 : 1;
+}

@@ -1,0 +1,86 @@
+#include "ir/support/fork.h"
+
+#include <pthread.h>
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <new>
+
+namespace jitfuse::internal {
+namespace {
+
+thread_local int gates_of_this_thread = 0;
+
+// Never destroyed: threads may outlive static objects.
+struct State {
+  std::array<std::mutex, static_cast<size_t>(ForkLock::kCount)> locks;
+  std::atomic<int> generation{0};
+  std::condition_variable caches;
+  std::mutex gate;
+  std::condition_variable gate_left;
+  int inside = 0;  // CompileGates
+};
+
+State& Get();
+
+// The lock is kept until the fork is over, so that no one enters meanwhile.
+void Prepare() {
+  State& s = Get();
+  std::unique_lock<std::mutex> lock(s.gate);
+  s.gate_left.wait(lock, [&] { return s.inside == gates_of_this_thread; });
+  lock.release();
+  for (std::mutex& m : s.locks) m.lock();
+}
+
+void Release() {
+  State& s = Get();
+  for (size_t i = s.locks.size(); i-- > 0;) s.locks[i].unlock();
+  s.gate.unlock();
+}
+
+// Conditions remember who waits; those threads are not here. A new object is put over the old one,
+// whose destructor would wait for them.
+void InChild() {
+  State& s = Get();
+  new (&s.caches) std::condition_variable;
+  new (&s.gate_left) std::condition_variable;
+  s.generation.fetch_add(1, std::memory_order_relaxed);
+  Release();
+}
+
+State& Get() {
+  static State* const state = [] {
+    auto* made = new State;
+    pthread_atfork(Prepare, Release, InChild);
+    return made;
+  }();
+  return *state;
+}
+
+}  // namespace
+
+std::mutex& LockOf(ForkLock which) { return Get().locks[static_cast<size_t>(which)]; }
+
+int ForkGeneration() { return Get().generation.load(std::memory_order_relaxed); }
+
+void WaitForCaches(std::unique_lock<std::mutex>* lock) { Get().caches.wait(*lock); }
+
+void NotifyCaches() { Get().caches.notify_all(); }
+
+CompileGate::CompileGate() {
+  State& s = Get();
+  std::lock_guard<std::mutex> lock(s.gate);
+  ++s.inside;
+  ++gates_of_this_thread;
+}
+
+CompileGate::~CompileGate() {
+  State& s = Get();
+  std::lock_guard<std::mutex> lock(s.gate);
+  --s.inside;
+  --gates_of_this_thread;
+  s.gate_left.notify_all();
+}
+
+}  // namespace jitfuse::internal

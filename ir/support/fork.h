@@ -1,0 +1,39 @@
+// What keeps a child of fork() able to work: the process-wide locks of Jitfuse, held across a fork.
+//
+// A child has only the thread that forked. A lock that another thread held would stay locked there
+// for good, and what it guarded might be half changed. So fork() waits for the locks below and
+// takes them, and parent and child give them back: what they guard is whole in the child. While
+// holding one, a thread takes only later ones of the list. Compilers (ours, LLVM, oneDNN) have
+// locks that nobody here can take: a CompileGate is held around their work, and a fork waits until
+// no thread is inside. A thread that forks while it is inside (from a log sink) does not wait for
+// itself. Work in flight at the fork never ends in the child: who waits for it compares
+// generations.
+#ifndef JITFUSE_IR_SUPPORT_FORK_H_
+#define JITFUSE_IR_SUPPORT_FORK_H_
+
+#include <mutex>
+
+namespace jitfuse::internal {
+
+enum class ForkLock { kBackends, kCaches, kLibraries, kMemory, kLog, kCount };
+std::mutex& LockOf(ForkLock which);
+
+// How often this process is the child of a fork since the first call of anything here; 0: never.
+int ForkGeneration();
+
+// One condition for all that LockOf(kCaches) guards; `lock` holds it. Returns now and then without
+// cause, as conditions do.
+void WaitForCaches(std::unique_lock<std::mutex>* lock);
+void NotifyCaches();
+
+class CompileGate {
+ public:
+  CompileGate();
+  ~CompileGate();
+  CompileGate(const CompileGate&) = delete;
+  CompileGate& operator=(const CompileGate&) = delete;
+};
+
+}  // namespace jitfuse::internal
+
+#endif  // JITFUSE_IR_SUPPORT_FORK_H_
