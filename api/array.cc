@@ -1,7 +1,5 @@
 #include "api/array.h"
 
-#include <cstring>
-
 #include "absl/strings/str_cat.h"
 #include "api/convert.h"
 #include "api/runtime.h"
@@ -10,8 +8,6 @@
 
 namespace jitfuse {
 inline namespace v1 {
-
-using internal::InvalidArgument;
 
 const char* DTypeName(DType dtype) {
   return internal::DTypeName(internal::FromPublic(dtype)).data();
@@ -35,21 +31,21 @@ StatusOr<Array> Array::Empty(DType dtype, std::vector<std::int64_t> dims, Device
       return Status(StatusCode::kInvalidArgument,
                     absl::StrCat("Array::Empty: a dim is ", d, "; expected 0 or more"));
   }
+  if (device.kind != DeviceKind::kCpu && device.kind != DeviceKind::kCuda)
+    return Status(StatusCode::kInvalidArgument,
+                  absl::StrCat("Array::Empty: arrays are on the CPU or on a GPU, not on ",
+                               internal::DeviceName(device)));
   auto elements = internal::CheckedNumElements(dims);
   std::int64_t bytes = 0;
   if (!elements || __builtin_mul_overflow(*elements, std::int64_t{ItemSize(dtype)}, &bytes)) {
     return Status(StatusCode::kInvalidArgument, "Array::Empty: the size overflows 64 bits");
   }
-  if (bytes == 0) return ArrayAccess::Make(nullptr, dtype, std::move(dims), {}, device, nullptr);
-  JF_API_ASSIGN_OR_RETURN(const internal::Backend* backend, internal::GetBackend(device.kind));
-  auto size = static_cast<std::size_t>(bytes);
-  void* data = backend->allocator()->Allocate(size, stream);
-  if (data == nullptr)
-    return Status(StatusCode::kResourceExhausted,
-                  absl::StrCat("Array::Empty: no memory for ", bytes, " bytes"));
-  std::shared_ptr<void> owner(
-      data, [backend, size, stream](void* p) { backend->allocator()->Free(p, size, stream); });
-  return ArrayAccess::Make(data, dtype, std::move(dims), {}, device, std::move(owner));
+  auto shared = std::make_shared<const std::vector<std::int64_t>>(std::move(dims));
+  if (bytes == 0) return ArrayAccess::Make(nullptr, dtype, std::move(shared), device, nullptr);
+  JF_API_ASSIGN_OR_RETURN(const internal::Backend* backend,
+                          internal::GetBackend(device.kind, device.index));
+  return internal::ToPublic(
+      internal::NewArray(dtype, std::move(shared), bytes, device, backend->allocator(), stream));
 }
 
 StatusOr<Array> Array::FromValues(DType dtype, std::vector<std::int64_t> dims,
@@ -82,46 +78,45 @@ Array Array::ScalarInt(DType dtype, std::int64_t value) {
   return internal::FromHostTensor(std::move(t));
 }
 
-std::int64_t Array::num_elements() const { return internal::CheckedNumElements(dims_).value_or(0); }
+std::int64_t Array::num_elements() const {
+  return internal::CheckedNumElements(dims()).value_or(0);
+}
+
+const std::vector<std::int64_t>& Array::None() {
+  static const auto* none = new std::vector<std::int64_t>;
+  return *none;
+}
 
 bool Array::IsContiguous() const {
-  if (strides_.empty()) return true;
-  std::vector<std::int64_t> dense = internal::ContiguousStrides(absl::MakeConstSpan(dims_));
-  for (std::size_t d = 0; d < dims_.size(); ++d) {
-    if (dims_[d] == 0) return true;
-    if (dims_[d] != 1 && strides_[d] != dense[d]) return false;
+  if (strides().empty()) return true;
+  std::vector<std::int64_t> dense = internal::ContiguousStrides(absl::MakeConstSpan(dims()));
+  for (std::size_t d = 0; d < dims().size(); ++d) {
+    if (dims()[d] == 0) return true;
+    if (dims()[d] != 1 && strides()[d] != dense[d]) return false;
   }
   return true;
 }
 
 StatusOr<Array> Array::CopyTo(Device device, void* stream) const {
-  StatusOr<Array> out = Empty(dtype_, dims_, device, stream);
+  StatusOr<Array> out = Empty(dtype_, dims(), device, stream);
   if (!out.ok() || num_elements() == 0) return out;
   auto bytes =
       static_cast<std::size_t>(num_elements()) * static_cast<std::size_t>(ItemSize(dtype_));
-  if (device_.kind == DeviceKind::kCpu) {
-    JF_API_ASSIGN_OR_RETURN(internal::HostTensor host, internal::ToHostTensor(*this));
-    JF_API_ASSIGN_OR_RETURN(const internal::Backend* backend, internal::GetBackend(device.kind));
-    JF_API_RETURN_IF_ERROR(backend->CopyFromHost(out->data(), host.bytes.data(), bytes, stream));
+  if (device_ == device && device.kind == DeviceKind::kCuda && IsContiguous()) {
+    JF_API_ASSIGN_OR_RETURN(const internal::Backend* backend,
+                            internal::GetBackend(device.kind, device.index));
+    JF_API_RETURN_IF_ERROR(backend->CopyOnDevice(out->data(), data_, bytes, stream));
     return out;
   }
-  JF_API_ASSIGN_OR_RETURN(const internal::Backend* backend, internal::GetBackend(device_.kind));
-  if (!IsContiguous()) {
-    return Status(StatusCode::kUnimplemented,
-                  "Array::CopyTo: copies from a GPU need a contiguous array; run a function that "
-                  "copies it first");
-  }
-  JF_API_RETURN_IF_ERROR(device.kind == DeviceKind::kCpu
-                             ? backend->CopyToHost(out->data(), data_, bytes, stream)
-                             : backend->CopyOnDevice(out->data(), data_, bytes, stream));
+  JF_API_ASSIGN_OR_RETURN(internal::HostTensor host, internal::ToHostTensor(*this, stream));
+  JF_API_ASSIGN_OR_RETURN(const internal::Backend* to,
+                          internal::GetBackend(device.kind, device.index));
+  JF_API_RETURN_IF_ERROR(to->CopyFromHost(out->data(), host.bytes.data(), bytes, stream));
   return out;
 }
 
 StatusOr<std::vector<double>> Array::ToVector(void* stream) const {
-  StatusOr<Array> host =
-      device_.kind == DeviceKind::kCpu ? StatusOr<Array>(*this) : CopyTo(Device{}, stream);
-  if (!host.ok()) return host.status();
-  JF_API_ASSIGN_OR_RETURN(internal::HostTensor t, internal::ToHostTensor(*host));
+  JF_API_ASSIGN_OR_RETURN(internal::HostTensor t, internal::ToHostTensor(*this, stream));
   std::vector<double> out;
   auto size = static_cast<std::size_t>(ItemSize(dtype_));
   for (std::size_t at = 0; at < t.bytes.size(); at += size) {

@@ -50,13 +50,16 @@ class Array {
 
   void* data() const { return data_; }
   DType dtype() const { return dtype_; }
-  const std::vector<std::int64_t>& dims() const { return dims_; }
-  const std::vector<std::int64_t>& strides() const { return strides_; }  // empty: contiguous
+  const std::vector<std::int64_t>& dims() const { return dims_ != nullptr ? *dims_ : None(); }
+  const std::vector<std::int64_t>& strides() const {  // empty: contiguous
+    return strides_ != nullptr ? *strides_ : None();
+  }
   Device device() const { return device_; }
   std::int64_t num_elements() const;
   bool IsContiguous() const;
 
-  // A contiguous copy on `device`. Synchronises with `stream` where a GPU is involved.
+  // A contiguous copy on `device`. Synchronises with `stream` where a GPU is involved. From a GPU,
+  // an array that is not contiguous, or on another GPU than `device`, goes through host memory.
   StatusOr<Array> CopyTo(Device device, void* stream = nullptr) const;
   // All elements in row-major order as doubles (exact for everything but 64-bit integers beyond
   // 2^53). Synchronises.
@@ -67,7 +70,8 @@ class Array {
   friend struct ArrayAccess;
   void* data_ = nullptr;
   DType dtype_ = DType::kF32;
-  std::vector<std::int64_t> dims_, strides_;
+  static const std::vector<std::int64_t>& None();
+  std::shared_ptr<const std::vector<std::int64_t>> dims_, strides_;  // null: none
   Device device_;
   std::shared_ptr<void> owner_;
 };

@@ -20,7 +20,7 @@ Status DeviceStatus(DeviceKind kind) {
   return internal::ToPublic(internal::GetBackend(kind).status());
 }
 
-DeviceKind DefaultDevice() { return internal::ResolveAuto(); }
+StatusOr<DeviceKind> DefaultDevice() { return internal::ToPublic(internal::ResolveAuto()); }
 
 Status Synchronize(DeviceKind kind, void* stream) {
   JF_API_ASSIGN_OR_RETURN(const internal::Backend* backend, internal::GetBackend(kind));

@@ -19,8 +19,8 @@ void SetLog(int level, std::function<void(int level, const std::string& message)
 
 // Ok if a function can be compiled for and run on `kind`; else what was searched and how to get it.
 Status DeviceStatus(DeviceKind kind);
-// The kind that DeviceKind::kAuto stands for here.
-DeviceKind DefaultDevice();
+// The kind that DeviceKind::kAuto stands for here. kInvalidArgument if JITFUSE_BACKEND names none.
+StatusOr<DeviceKind> DefaultDevice();
 // Waits until `stream` of that device (nullptr: the default stream) has nothing left to do. Returns
 // at once on the CPU. Jitfuse never calls it by itself.
 Status Synchronize(DeviceKind kind, void* stream = nullptr);

@@ -1,8 +1,9 @@
 #include "api/convert.h"
 
-#include <cstring>
-
+#include "absl/strings/str_cat.h"
+#include "api/runtime.h"
 #include "ir/support/status.h"
+#include "jit/host_copy.h"
 
 namespace jitfuse {
 inline namespace v1 {
@@ -23,8 +24,21 @@ Array ArrayAccess::Make(void* data, DType dtype, std::vector<std::int64_t> dims,
   Array out;
   out.data_ = data;
   out.dtype_ = dtype;
+  if (!dims.empty()) out.dims_ = std::make_shared<const std::vector<std::int64_t>>(std::move(dims));
+  if (!strides.empty())
+    out.strides_ = std::make_shared<const std::vector<std::int64_t>>(std::move(strides));
+  out.device_ = device;
+  out.owner_ = std::move(owner);
+  return out;
+}
+
+Array ArrayAccess::Make(void* data, DType dtype,
+                        std::shared_ptr<const std::vector<std::int64_t>> dims, Device device,
+                        std::shared_ptr<void> owner) {
+  Array out;
+  out.data_ = data;
+  out.dtype_ = dtype;
   out.dims_ = std::move(dims);
-  out.strides_ = std::move(strides);
   out.device_ = device;
   out.owner_ = std::move(owner);
   return out;
@@ -33,31 +47,6 @@ Array ArrayAccess::Make(void* data, DType dtype, std::vector<std::int64_t> dims,
 }  // namespace v1
 
 namespace internal {
-namespace {
-
-// Calls visit(offset in elements) for each element in row-major order.
-template <typename Visit>
-void ForEachOffset(absl::Span<const int64_t> dims, absl::Span<const int64_t> strides, Visit visit) {
-  for (int64_t d : dims) {
-    if (d == 0) return;
-  }
-  std::vector<int64_t> at(dims.size(), 0);
-  int64_t offset = 0;
-  while (true) {
-    visit(offset);
-    size_t d = dims.size();
-    while (d-- > 0) {
-      offset += strides[d];
-      if (++at[d] < dims[d]) break;
-      offset -= at[d] * strides[d];
-      at[d] = 0;
-    }
-    if (d == static_cast<size_t>(-1)) return;
-  }
-}
-
-}  // namespace
-
 Status ToPublic(const absl::Status& status) {
   if (status.ok()) return Status();
   return Status(static_cast<StatusCode>(status.code()), std::string(status.message()));
@@ -78,27 +67,44 @@ TensorView ViewOf(const Array& array) {
   return {array.data(), FromPublic(array.dtype()), array.dims(), array.strides()};
 }
 
-absl::StatusOr<HostTensor> ToHostTensor(const Array& array) {
-  if (array.device().kind != DeviceKind::kCpu)
-    return InvalidArgument("expected an array on the CPU, got one on a GPU");
-  HostTensor out;
-  out.dtype = FromPublic(array.dtype());
-  out.dims = array.dims();
-  auto size = static_cast<size_t>(ItemSize(out.dtype));
-  out.bytes.resize(static_cast<size_t>(array.num_elements()) * size);
-  if (out.bytes.empty()) return out;
-  if (array.data() == nullptr)
-    return InvalidArgument("an array of ", array.num_elements(), " elements has no data");
-  std::vector<int64_t> strides = array.strides().empty()
-                                     ? ContiguousStrides(absl::MakeConstSpan(array.dims()))
-                                     : array.strides();
-  uint8_t* to = out.bytes.data();
-  ForEachOffset(array.dims(), strides, [&](int64_t offset) {
-    std::memcpy(to, static_cast<const char*>(array.data()) + offset * static_cast<int64_t>(size),
-                size);
-    to += size;
-  });
-  return out;
+absl::StatusOr<HostTensor> ToHostTensor(const Array& array, StreamHandle stream) {
+  if (static_cast<int>(array.dtype()) >= kNumDTypes)
+    return InvalidArgument("an array has dtype number ", static_cast<int>(array.dtype()),
+                           ", expected one below ", kNumDTypes);
+  const Device device = array.device();
+  if (device.kind == DeviceKind::kCpu) return GatherHost(ViewOf(array));
+  if (device.kind != DeviceKind::kCuda)
+    return InvalidArgument("arrays are on the CPU or on a GPU, not on ", DeviceName(device));
+  JF_ASSIGN_OR_RETURN(const Backend* backend, GetBackend(device.kind, device.index));
+  return CopyToHostTensor(*backend, ViewOf(array), stream);
+}
+
+absl::StatusOr<Array> NewArray(v1::DType dtype,
+                               std::shared_ptr<const std::vector<std::int64_t>> dims,
+                               std::int64_t bytes, Device device, Allocator* allocator,
+                               StreamHandle stream) {
+  const auto size = static_cast<std::size_t>(bytes);
+  void* data = allocator->Allocate(size, stream);
+  if (data == nullptr)
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no memory for an array of ", bytes, " bytes on ", DeviceName(device)));
+  std::shared_ptr<void> owner(
+      data, [allocator, size, stream](void* p) { allocator->Free(p, size, stream); });
+  return ArrayAccess::Make(data, dtype, std::move(dims), device, std::move(owner));
+}
+
+std::string DeviceName(Device device) {
+  switch (device.kind) {
+    case DeviceKind::kCpu:
+      return "the CPU";
+    case DeviceKind::kCuda:
+      return absl::StrCat("GPU ", device.index);
+    case DeviceKind::kInterpret:
+      return "the interpreter";
+    case DeviceKind::kAuto:
+      return "any device";
+  }
+  return absl::StrCat("device kind ", static_cast<int>(device.kind));
 }
 
 Array FromHostTensor(HostTensor tensor) {

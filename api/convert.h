@@ -4,6 +4,8 @@
 #ifndef JITFUSE_API_CONVERT_H_
 #define JITFUSE_API_CONVERT_H_
 
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -24,6 +26,9 @@ inline namespace v1 {
 struct ArrayAccess {
   static Array Make(void* data, DType dtype, std::vector<std::int64_t> dims,
                     std::vector<std::int64_t> strides, Device device, std::shared_ptr<void> owner);
+  // Contiguous.
+  static Array Make(void* data, DType dtype, std::shared_ptr<const std::vector<std::int64_t>> dims,
+                    Device device, std::shared_ptr<void> owner);
 };
 
 }  // namespace v1
@@ -35,8 +40,14 @@ inline DType FromPublic(v1::DType d) { return static_cast<DType>(d); }
 inline v1::DType ToPublic(DType d) { return static_cast<v1::DType>(d); }
 Options FromPublic(const CompileOptions& options);
 TensorView ViewOf(const Array& array);  // points into `array`
-// A contiguous host copy of a CPU array of any strides.
-absl::StatusOr<HostTensor> ToHostTensor(const Array& array);
+// A contiguous host copy of an array of any strides and device. Waits for `stream` on a GPU.
+absl::StatusOr<HostTensor> ToHostTensor(const Array& array, StreamHandle stream = nullptr);
+// A new contiguous array of `bytes` > 0 bytes from `allocator`.
+absl::StatusOr<Array> NewArray(v1::DType dtype,
+                               std::shared_ptr<const std::vector<std::int64_t>> dims,
+                               std::int64_t bytes, Device device, Allocator* allocator,
+                               StreamHandle stream);
+std::string DeviceName(Device device);    // "the CPU", "GPU 1", "device kind 17"
 Array FromHostTensor(HostTensor tensor);  // owned, on the CPU
 
 template <typename T>

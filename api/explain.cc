@@ -6,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "ir/support/status.h"
+#include "jit/verify_run.h"
 
 namespace jitfuse::internal {
 namespace {
@@ -72,6 +73,8 @@ class Explainer {
     for (const Boundary& b : exe_.fusion.boundaries) out["boundaries"].push_back(BoundaryJson(b));
     out["notes"] = json::array();
     for (const Note& n : exe_.fusion.notes) out["notes"].push_back(NoteJson(n));
+    if (std::string why = VerifySkipped(); !why.empty())
+      out["notes"].push_back(NoteJson({-1, Reason::kVerifySkipped, why}));
     return out;
   }
 
@@ -119,6 +122,13 @@ class Explainer {
       out["library"] = bound.gemm == nullptr ? "none: the result is empty" : bound.gemm->Describe();
     }
     return out;
+  }
+
+  // Why calls like this one are not compared with the evaluator though JITFUSE_VERIFY asks for it.
+  std::string VerifySkipped() const {
+    if (call_.verify.load(std::memory_order_relaxed) != BoundCall::Verify::kTooMuch) return "";
+    return absl::StrFormat("%.3g element operations of the evaluator, the limit is %.3g",
+                           call_.eval_work, kMaxEvalWork);
   }
 
   json BoundaryJson(const Boundary& b) const {

@@ -9,6 +9,7 @@
 #include "ir/text.h"
 #include "ir/verify.h"
 #include "jit/executor.h"
+#include "jit/verify_run.h"
 
 namespace jitfuse {
 
@@ -21,8 +22,10 @@ StatusOr<Function> MakeFunction(Graph graph, const CompileOptions& options) {
         ": numerics=strict and batch_invariant are not built yet; use numerics=default"));
   }
   JF_API_RETURN_IF_ERROR(VerifyGraph(graph));
-  if (options.device == DeviceKind::kAuto) JF_API_RETURN_IF_ERROR(CheckBackendVariable());
-  DeviceKind kind = options.device == DeviceKind::kAuto ? ResolveAuto() : options.device;
+  DeviceKind kind = options.device;
+  if (kind == DeviceKind::kAuto) {
+    JF_API_ASSIGN_OR_RETURN(kind, ResolveAuto());
+  }
   JF_API_ASSIGN_OR_RETURN(const Backend* backend, GetBackend(kind));
   return FunctionAccess::Make(std::make_shared<v1::detail::FunctionState>(
       kind, std::move(graph), FromPublic(options), backend, SharedKernels()));
@@ -43,45 +46,72 @@ Status Empty() {
                 "this Function is empty; make one with Builder::Compile or CompileText");
 }
 
-// The arrays of one call as the inside sees them.
+// The arrays of one call as the inside sees them, and where it runs.
 struct Call {
+  const internal::Backend* backend = nullptr;
+  internal::CallCache* cache = nullptr;
   Views inputs, outputs;
   Pointers input_data, output_data;
   Scalars scalars;
 };
 
-const char* DeviceName(DeviceKind kind) { return kind == DeviceKind::kCuda ? "a GPU" : "the CPU"; }
-
 // An Array may come from a foreign number: tables are indexed by its dtype.
 absl::Status CheckDType(const detail::FunctionState& f, const Array& array, const char* what,
                         std::size_t i) {
   if (static_cast<int>(array.dtype()) < internal::kNumDTypes) return absl::OkStatus();
-  return internal::InvalidArgument(f.cache.graph().name(), ": ", what, " ", i, " has dtype number ",
+  return internal::InvalidArgument(f.graph().name(), ": ", what, " ", i, " has dtype number ",
                                    static_cast<int>(array.dtype()), ", expected one below ",
                                    internal::kNumDTypes);
 }
 
-absl::Status CheckDevice(const detail::FunctionState& f, const Array& array, const char* what,
-                         std::size_t i) {
-  DeviceKind expected = f.kind == DeviceKind::kCuda ? DeviceKind::kCuda : DeviceKind::kCpu;
-  if (array.device().kind != expected) {
-    return internal::InvalidArgument(f.cache.graph().name(), ": ", what, " ", i, " is on ",
-                                     DeviceName(array.device().kind),
-                                     ", but this function runs on ", DeviceName(expected));
+Device DeviceOf(const detail::FunctionState& f, const internal::Backend& backend) {
+  if (f.kind() == DeviceKind::kCuda) return {DeviceKind::kCuda, backend.device_index()};
+  return {DeviceKind::kCpu, 0};
+}
+
+absl::Status CheckDevice(const detail::FunctionState& f, const internal::Backend& backend,
+                         const Array& array, const char* what, std::size_t i) {
+  const Device expected = DeviceOf(f, backend), device = array.device();
+  const bool same = device.kind == expected.kind &&
+                    (expected.kind == DeviceKind::kCpu || device.index == expected.index);
+  if (!same) {
+    const bool gpus = device.kind == DeviceKind::kCuda && expected.kind == DeviceKind::kCuda;
+    return internal::InvalidArgument(
+        f.graph().name(), ": ", what, " ", i, " is on ", internal::DeviceName(device),
+        ", but this ", gpus ? "call runs on " : "function runs on ", internal::DeviceName(expected),
+        gpus ? ", where its first input is; copy one of them" : "");
   }
   if (array.data() == nullptr && array.num_elements() > 0) {
-    return internal::InvalidArgument(f.cache.graph().name(), ": ", what, " ", i, " has ",
+    return internal::InvalidArgument(f.graph().name(), ": ", what, " ", i, " has ",
                                      array.num_elements(), " elements but no data");
   }
   return absl::OkStatus();
 }
 
+bool IsScalarInput(const internal::Graph& graph, std::size_t i) {
+  return i < graph.inputs().size() &&
+         graph.node(graph.inputs()[i]).kind() == internal::OpKind::kScalar;
+}
+
+// On a GPU, the back end of the device where the first tensor is.
+absl::StatusOr<const internal::Backend*> BackendOf(const detail::FunctionState& f,
+                                                   const std::vector<Array>& inputs,
+                                                   const std::vector<Array>* outputs) {
+  if (f.kind() != DeviceKind::kCuda) return f.home();
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!IsScalarInput(f.graph(), i) && inputs[i].device().kind == DeviceKind::kCuda)
+      return internal::GetBackend(DeviceKind::kCuda, inputs[i].device().index);
+  }
+  if (outputs != nullptr && !outputs->empty() && (*outputs)[0].device().kind == DeviceKind::kCuda)
+    return internal::GetBackend(DeviceKind::kCuda, (*outputs)[0].device().index);
+  return internal::GetBackend(DeviceKind::kCuda);
+}
+
 absl::Status AddInput(const detail::FunctionState& f, const Array& array, std::size_t i,
                       bool shapes_only, Call* call) {
-  const internal::Graph& graph = f.cache.graph();
+  const internal::Graph& graph = f.graph();
   TensorView view = internal::ViewOf(array);
-  bool scalar = i < graph.inputs().size() &&
-                graph.node(graph.inputs()[i]).kind() == internal::OpKind::kScalar;
+  bool scalar = IsScalarInput(graph, i);
   std::uint64_t bits = 0;
   if (scalar) {
     if (array.device().kind != DeviceKind::kCpu || (array.data() == nullptr && !shapes_only)) {
@@ -92,7 +122,7 @@ absl::Status AddInput(const detail::FunctionState& f, const Array& array, std::s
     if (array.data() != nullptr) bits = internal::LoadScalar(view.dtype, array.data()).bits();
     view.ptr = nullptr;  // passed by value: where it lies is no fact of the call
   } else if (!shapes_only) {
-    JF_RETURN_IF_ERROR(CheckDevice(f, array, "input", i));
+    JF_RETURN_IF_ERROR(CheckDevice(f, *call->backend, array, "input", i));
   }
   call->inputs.push_back(view);
   call->input_data.push_back(array.data());
@@ -100,8 +130,10 @@ absl::Status AddInput(const detail::FunctionState& f, const Array& array, std::s
   return absl::OkStatus();
 }
 
-absl::Status MakeCall(const detail::FunctionState& f, const std::vector<Array>& inputs,
+absl::Status MakeCall(detail::FunctionState& f, const std::vector<Array>& inputs,
                       const std::vector<Array>* outputs, bool shapes_only, Call* call) {
+  JF_ASSIGN_OR_RETURN(call->backend, BackendOf(f, inputs, outputs));
+  call->cache = &f.CacheOf(call->backend);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     JF_RETURN_IF_ERROR(CheckDType(f, inputs[i], "input", i));
     JF_RETURN_IF_ERROR(AddInput(f, inputs[i], i, shapes_only, call));
@@ -109,7 +141,7 @@ absl::Status MakeCall(const detail::FunctionState& f, const std::vector<Array>& 
   if (outputs == nullptr) return absl::OkStatus();
   for (std::size_t i = 0; i < outputs->size(); ++i) {
     JF_RETURN_IF_ERROR(CheckDType(f, (*outputs)[i], "output", i));
-    JF_RETURN_IF_ERROR(CheckDevice(f, (*outputs)[i], "output", i));
+    JF_RETURN_IF_ERROR(CheckDevice(f, *call->backend, (*outputs)[i], "output", i));
     call->outputs.push_back(internal::ViewOf((*outputs)[i]));
     call->output_data.push_back((*outputs)[i].data());
   }
@@ -131,8 +163,9 @@ class AllocatorAdapter : public internal::Allocator {
   v1::Allocator* outer_;
 };
 
-absl::Status Launch(const detail::FunctionState& f, const internal::BoundCall& bound,
-                    const Call& call, const RunOptions& options) {
+absl::Status Enqueue(const internal::BoundCall& bound, const Call& call,
+                     const RunOptions& options) {
+  const std::string& name = call.cache->graph().name();
   internal::CallBuffers buffers;
   buffers.inputs = call.input_data;
   buffers.scalars = call.scalars;
@@ -140,46 +173,63 @@ absl::Status Launch(const detail::FunctionState& f, const internal::BoundCall& b
   buffers.stream = options.stream;
   if (options.workspace != nullptr) {
     if (static_cast<std::int64_t>(options.workspace_bytes) < bound.arena_bytes) {
-      return internal::InvalidArgument(f.cache.graph().name(), ": the workspace has ",
-                                       options.workspace_bytes, " bytes; this call needs ",
-                                       bound.arena_bytes);
+      return internal::InvalidArgument(name, ": the workspace has ", options.workspace_bytes,
+                                       " bytes; this call needs ", bound.arena_bytes);
     }
     if (reinterpret_cast<std::uintptr_t>(options.workspace) % 256 != 0) {
-      return internal::InvalidArgument(f.cache.graph().name(),
-                                       ": the workspace must be aligned to 256 bytes");
+      return internal::InvalidArgument(name, ": the workspace must be aligned to 256 bytes");
     }
     buffers.arena = options.workspace;
     return internal::Execute(bound, buffers);
   }
   if (options.allocator == nullptr)
-    return internal::ExecuteWithAllocator(bound, buffers, f.cache.backend().allocator());
+    return internal::ExecuteWithAllocator(bound, buffers, call.backend->allocator());
   AllocatorAdapter adapter(options.allocator);
   return internal::ExecuteWithAllocator(bound, buffers, &adapter);
 }
 
-StatusOr<Array> MakeResult(const detail::FunctionState& f, DType dtype,
-                           const std::vector<std::int64_t>& dims, const RunOptions& options) {
-  Device device{f.kind == DeviceKind::kCuda ? DeviceKind::kCuda : DeviceKind::kCpu, 0};
+// Verified, where JITFUSE_VERIFY asks for it.
+absl::Status Launch(const internal::BoundCall& bound, const Call& call,
+                    absl::Span<const TensorView> outputs, const RunOptions& options) {
+  if (!call.cache->verify()) return Enqueue(bound, call, options);
+  bool skipped = false;
+  const internal::Graph& graph = call.cache->graph();
+  const bool wanted = internal::RunVerifier::Wanted(graph, bound, options.stream, &skipped);
+  if (skipped) call.cache->CountVerified(/*skipped=*/true);
+  if (!wanted) return Enqueue(bound, call, options);
+  JF_ASSIGN_OR_RETURN(internal::RunVerifier verifier,
+                      internal::RunVerifier::Begin(graph, *call.backend, call.inputs, call.scalars,
+                                                   options.stream));
+  JF_RETURN_IF_ERROR(Enqueue(bound, call, options));
+  call.cache->CountVerified(/*skipped=*/false);
+  return verifier.Finish(outputs);
+}
+
+absl::StatusOr<Array> MakeResult(DType dtype,
+                                 const std::shared_ptr<const std::vector<std::int64_t>>& dims,
+                                 Device device, const Call& call, const RunOptions& options) {
+  auto elements = internal::CheckedNumElements(*dims).value_or(0);
+  const std::int64_t bytes = elements * ItemSize(dtype);
+  if (bytes == 0) return ArrayAccess::Make(nullptr, dtype, dims, device, nullptr);
   v1::Allocator* allocator = options.allocator;
-  if (allocator == nullptr) return Array::Empty(dtype, dims, device, options.stream);
-  auto elements = internal::CheckedNumElements(dims).value_or(0);
-  auto bytes = static_cast<std::size_t>(elements) * static_cast<std::size_t>(ItemSize(dtype));
-  if (bytes == 0) return ArrayAccess::Make(nullptr, dtype, dims, {}, device, nullptr);
   void* stream = options.stream;
-  void* data = allocator->Allocate(bytes, stream);
+  if (allocator == nullptr)
+    return internal::NewArray(dtype, dims, bytes, device, call.backend->allocator(), stream);
+  const auto size = static_cast<std::size_t>(bytes);
+  void* data = allocator->Allocate(size, stream);
   if (data == nullptr)
-    return Status(StatusCode::kResourceExhausted,
-                  absl::StrCat("the allocator had no ", bytes, " bytes for a result"));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the allocator had no ", bytes, " bytes for a result"));
   std::shared_ptr<void> owner(
-      data, [allocator, bytes, stream](void* p) { allocator->Free(p, bytes, stream); });
-  return ArrayAccess::Make(data, dtype, dims, {}, device, std::move(owner));
+      data, [allocator, size, stream](void* p) { allocator->Free(p, size, stream); });
+  return ArrayAccess::Make(data, dtype, dims, device, std::move(owner));
 }
 
 absl::StatusOr<std::shared_ptr<const internal::BoundCall>> BindShapes(
-    const detail::FunctionState& f, const std::vector<Array>& inputs) {
+    detail::FunctionState& f, const std::vector<Array>& inputs) {
   Call call;
   JF_RETURN_IF_ERROR(MakeCall(f, inputs, nullptr, /*shapes_only=*/true, &call));
-  return const_cast<detail::FunctionState&>(f).cache.Find(call.inputs, {});
+  return call.cache->Find(call.inputs, {});
 }
 
 }  // namespace
@@ -190,16 +240,19 @@ StatusOr<std::vector<Array>> Function::Run(const std::vector<Array>& inputs,
   Call call;
   JF_API_RETURN_IF_ERROR(MakeCall(*state_, inputs, nullptr, /*shapes_only=*/false, &call));
   JF_API_ASSIGN_OR_RETURN(std::shared_ptr<const internal::BoundCall> bound,
-                          state_->cache.Find(call.inputs, {}));
+                          call.cache->Find(call.inputs, {}));
+  const Device device = DeviceOf(*state_, *call.backend);
   std::vector<Array> results;
+  results.reserve(bound->output_dims.size());
   for (std::size_t i = 0; i < bound->output_dims.size(); ++i) {
     DType dtype = internal::ToPublic(bound->executable->outputs[i].dtype);
-    StatusOr<Array> result = MakeResult(*state_, dtype, bound->output_dims[i], options);
-    if (!result.ok()) return result.status();
-    call.output_data.push_back(result->data());
-    results.push_back(*std::move(result));
+    JF_API_ASSIGN_OR_RETURN(Array result,
+                            MakeResult(dtype, bound->output_dims[i], device, call, options));
+    call.output_data.push_back(result.data());
+    call.outputs.push_back(internal::ViewOf(result));
+    results.push_back(std::move(result));
   }
-  JF_API_RETURN_IF_ERROR(Launch(*state_, *bound, call, options));
+  JF_API_RETURN_IF_ERROR(Launch(*bound, call, call.outputs, options));
   return results;
 }
 
@@ -209,13 +262,12 @@ Status Function::RunInto(const std::vector<Array>& inputs, const std::vector<Arr
   Call call;
   JF_API_RETURN_IF_ERROR(MakeCall(*state_, inputs, &outputs, /*shapes_only=*/false, &call));
   if (outputs.size() != static_cast<std::size_t>(num_outputs())) {
-    return internal::ToPublic(internal::InvalidArgument(state_->cache.graph().name(), ": expected ",
-                                                        num_outputs(), " outputs, got ",
-                                                        outputs.size()));
+    return internal::ToPublic(internal::InvalidArgument(
+        state_->graph().name(), ": expected ", num_outputs(), " outputs, got ", outputs.size()));
   }
   JF_API_ASSIGN_OR_RETURN(std::shared_ptr<const internal::BoundCall> bound,
-                          state_->cache.Find(call.inputs, call.outputs));
-  return internal::ToPublic(Launch(*state_, *bound, call, options));
+                          call.cache->Find(call.inputs, call.outputs));
+  return internal::ToPublic(Launch(*bound, call, call.outputs, options));
 }
 
 Status Function::Warm(const std::vector<Array>& inputs) const {
@@ -244,25 +296,21 @@ StatusOr<std::string> Function::ExplainJson(const std::vector<Array>& inputs) co
   return internal::ExplainJson(*bound);
 }
 
-DeviceKind Function::device() const { return state_ == nullptr ? DeviceKind::kAuto : state_->kind; }
+DeviceKind Function::device() const {
+  return state_ == nullptr ? DeviceKind::kAuto : state_->kind();
+}
 int Function::num_inputs() const {
-  return state_ == nullptr ? 0 : static_cast<int>(state_->cache.graph().inputs().size());
+  return state_ == nullptr ? 0 : static_cast<int>(state_->graph().inputs().size());
 }
 int Function::num_outputs() const {
-  return state_ == nullptr ? 0 : static_cast<int>(state_->cache.graph().outputs().size());
+  return state_ == nullptr ? 0 : static_cast<int>(state_->graph().outputs().size());
 }
 std::string Function::ToText() const {
-  return state_ == nullptr ? "" : internal::GraphToString(state_->cache.graph());
+  return state_ == nullptr ? "" : internal::GraphToString(state_->graph());
 }
 
-Function::Stats Function::stats() const {
-  Stats out;
-  if (state_ == nullptr) return out;
-  internal::CallCache::Stats s = state_->cache.stats();
-  out.class_hits = s.l2_hits;
-  out.compiles = s.compiles;
-  out.kernels = internal::SharedKernels()->stats().entries;
-  return out;
+Stats Function::stats() const {
+  return state_ == nullptr ? Stats() : internal::ToPublic(state_->stats());
 }
 
 StatusOr<Function> CompileText(const std::string& text, const CompileOptions& options) {

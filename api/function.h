@@ -2,9 +2,12 @@
 //
 // A Function is made by Builder::Compile or CompileText. The first call with new kinds of shapes
 // compiles (milliseconds); every later call, also with another batch size, only binds and launches.
-// Safe to call from any number of threads. Copies share everything. Errors: kInvalidArgument names
-// the input or output, its shape and what was expected; kFailedPrecondition/kNotFound name a
-// library that is missing and what was searched.
+// Safe to call from any number of threads. Copies share everything. On a GPU a call uses the CUDA
+// context that is current on its thread, if that is one of the device where the inputs are, else
+// that device's primary context; it leaves the thread's context as it was. In the child of a fork()
+// a function on the CPU goes on to work, one on a GPU fails. Errors: kInvalidArgument names the
+// input or output, its shape and what was expected; kFailedPrecondition/kNotFound name a library
+// that is missing and what was searched.
 #ifndef JITFUSE_API_FUNCTION_H_
 #define JITFUSE_API_FUNCTION_H_
 
@@ -15,6 +18,7 @@
 
 #include "array.h"
 #include "options.h"
+#include "stats.h"
 #include "status.h"
 
 namespace jitfuse {
@@ -54,11 +58,7 @@ class Function {
   int num_outputs() const;
   std::string ToText() const;  // the graph
 
-  struct Stats {
-    long long class_hits = 0;
-    long long compiles = 0;  // classes compiled
-    long long kernels = 0;   // kernels in the process-wide cache
-  };
+  using Stats = ::jitfuse::v1::Stats;
   Stats stats() const;
 
  private:

@@ -1,7 +1,12 @@
-// What stands behind a Function: the call cache of one graph on one back end. Not installed.
+// What stands behind a Function: its graph, and a call cache for each back end it has run on. Not
+// installed.
+//
+// On the CPU there is one back end. On a GPU there is one for each CUDA context, since modules
+// belong to a context; a call finds its own in a list that only grows, without a lock.
 #ifndef JITFUSE_API_FUNCTION_STATE_H_
 #define JITFUSE_API_FUNCTION_STATE_H_
 
+#include <atomic>
 #include <memory>
 
 #include "api/convert.h"
@@ -12,12 +17,38 @@ namespace jitfuse {
 inline namespace v1 {
 namespace detail {
 
-struct FunctionState {
-  DeviceKind kind;
-  internal::CallCache cache;
-  FunctionState(DeviceKind k, internal::Graph graph, const internal::Options& options,
+class FunctionState {
+ public:
+  FunctionState(DeviceKind kind, internal::Graph graph, const internal::Options& options,
                 const internal::Backend* backend, internal::KernelCache* kernels)
-      : kind(k), cache(std::move(graph), options, backend, kernels) {}
+      : kind_(kind),
+        options_(options),
+        kernels_(kernels),
+        first_(graph, options, backend, kernels) {}
+  ~FunctionState();
+  FunctionState(const FunctionState&) = delete;
+  FunctionState& operator=(const FunctionState&) = delete;
+
+  DeviceKind kind() const { return kind_; }
+  const internal::Graph& graph() const { return first_.cache.graph(); }
+  internal::CallCache& CacheOf(const internal::Backend* backend);
+  // The back end that this function was made for; on the CPU the only one.
+  const internal::Backend* home() const { return &first_.cache.backend(); }
+  internal::Counters stats() const;
+
+ private:
+  struct Node {
+    Node(const internal::Graph& graph, const internal::Options& options,
+         const internal::Backend* backend, internal::KernelCache* kernels)
+        : cache(graph, options, backend, kernels) {}
+    internal::CallCache cache;
+    Node* next = nullptr;
+  };
+  const DeviceKind kind_;
+  const internal::Options options_;
+  internal::KernelCache* const kernels_;
+  Node first_;
+  std::atomic<Node*> others_{nullptr};
 };
 
 }  // namespace detail
@@ -35,6 +66,7 @@ struct FunctionAccess {
 
 namespace internal {
 StatusOr<Function> MakeFunction(Graph graph, const CompileOptions& options);
+v1::Stats ToPublic(const Counters& counters);
 }  // namespace internal
 }  // namespace jitfuse
 

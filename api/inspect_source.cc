@@ -16,12 +16,14 @@ namespace internal {
 namespace {
 
 // The architecture and back end a stage is asked for.
-DeviceKind KindFor(const std::string& stage, const std::string& arch, DeviceKind wanted) {
+absl::StatusOr<DeviceKind> KindFor(const std::string& stage, const std::string& arch,
+                                   DeviceKind wanted) {
   if (absl::StartsWith(arch, "sm_") || stage == "cuda" || stage == "ptx" || stage == "sass")
     return DeviceKind::kCuda;
   if (!arch.empty() || stage == "llvm")
     return arch == "interpret" ? DeviceKind::kInterpret : DeviceKind::kCpu;
-  return wanted == DeviceKind::kAuto ? ResolveAuto() : wanted;
+  if (wanted == DeviceKind::kAuto) return ResolveAuto();
+  return wanted;
 }
 
 absl::StatusOr<std::unique_ptr<Backend>> BackendFor(DeviceKind kind, std::string arch) {
@@ -92,9 +94,9 @@ StatusOr<std::string> SourceOf(const std::string& graph_text, const std::vector<
                                const std::string& stage, const std::string& arch,
                                const CompileOptions& options) {
   JF_API_ASSIGN_OR_RETURN(internal::Graph graph, internal::ParseGraph(graph_text));
-  JF_API_ASSIGN_OR_RETURN(
-      std::unique_ptr<internal::Backend> backend,
-      internal::BackendFor(internal::KindFor(stage, arch, options.device), arch));
+  JF_API_ASSIGN_OR_RETURN(DeviceKind kind, internal::KindFor(stage, arch, options.device));
+  JF_API_ASSIGN_OR_RETURN(std::unique_ptr<internal::Backend> backend,
+                          internal::BackendFor(kind, arch));
   JF_API_RETURN_IF_ERROR(internal::CheckStage(stage, *backend));
   return internal::ToPublic(
       internal::RenderStage(graph, inputs, stage, *backend, internal::FromPublic(options)));

@@ -1,11 +1,12 @@
 #include "api/runtime.h"
 
-#include <cstdlib>
+#include <atomic>
 #include <mutex>
 
 #include "absl/strings/str_cat.h"
 #include "cpu_backend/cpu_backend.h"
 #include "ir/support/flags.h"
+#include "ir/support/fork.h"
 #include "ir/support/status.h"
 #include "jit/cuda/cuda_backend.h"
 #include "jit/interpret_backend.h"
@@ -13,15 +14,28 @@
 namespace jitfuse::internal {
 namespace {
 
-// One back end of each kind, made on first use and kept for good.
-struct Slot {
-  std::mutex mu;
-  std::unique_ptr<Backend> backend;
-};
+// Of the CPU and the interpreter, made on first use and kept for good.
+template <typename Make>
+const Backend* Only(Make make) {
+  static std::atomic<const Backend*> made{nullptr};
+  if (const Backend* there = made.load(std::memory_order_acquire)) return there;
+  std::lock_guard<std::mutex> lock(LockOf(ForkLock::kBackends));
+  if (made.load(std::memory_order_relaxed) == nullptr)
+    made.store(make().release(), std::memory_order_release);
+  return made.load(std::memory_order_relaxed);
+}
 
-Slot& SlotOf(DeviceKind kind) {
-  static auto* slots = new Slot[4];
-  return slots[static_cast<int>(kind)];
+std::atomic<CudaBackends*> cuda_backends{nullptr};
+
+absl::StatusOr<const Backend*> GetCudaBackend(int index) {
+  CudaBackends* all = cuda_backends.load(std::memory_order_acquire);
+  if (all == nullptr) {
+    JF_ASSIGN_OR_RETURN(const DriverApi* driver, LoadDriverApi());
+    std::lock_guard<std::mutex> lock(LockOf(ForkLock::kBackends));
+    all = cuda_backends.load(std::memory_order_acquire);
+    if (all == nullptr) cuda_backends.store(all = new CudaBackends(*driver));
+  }
+  return all->Get(index);
 }
 
 absl::StatusOr<std::unique_ptr<Backend>> Create(DeviceKind kind) {
@@ -40,34 +54,36 @@ absl::StatusOr<std::unique_ptr<Backend>> Create(DeviceKind kind) {
 
 }  // namespace
 
-absl::Status CheckBackendVariable() {
-  std::string wanted = EnvString("BACKEND");
-  if (wanted.empty() || wanted == "auto" || wanted == "cpu" || wanted == "cuda" ||
-      wanted == "interpret")
-    return absl::OkStatus();
-  return InvalidArgument("JITFUSE_BACKEND: unknown backend '", wanted,
-                         "'; known: auto, cpu, cuda, interpret");
-}
-
-absl::StatusOr<const Backend*> GetBackend(DeviceKind kind) {
+absl::StatusOr<const Backend*> GetBackend(DeviceKind kind, int index) {
   if (kind == DeviceKind::kAuto) {
-    JF_RETURN_IF_ERROR(CheckBackendVariable());
-    kind = ResolveAuto();
+    JF_ASSIGN_OR_RETURN(kind, ResolveAuto());
   }
-  Slot& slot = SlotOf(kind);
-  std::lock_guard<std::mutex> lock(slot.mu);
-  if (slot.backend == nullptr) {
-    JF_ASSIGN_OR_RETURN(slot.backend, Create(kind));
+  switch (kind) {
+    case DeviceKind::kCpu:
+      return Only([] { return CreateCpuBackend(); });
+    case DeviceKind::kCuda:
+      return GetCudaBackend(index);
+    case DeviceKind::kInterpret:
+      return Only([] { return CreateInterpretBackend(); });
+    case DeviceKind::kAuto:
+      break;
   }
-  return static_cast<const Backend*>(slot.backend.get());
+  return InvalidArgument("unknown device kind ", static_cast<int>(kind));
 }
 
-DeviceKind ResolveAuto() {
-  std::string wanted = EnvString("BACKEND");
+absl::StatusOr<DeviceKind> ResolveAuto() {
+  const std::string wanted = EnvString("BACKEND");
   if (wanted == "cpu") return DeviceKind::kCpu;
   if (wanted == "cuda") return DeviceKind::kCuda;
   if (wanted == "interpret") return DeviceKind::kInterpret;
+  if (!wanted.empty() && wanted != "auto")
+    return InvalidArgument("JITFUSE_BACKEND: unknown backend '", wanted,
+                           "'; known: auto, cpu, cuda, interpret");
   return GetBackend(DeviceKind::kCuda).ok() ? DeviceKind::kCuda : DeviceKind::kCpu;
+}
+
+void UseDriverForTests(const DriverApi* driver) {
+  cuda_backends.store(driver == nullptr ? nullptr : new CudaBackends(*driver));
 }
 
 KernelCache* SharedKernels() {

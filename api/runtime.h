@@ -14,13 +14,20 @@
 #include "api/array.h"
 #include "api/options.h"
 #include "jit/backend.h"
+#include "jit/cuda/driver_api.h"
 #include "jit/kernel_cache.h"
 
 namespace jitfuse::internal {
 
-absl::StatusOr<const Backend*> GetBackend(DeviceKind kind);  // kAuto is resolved
-DeviceKind ResolveAuto();
-absl::Status CheckBackendVariable();  // an error if JITFUSE_BACKEND names no backend
+inline constexpr int kAnyDevice = -1;
+// kAuto is resolved. On a GPU the back end of the context that is current on this thread, if that
+// is one of device `index` (kAnyDevice: any), else of the primary context of that device
+// (kAnyDevice: of device 0). Takes no lock once it is made.
+absl::StatusOr<const Backend*> GetBackend(DeviceKind kind, int index = kAnyDevice);
+// What kAuto stands for; an error that lists the known names if JITFUSE_BACKEND has another.
+absl::StatusOr<DeviceKind> ResolveAuto();
+// The driver that GetBackend uses from now on, for tests; null: the machine's.
+void UseDriverForTests(const DriverApi* driver);
 KernelCache* SharedKernels();
 // A back end that can plan, emit and compile for `arch` ("sm_90", "x86-64-v3", "" for this
 // machine's of that kind), though perhaps not run it.

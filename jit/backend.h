@@ -94,6 +94,9 @@ class Backend {
   virtual absl::Status RunGemm(const PreparedGemm& gemm, const void* a, const void* b, void* d,
                                void* workspace, StreamHandle stream) const = 0;
 
+  virtual int device_index() const { return 0; }  // which of the devices of its kind
+  // Whether `stream` records a graph, so that nothing may wait for it.
+  virtual bool IsCapturing(StreamHandle) const { return false; }
   virtual Allocator* allocator() const = 0;  // the default one
   virtual absl::Status CopyFromHost(void* dst, const void* src, size_t bytes,
                                     StreamHandle stream) const = 0;  // synchronises the stream

@@ -1,7 +1,11 @@
 #include "jit/call_cache.h"
 
+#include <algorithm>
 #include <atomic>
+#include <mutex>
 
+#include "ir/support/flags.h"
+#include "ir/support/fork.h"
 #include "ir/support/status.h"
 #include "jit/compile.h"
 
@@ -9,13 +13,26 @@ namespace jitfuse::internal {
 namespace {
 
 constexpr size_t kMaxL1Entries = 4096;
+constexpr size_t kMaxTables = 256;  // of one thread, before those of ended functions are dropped
 
 using ExactKey = absl::InlinedVector<int64_t, 48>;
-using L1 = absl::flat_hash_map<ExactKey, std::shared_ptr<const BoundCall>>;
+using CachesLock = std::lock_guard<std::mutex>;
 
-L1& ThreadL1() {
-  thread_local L1 cache;
-  return cache;
+Counters CountersOf(const Executable& exe) {
+  Counters out;
+  out.CountPlan(exe.fusion);
+  for (const KernelStep& step : exe.kernels) {
+    if (step.source.lang == SourceLang::kPlan) continue;  // the interpreter compiles nothing
+    ++(step.cache_hit ? out.memory_hits : out.compiled);
+    if (!step.cache_hit) out.compile_ms += step.compile_ms;
+  }
+  return out;
+}
+
+// Guarded by LockOf(ForkLock::kCaches).
+Counters& Totals() {
+  static auto* totals = new Counters;
+  return *totals;
 }
 
 uint64_t NextId() {
@@ -77,6 +94,16 @@ void AppendOverlaps(absl::Span<const TensorView> inputs, absl::Span<const Tensor
 
 }  // namespace
 
+Counters ProcessCounters() {
+  CachesLock lock(LockOf(ForkLock::kCaches));
+  return Totals();
+}
+
+struct CallCache::ThreadTable {
+  absl::flat_hash_map<ExactKey, std::shared_ptr<const BoundCall>> calls;
+  std::atomic<bool> orphan{false};  // the CallCache is gone
+};
+
 CallCache::CallCache(Graph graph, const Options& options, const Backend* backend,
                      KernelCache* kernels)
     : id_(NextId()),
@@ -84,66 +111,112 @@ CallCache::CallCache(Graph graph, const Options& options, const Backend* backend
       facts_(ComputeShapeFacts(graph_)),
       options_(options),
       backend_(backend),
-      kernels_(kernels) {}
+      kernels_(kernels),
+      verify_(EnvInt("VERIFY", 0) != 0) {}
+
+// No call is in flight, so that no thread is at its table.
+CallCache::~CallCache() {
+  for (const std::shared_ptr<ThreadTable>& table : tables_) {
+    table->calls.clear();
+    table->orphan.store(true, std::memory_order_relaxed);
+  }
+}
+
+CallCache::ThreadTable& CallCache::TableOfThisThread() {
+  struct Mine {
+    uint64_t last_id = 0;
+    ThreadTable* last = nullptr;
+    absl::flat_hash_map<uint64_t, std::shared_ptr<ThreadTable>> all;
+  };
+  thread_local Mine mine;
+  if (mine.last_id == id_) return *mine.last;
+  std::shared_ptr<ThreadTable>& table = mine.all[id_];
+  if (table == nullptr) {
+    table = std::make_shared<ThreadTable>();
+    CachesLock lock(LockOf(ForkLock::kCaches));
+    // Tables that this alone holds are those of threads that have ended.
+    tables_.erase(std::remove_if(tables_.begin(), tables_.end(),
+                                 [](const auto& t) { return t.use_count() == 1; }),
+                  tables_.end());
+    tables_.push_back(table);
+  }
+  mine.last_id = id_;
+  mine.last = table.get();
+  if (mine.all.size() > kMaxTables) {
+    absl::erase_if(mine.all,
+                   [](const auto& t) { return t.second->orphan.load(std::memory_order_relaxed); });
+  }
+  return *mine.last;
+}
 
 absl::StatusOr<std::shared_ptr<const BoundCall>> CallCache::Find(
     absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs) {
   ExactKey key;
-  key.push_back(static_cast<int64_t>(id_));
   key.push_back(static_cast<int64_t>(inputs.size() << 32 | outputs.size()));
   for (const TensorView& v : inputs) AppendView(v, &key);
   for (const TensorView& v : outputs) AppendView(v, &key);
   AppendOverlaps(inputs, outputs, &key);
-  L1& l1 = ThreadL1();
-  if (auto it = l1.find(key); it != l1.end()) return it->second;
+  ThreadTable& table = TableOfThisThread();
+  if (auto it = table.calls.find(key); it != table.calls.end()) return it->second;
 
   JF_ASSIGN_OR_RETURN(CallClass cls, ClassifyCall(graph_, facts_, inputs, outputs));
   JF_ASSIGN_OR_RETURN(std::shared_ptr<const Executable> executable, FindClass(cls));
   JF_ASSIGN_OR_RETURN(std::shared_ptr<const BoundCall> bound,
                       Bind(std::move(executable), cls.symbols, cls.least_align));
-  if (l1.size() >= kMaxL1Entries) l1.clear();
-  l1.emplace(std::move(key), bound);
+  if (table.calls.size() >= kMaxL1Entries) table.calls.clear();
+  table.calls.emplace(std::move(key), bound);
   return bound;
 }
 
 absl::StatusOr<std::shared_ptr<const Executable>> CallCache::FindClass(const CallClass& cls) {
-  std::shared_ptr<Entry> entry;
+  auto entry = std::make_shared<Entry>();
+  entry->generation = ForkGeneration();
   {
-    std::unique_lock<std::mutex> lock(mu_);
-    std::shared_ptr<Entry>& slot = classes_[cls.key];
-    if (slot != nullptr) {
-      entry = slot;
-      made_.wait(lock, [&] { return entry->done; });
-      if (!entry->status.ok()) return entry->status;
-      ++stats_.l2_hits;
-      return entry->executable;
+    std::unique_lock<std::mutex> lock(LockOf(ForkLock::kCaches));
+    std::shared_ptr<Entry> there = classes_[cls.key];
+    while (there != nullptr && !there->done && there->generation == ForkGeneration())
+      WaitForCaches(&lock);
+    if (there != nullptr && there->done) {
+      if (!there->status.ok()) return there->status;
+      ++counters_.l2_hits;
+      ++Totals().l2_hits;
+      return there->executable;
     }
-    slot = std::make_shared<Entry>();
-    entry = slot;
-    ++stats_.compiles;
+    classes_[cls.key] = entry;
+    ++counters_.compiles;
+    ++Totals().compiles;
   }
   absl::StatusOr<std::shared_ptr<const Executable>> made =
       Compile(graph_, cls, options_, *backend_, kernels_);
-  std::lock_guard<std::mutex> lock(mu_);
+  CachesLock lock(LockOf(ForkLock::kCaches));
   entry->done = true;
   entry->status = made.status();
   if (made.ok()) {
     entry->executable = *made;
     order_.push_back(*made);
+    Counters counted = CountersOf(**made);
+    counters_.Add(counted);
+    Totals().Add(counted);
   } else {
     classes_.erase(cls.key);
   }
-  made_.notify_all();
+  NotifyCaches();
   return made;
 }
 
-CallCache::Stats CallCache::stats() const {
-  std::lock_guard<std::mutex> lock(mu_);
-  return stats_;
+Counters CallCache::stats() const {
+  CachesLock lock(LockOf(ForkLock::kCaches));
+  return counters_;
+}
+
+void CallCache::CountVerified(bool skipped) {
+  CachesLock lock(LockOf(ForkLock::kCaches));
+  for (Counters* c : {&counters_, &Totals()})
+    ++(skipped ? c->fallbacks[static_cast<size_t>(Reason::kVerifySkipped)] : c->verified);
 }
 
 std::vector<std::shared_ptr<const Executable>> CallCache::executables() const {
-  std::lock_guard<std::mutex> lock(mu_);
+  CachesLock lock(LockOf(ForkLock::kCaches));
   return order_;
 }
 

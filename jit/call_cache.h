@@ -1,18 +1,17 @@
 // CallCache: from one call's shapes to its BoundCall, through two levels; one object per compiled
 // function.
 //
-// L1 (exact): dims, strides, alignment and alias facts -> BoundCall. Thread-local, no lock,
-// bounded; a hit costs a hash of a few integers. L2 (class): jit/call_class.h's key -> Executable.
-// Shared, one lock; a class is compiled once, however many threads ask, and binding a new size to
-// it compiles and plans nothing. Failures are not cached. In: a graph, options, a back end, the
-// kernel cache they share. Safe for any number of threads. The object must outlive its calls.
+// L1 (exact): dims, strides, alignment and alias facts -> BoundCall. One table per thread, no lock,
+// bounded; a hit costs a hash of a few integers. The tables belong to this object and end with it,
+// or with their thread. L2 (class): jit/call_class.h's key -> Executable. Shared, one lock; a class
+// is compiled once, however many threads ask, and binding a new size to it compiles and plans
+// nothing. Failures are not cached. In: a graph, options, a back end, the kernel cache they share.
+// Safe for any number of threads. The object must outlive its calls.
 #ifndef JITFUSE_JIT_CALL_CACHE_H_
 #define JITFUSE_JIT_CALL_CACHE_H_
 
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -22,24 +21,30 @@
 #include "ir/options.h"
 #include "jit/backend.h"
 #include "jit/call_class.h"
+#include "jit/counters.h"
 #include "jit/executable.h"
 #include "jit/kernel_cache.h"
 
 namespace jitfuse::internal {
 
+// What all functions of the process have counted.
+Counters ProcessCounters();
+
 class CallCache {
  public:
   CallCache(Graph graph, const Options& options, const Backend* backend, KernelCache* kernels);
+  ~CallCache();
+  CallCache(const CallCache&) = delete;
+  CallCache& operator=(const CallCache&) = delete;
 
   // One view per signature position; `outputs` is empty (results will be allocated dense) or one
   // per output.
   absl::StatusOr<std::shared_ptr<const BoundCall>> Find(absl::Span<const TensorView> inputs,
                                                         absl::Span<const TensorView> outputs);
 
-  struct Stats {
-    int64_t l2_hits = 0, compiles = 0;
-  };
-  Stats stats() const;
+  Counters stats() const;
+  // A call was compared with the evaluator, or was not and should have been.
+  void CountVerified(bool skipped);
   // Executables made so far, for explain(); in order of making.
   std::vector<std::shared_ptr<const Executable>> executables() const;
 
@@ -47,27 +52,33 @@ class CallCache {
   const GraphShapeFacts& facts() const { return facts_; }
   const Options& options() const { return options_; }
   const Backend& backend() const { return *backend_; }
+  bool verify() const { return verify_; }  // JITFUSE_VERIFY, when this was made
 
  private:
+  struct ThreadTable;
   struct Entry {
+    int generation = 0;  // the process that makes it: a fork's child does not wait for its parent
     bool done = false;
     absl::Status status;
     std::shared_ptr<const Executable> executable;
   };
   absl::StatusOr<std::shared_ptr<const Executable>> FindClass(const CallClass& cls);
 
-  const uint64_t id_;  // of this object, never reused: L1 outlives objects
+  ThreadTable& TableOfThisThread();
+
+  const uint64_t id_;  // of this object, never reused: threads remember it
   const Graph graph_;
   const GraphShapeFacts facts_;
   const Options options_;
   const Backend* const backend_;
   KernelCache* const kernels_;
+  const bool verify_;
 
-  mutable std::mutex mu_;
-  std::condition_variable made_;
+  // Guarded by LockOf(ForkLock::kCaches).
+  std::vector<std::shared_ptr<ThreadTable>> tables_;
   absl::flat_hash_map<Hash128, std::shared_ptr<Entry>> classes_;
   std::vector<std::shared_ptr<const Executable>> order_;
-  Stats stats_;
+  Counters counters_;
 };
 
 }  // namespace jitfuse::internal

@@ -15,6 +15,7 @@
 #include "ir/support/check.h"
 #include "ir/support/dump.h"
 #include "ir/support/flags.h"
+#include "ir/support/fork.h"
 #include "ir/support/status.h"
 #include "ir/text.h"
 #include "jit/buffers.h"
@@ -207,9 +208,14 @@ absl::StatusOr<std::shared_ptr<const Executable>> Compile(const Graph& graph, co
                                                           const Backend& backend,
                                                           KernelCache* kernels) {
   Clock::time_point start = Clock::now();
-  JF_ASSIGN_OR_RETURN(Planned planned, Plan(graph, cls, options, backend));
-  JF_RETURN_IF_ERROR(FinishPlan(cls, backend, &planned));
-  JF_ASSIGN_OR_RETURN(std::vector<KernelSource> sources, EmitAll(planned.graph.plans, backend));
+  Planned planned;
+  std::vector<KernelSource> sources;
+  {
+    CompileGate gate;
+    JF_ASSIGN_OR_RETURN(planned, Plan(graph, cls, options, backend));
+    JF_RETURN_IF_ERROR(FinishPlan(cls, backend, &planned));
+    JF_ASSIGN_OR_RETURN(sources, EmitAll(planned.graph.plans, backend));
+  }
   double plan_ms = MsSince(start);
   auto threads = static_cast<int>(std::thread::hardware_concurrency());
   JF_ASSIGN_OR_RETURN(std::vector<CachedKernel> compiled,

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "ir/support/fork.h"
 #include "ir/support/status.h"
+#include "jit/verify_run.h"
 
 namespace jitfuse::internal {
 namespace {
@@ -28,6 +30,7 @@ absl::StatusOr<BoundStep> BindGemm(const Backend& backend, const GemmCall& call,
   GemmProblem problem = Concrete(call, symbols);
   problem.align = align;
   if (problem.batch == 0 || problem.m == 0 || problem.n == 0) return out;
+  CompileGate gate;
   JF_ASSIGN_OR_RETURN(out.gemm, backend.PrepareGemm(problem));
   return out;
 }
@@ -57,7 +60,9 @@ absl::StatusOr<std::shared_ptr<const BoundCall>> Bind(std::shared_ptr<const Exec
                            ? exe.memory.total_bytes.Eval(symbols)
                            : bound->gemm_workspace_offset + static_cast<int64_t>(workspace);
   for (const TensorType& type : exe.outputs)
-    bound->output_dims.push_back(EvalDims(type.dims, symbols));
+    bound->output_dims.push_back(
+        std::make_shared<const std::vector<int64_t>>(EvalDims(type.dims, symbols)));
+  bound->eval_work = EvalWork(exe.graph, symbols);
   bound->symbols.assign(symbols.begin(), symbols.end());
   bound->executable = std::move(executable);
   return std::shared_ptr<const BoundCall>(std::move(bound));

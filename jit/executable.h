@@ -10,6 +10,7 @@
 #ifndef JITFUSE_JIT_EXECUTABLE_H_
 #define JITFUSE_JIT_EXECUTABLE_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -78,8 +79,12 @@ struct BoundCall {
   std::vector<int64_t> slot_offsets;  // arena slot -> byte offset
   int64_t arena_bytes = 0;            // with the GEMM workspace at its end
   int64_t gemm_workspace_offset = 0;
-  std::vector<std::vector<int64_t>> output_dims;
+  // Shared with the results, so that a call copies none.
+  std::vector<std::shared_ptr<const std::vector<int64_t>>> output_dims;
   std::vector<int64_t> symbols;  // of the class, for explain()
+  double eval_work = 0;          // element operations of the evaluator, for jit/verify_run.h
+  enum class Verify : uint8_t { kNotYet, kDone, kTooMuch, kCapturing };
+  mutable std::atomic<Verify> verify{Verify::kNotYet};  // the first call's, with JITFUSE_VERIFY
 };
 
 // `symbols`: values of the class's symbols (see jit/call_class.h). `align`: the least alignment of

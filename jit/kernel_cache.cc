@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <mutex>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ir/support/dump.h"
+#include "ir/support/fork.h"
 #include "ir/support/status.h"
 
 namespace jitfuse::internal {
@@ -17,14 +19,30 @@ std::string KernelCache::KeyText(const KernelSource& source, const Backend& back
                       source.entry, "\n", source.text);
 }
 
-absl::Status KernelCache::Make(const KernelSource& source, const Backend& backend, Entry* entry) {
-  absl::StatusOr<CompiledKernel> compiled = backend.Compile(source);
-  if (!compiled.ok()) return compiled.status();
-  absl::StatusOr<std::shared_ptr<const Kernel>> kernel = backend.Load(source, *compiled);
-  if (!kernel.ok()) return kernel.status();
-  entry->kernel.kernel = *std::move(kernel);
-  entry->kernel.compile_ms = compiled->compile_ms;
+absl::Status KernelCache::Make(const KernelSource& source, const Backend& backend,
+                               std::string key_text, Entry* entry) {
+  CompileGate gate;
+  if (entry->code == nullptr) {
+    JF_ASSIGN_OR_RETURN(CompiledKernel compiled, backend.Compile(source));
+    entry->kernel.compile_ms = compiled.compile_ms;
+    entry->code = std::make_shared<Code>(Code{std::move(key_text), std::move(compiled)});
+  } else {
+    entry->kernel.compile_ms = entry->code->compiled.compile_ms;
+    entry->kernel.hit = true;
+  }
+  JF_ASSIGN_OR_RETURN(entry->kernel.kernel, backend.Load(source, entry->code->compiled));
   return absl::OkStatus();
+}
+
+// What another thread has made, or found that it cannot.
+absl::StatusOr<CachedKernel> KernelCache::Wait(const Hash128& key, const std::string& key_text,
+                                               const Entry& entry) const {
+  if (!entry.status.ok()) return entry.status;
+  if (entry.code->key_text != key_text)
+    return InternalError("two kernels share the key ", key.ToHex());
+  CachedKernel found = entry.kernel;
+  found.hit = true;
+  return found;
 }
 
 absl::StatusOr<CachedKernel> KernelCache::Get(const KernelSource& source, const Backend& backend) {
@@ -32,43 +50,41 @@ absl::StatusOr<CachedKernel> KernelCache::Get(const KernelSource& source, const 
   // nothing can be shared.
   if (source.lang == SourceLang::kPlan) {
     Entry entry;
-    JF_RETURN_IF_ERROR(Make(source, backend, &entry));
+    JF_RETURN_IF_ERROR(Make(source, backend, "", &entry));
     return entry.kernel;
   }
   std::string key_text = KeyText(source, backend);
-  Hash128 key = HashBytes(key_text.data(), key_text.size());
-  std::shared_ptr<Entry> entry;
-  bool mine = false;
+  const Hash128 hash = HashBytes(key_text.data(), key_text.size());
+  const Key key{hash, &backend};
+  auto entry = std::make_shared<Entry>();
+  entry->generation = ForkGeneration();
   {
-    std::unique_lock<std::mutex> lock(mu_);
-    std::shared_ptr<Entry>& slot = entries_[key];
-    mine = slot == nullptr;
-    if (mine) {
-      slot = std::make_shared<Entry>();
-      slot->key_text = key_text;
-      ++stats_.misses;
-    } else {
+    std::unique_lock<std::mutex> lock(LockOf(ForkLock::kCaches));
+    std::shared_ptr<Entry> there = entries_[key];
+    while (there != nullptr && !there->done && there->generation == ForkGeneration())
+      WaitForCaches(&lock);
+    if (there != nullptr && there->done) {
       ++stats_.hits;
+      return Wait(hash, key_text, *there);
     }
-    entry = slot;
-    if (!mine) made_.wait(lock, [&] { return entry->done; });
+    if (auto code = codes_.find(hash); code != codes_.end()) {
+      if (code->second->key_text != key_text)
+        return InternalError("two kernels share the key ", hash.ToHex());
+      entry->code = code->second;
+    }
+    ++(entry->code == nullptr ? stats_.misses : stats_.hits);
+    entries_[key] = entry;
   }
-  if (!mine) {
-    if (entry->key_text != key_text)
-      return InternalError("two kernels share the key ", key.ToHex());
-    if (!entry->status.ok()) return entry->status;
-    CachedKernel found = entry->kernel;
-    found.hit = true;
-    return found;
-  }
-  absl::Status status = Make(source, backend, entry.get());
+  absl::Status status = Make(source, backend, key_text, entry.get());
   Dump("cache", source.entry,
-       absl::StrCat("miss ", key.ToHex(), " ", entry->kernel.compile_ms, " ms"));
-  std::lock_guard<std::mutex> lock(mu_);
+       absl::StrCat(entry->kernel.hit ? "loaded " : "miss ", hash.ToHex(), " ",
+                    entry->kernel.compile_ms, " ms"));
+  std::lock_guard<std::mutex> lock(LockOf(ForkLock::kCaches));
   entry->status = status;
   entry->done = true;
+  if (entry->code != nullptr) codes_.try_emplace(hash, entry->code);
   if (!status.ok()) entries_.erase(key);
-  made_.notify_all();
+  NotifyCaches();
   if (!status.ok()) return status;
   return entry->kernel;
 }
@@ -96,7 +112,7 @@ absl::StatusOr<std::vector<CachedKernel>> KernelCache::GetAll(
 }
 
 KernelCache::Stats KernelCache::stats() const {
-  std::lock_guard<std::mutex> lock(mu_);
+  std::lock_guard<std::mutex> lock(LockOf(ForkLock::kCaches));
   Stats out = stats_;
   out.entries = static_cast<int64_t>(entries_.size());
   return out;

@@ -1,7 +1,8 @@
 // KernelCache (L3): compiled and loaded kernels, keyed by what they are.
 //
 // In: a KernelSource and a Backend. Out: the loaded kernel; on a miss it is compiled once, however
-// many threads ask (the others wait for that one result). Key: hash of the source (its comments
+// many threads ask (the others wait for that one result), and loaded once for each back end (a CUDA
+// module belongs to a context). Key: hash of the source (its comments
 // hold sizes and launch, so they count too), the options, the architecture and the compiler's name
 // and version. The full key text is kept and compared, so that a collision of hashes cannot give a
 // wrong kernel. Failures are not kept: the next call tries again. Lives as long as the process or
@@ -9,11 +10,10 @@
 #ifndef JITFUSE_JIT_KERNEL_CACHE_H_
 #define JITFUSE_JIT_KERNEL_CACHE_H_
 
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
@@ -45,17 +45,27 @@ class KernelCache {
   static std::string KeyText(const KernelSource& source, const Backend& backend);
 
  private:
-  struct Entry {
+  struct Code {  // what any back end can load
     std::string key_text;
+    CompiledKernel compiled;
+  };
+  struct Entry {
+    std::shared_ptr<const Code> code;
+    int generation = 0;  // the process that makes it: a fork's child does not wait for its parent
     bool done = false;
     absl::Status status;
     CachedKernel kernel;
   };
-  absl::Status Make(const KernelSource& source, const Backend& backend, Entry* entry);
+  using Key = std::pair<Hash128, const Backend*>;
+  absl::StatusOr<CachedKernel> Wait(const Hash128& key, const std::string& key_text,
+                                    const Entry& entry) const;
+  // Compiles, unless entry->code is there, and loads.
+  static absl::Status Make(const KernelSource& source, const Backend& backend, std::string key_text,
+                           Entry* entry);
 
-  mutable std::mutex mu_;
-  std::condition_variable made_;
-  absl::flat_hash_map<Hash128, std::shared_ptr<Entry>> entries_;
+  // Guarded by LockOf(ForkLock::kCaches).
+  absl::flat_hash_map<Hash128, std::shared_ptr<const Code>> codes_;
+  absl::flat_hash_map<Key, std::shared_ptr<Entry>> entries_;
   Stats stats_;
 };
 

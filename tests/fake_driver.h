@@ -52,6 +52,10 @@ class FakeDriver {
   size_t words_per_launch = 0;            // how many arguments to copy
   static thread_local CuContext current;  // of the calling thread
   static CuContext Context(uintptr_t n) { return reinterpret_cast<CuContext>(n * 16); }
+  // Context(1 + d) is the primary one of device d; the others are of device 0, or of what is told.
+  std::map<CuContext, CuDevice> device_of;
+  std::map<CuContext, unsigned long long> ids;  // told by cuCtxGetId; else 1
+  bool capturing = false;
 
  private:
   static FakeDriver& Get() { return *active_; }
@@ -68,7 +72,12 @@ class FakeDriver {
   std::map<std::string, int> calls_;
   std::map<std::string, CuResult> failures_;
   std::vector<Launch> launches_;
-  std::map<CuFunction, std::string> names_;
+  struct Function {
+    std::string name;
+    CuContext context;
+  };
+  std::map<CuModule, CuContext> modules_;
+  std::map<CuFunction, Function> functions_;
   DriverApi api_;
 };
 
@@ -112,9 +121,10 @@ inline void FakeDriver::Fill() {
     *v = values.at(a);
     return kCuSuccess;
   };
-  api_.DevicePrimaryCtxRetain = [](CuContext* c, CuDevice) {
+  api_.DevicePrimaryCtxRetain = [](CuContext* c, CuDevice device) {
     JF_FAKE(DevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain");
-    *c = Context(1);
+    *c = Context(1 + static_cast<uintptr_t>(device));
+    Get().device_of[*c] = device;
     return kCuSuccess;
   };
   api_.CtxGetCurrent = [](CuContext* c) {
@@ -124,7 +134,19 @@ inline void FakeDriver::Fill() {
   };
   api_.CtxGetDevice = [](CuDevice* d) {
     JF_FAKE(CtxGetDevice, "cuCtxGetDevice");
-    *d = 0;
+    auto it = Get().device_of.find(current);
+    *d = it == Get().device_of.end() ? 0 : it->second;
+    return kCuSuccess;
+  };
+  api_.CtxGetId = [](CuContext c, unsigned long long* id) {
+    JF_FAKE(CtxGetId, "cuCtxGetId");
+    auto it = Get().ids.find(c);
+    *id = it == Get().ids.end() ? 1 : it->second;
+    return kCuSuccess;
+  };
+  api_.StreamIsCapturing = [](CuStream, CuCaptureStatus* status) {
+    JF_FAKE(StreamIsCapturing, "cuStreamIsCapturing");
+    *status = Get().capturing ? kCuCaptureActive : kCuCaptureNone;
     return kCuSuccess;
   };
   // A stack of two is enough for what is tested.
@@ -144,14 +166,17 @@ inline void FakeDriver::Fill() {
   };
   api_.ModuleLoadData = [](CuModule* m, const void*) {
     JF_FAKE(ModuleLoadData, "cuModuleLoadData");
-    *m = reinterpret_cast<CuModule>(uintptr_t{32});
+    std::lock_guard<std::mutex> lock(Get().mu_);
+    *m = reinterpret_cast<CuModule>(32 + 16 * Get().modules_.size());
+    Get().modules_[*m] = current;
     return kCuSuccess;
   };
   api_.ModuleUnload = [](CuModule) { return Get().Note("cuModuleUnload"); };
-  api_.ModuleGetFunction = [](CuFunction* f, CuModule, const char* name) {
+  api_.ModuleGetFunction = [](CuFunction* f, CuModule m, const char* name) {
     JF_FAKE(ModuleGetFunction, "cuModuleGetFunction");
-    *f = reinterpret_cast<CuFunction>(64 + 16 * Get().names_.size());
-    Get().names_[*f] = name;
+    std::lock_guard<std::mutex> lock(Get().mu_);
+    *f = reinterpret_cast<CuFunction>(64 + 16 * Get().functions_.size());
+    Get().functions_[*f] = {name, Get().modules_[m]};
     return kCuSuccess;
   };
   api_.FuncGetAttribute = [](int* v, CuFunctionAttribute, CuFunction) {
@@ -163,7 +188,13 @@ inline void FakeDriver::Fill() {
                          unsigned, unsigned, unsigned shared, CuStream stream, void** params,
                          void**) {
     JF_FAKE(LaunchKernel, "cuLaunchKernel");
-    Launch launch{Get().names_[f], grid, threads, shared, stream, {}, {}};
+    Function function;
+    {
+      std::lock_guard<std::mutex> lock(Get().mu_);
+      function = Get().functions_[f];
+    }
+    if (function.context != current) return kCuErrorInvalidContext;  // as the driver would
+    Launch launch{function.name, grid, threads, shared, stream, {}, {}};
     for (size_t k = 0; k < Get().words_per_launch; ++k) {
       launch.params.push_back(params[k]);
       uint64_t word;

@@ -25,6 +25,8 @@ void AddCommon(CLI::App* command, Args* args) {
       {"interpret", jitfuse::DeviceKind::kInterpret}};
   command->add_option("--backend", args->options.device, "auto, cpu, cuda or interpret")
       ->transform(CLI::CheckedTransformer(kBackends));
+  command->add_flag("--stats", args->stats,
+                    "afterwards, what was compiled, found and fallen back to");
   command->add_flag_callback(
       "--no-fuse", [args] { args->options.fuse = false; }, "one kernel per op");
   command->add_flag_callback(
@@ -81,9 +83,13 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : 2;
   }
-  if (run->parsed()) return Finish(jitfuse_cli::Run(args));
-  if (explain->parsed()) return Finish(jitfuse_cli::Explain(args));
-  if (bench->parsed()) return Finish(jitfuse_cli::Bench(args));
+  auto finish = [&](const jitfuse::Status& status) {
+    if (args.stats) jitfuse_cli::PrintStats();
+    return Finish(status);
+  };
+  if (run->parsed()) return finish(jitfuse_cli::Run(args));
+  if (explain->parsed()) return finish(jitfuse_cli::Explain(args));
+  if (bench->parsed()) return finish(jitfuse_cli::Bench(args));
   if (doctor->parsed()) return Finish(jitfuse_cli::Doctor());
   return 2;
 }

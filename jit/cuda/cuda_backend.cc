@@ -1,7 +1,5 @@
 #include "jit/cuda/cuda_backend.h"
 
-#include <pthread.h>
-
 #include <atomic>
 #include <cstdint>
 #include <mutex>
@@ -12,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/cuda/emit_cuda.h"
 #include "ir/support/dump.h"
+#include "ir/support/fork.h"
 #include "ir/support/status.h"
 #include "jit/cuda/disassemble.h"
 #include "jit/cuda/gemm_cublaslt.h"
@@ -20,33 +19,29 @@
 namespace jitfuse::internal {
 namespace {
 
-// How often this process is a fork of one in which a back end was made: a CUDA context does not
-// survive a fork.
-std::atomic<int>& Forks() {
-  static std::atomic<int> forks{0};
-  return forks;
+// A CUDA context does not survive a fork.
+absl::Status CheckGeneration(int generation) {
+  if (ForkGeneration() == generation) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "CUDA cannot be used in a process forked from one that uses it: start the child with spawn, "
+      "or use the CPU there");
 }
 
-void WatchForks() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    pthread_atfork(nullptr, nullptr, [] { Forks().fetch_add(1, std::memory_order_relaxed); });
-  });
+// 0 where the driver cannot tell.
+unsigned long long IdOf(const DriverApi& driver, CuContext context) {
+  unsigned long long id = 0;
+  return driver.CtxGetId != nullptr && driver.CtxGetId(context, &id) == kCuSuccess ? id : 0;
 }
 
 // A device and its context.
 struct Device {
   const DriverApi* driver = nullptr;
   CuContext context = nullptr;
+  unsigned long long id = 0;  // of the context
   CuDevice ordinal = 0;
-  int forks = 0;
+  int generation = ForkGeneration();
 
-  absl::Status CheckFork() const {
-    if (Forks().load(std::memory_order_relaxed) == forks) return absl::OkStatus();
-    return absl::FailedPreconditionError(
-        "CUDA cannot be used in a process forked from one that uses it: start the child with "
-        "spawn, or use the CPU there");
-  }
+  absl::Status CheckFork() const { return CheckGeneration(generation); }
   absl::Status Check(CuResult result, std::string_view call, std::string_view about = "") const {
     return DriverStatus(*driver, result, call, about);
   }
@@ -148,6 +143,8 @@ class CudaKernel : public Kernel {
         num_sizes(source.size_args.size()) {}
   ~CudaKernel() override {
     if (module == nullptr || !device->CheckFork().ok()) return;
+    // The modules of a context that was destroyed are gone with it.
+    if (device->id != 0 && IdOf(*device->driver, device->context) != device->id) return;
     ScopedContext scope(*device);
     // At the end of a process the driver may be gone already; there is nothing to do about an
     // error.
@@ -221,6 +218,15 @@ class CudaBackend : public Backend {
   absl::Status RunGemm(const PreparedGemm& gemm, const void* a, const void* b, void* d,
                        void* workspace, StreamHandle stream) const override;
 
+  int device_index() const override { return device_ == nullptr ? 0 : device_->ordinal; }
+  bool IsCapturing(StreamHandle stream) const override {
+    CuCaptureStatus status = kCuCaptureNone;
+    absl::Status asked = OnDevice([&](const DriverApi& driver) {
+      return device_->Check(driver.StreamIsCapturing(ToStream(stream), &status),
+                            "cuStreamIsCapturing");
+    });
+    return !asked.ok() || status != kCuCaptureNone;
+  }
   Allocator* allocator() const override { return allocator_.get(); }
   absl::Status CopyFromHost(void* dst, const void* src, size_t bytes,
                             StreamHandle stream) const override;
@@ -369,26 +375,55 @@ absl::Status CudaBackend::Synchronize(StreamHandle stream) const {
   });
 }
 
-absl::StatusOr<std::shared_ptr<const Device>> OpenDevice(const DriverApi& driver) {
+absl::Status InitDriver(const DriverApi& driver) {
+  const CuResult result = driver.Init(0);
+  if (result == kCuErrorNotInitialized)
+    return absl::FailedPreconditionError(
+        "cuInit failed: CUDA_ERROR_NOT_INITIALIZED. CUDA cannot be used in a process forked from "
+        "one "
+        "that uses it: start the child with spawn, or use the CPU there");
+  JF_RETURN_IF_ERROR(DriverStatus(driver, result, "cuInit"));
+  int count = 0;
+  JF_RETURN_IF_ERROR(DriverStatus(driver, driver.DeviceGetCount(&count), "cuDeviceGetCount"));
+  if (count > 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("the CUDA driver (", driver.path, ") sees no GPU"));
+}
+
+absl::StatusOr<CuDevice> DeviceOfCurrent(const DriverApi& driver) {
+  CuDevice device = 0;
+  JF_RETURN_IF_ERROR(DriverStatus(driver, driver.CtxGetDevice(&device), "cuCtxGetDevice"));
+  return device;
+}
+
+// Retained for good.
+absl::StatusOr<CuContext> PrimaryOf(const DriverApi& driver, int index, CuDevice* device) {
+  int count = 0;
+  JF_RETURN_IF_ERROR(DriverStatus(driver, driver.DeviceGetCount(&count), "cuDeviceGetCount"));
+  if (index < 0 || index >= count)
+    return InvalidArgument("there is no GPU ", index, ": the CUDA driver sees ", count);
+  JF_RETURN_IF_ERROR(DriverStatus(driver, driver.DeviceGet(device, index), "cuDeviceGet"));
+  CuContext context = nullptr;
+  JF_RETURN_IF_ERROR(DriverStatus(driver, driver.DevicePrimaryCtxRetain(&context, *device),
+                                  "cuDevicePrimaryCtxRetain"));
+  return context;
+}
+
+absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const DriverApi& driver,
+                                                     const CublasLtApi* cublaslt, CuContext context,
+                                                     CuDevice ordinal) {
   auto device = std::make_shared<Device>();
   device->driver = &driver;
-  device->forks = Forks().load(std::memory_order_relaxed);
-  JF_RETURN_IF_ERROR(device->Check(driver.Init(0), "cuInit"));
-  int count = 0;
-  JF_RETURN_IF_ERROR(device->Check(driver.DeviceGetCount(&count), "cuDeviceGetCount"));
-  if (count == 0)
-    return absl::FailedPreconditionError(
-        absl::StrCat("the CUDA driver (", driver.path, ") sees no GPU"));
-  JF_RETURN_IF_ERROR(device->Check(driver.CtxGetCurrent(&device->context), "cuCtxGetCurrent"));
-  if (device->context != nullptr) {
-    JF_RETURN_IF_ERROR(device->Check(driver.CtxGetDevice(&device->ordinal), "cuCtxGetDevice"));
-  } else {
-    JF_RETURN_IF_ERROR(device->Check(driver.DeviceGet(&device->ordinal, 0), "cuDeviceGet"));
-    JF_RETURN_IF_ERROR(
-        device->Check(driver.DevicePrimaryCtxRetain(&device->context, device->ordinal),
-                      "cuDevicePrimaryCtxRetain"));
-  }
-  return std::shared_ptr<const Device>(std::move(device));
+  device->context = context;
+  device->id = IdOf(driver, context);
+  device->ordinal = ordinal;
+  JF_ASSIGN_OR_RETURN(Target target, TargetOfDevice(driver, ordinal));
+  int version = 0;  // 13000 is 13.0
+  JF_RETURN_IF_ERROR(device->Check(driver.DriverGetVersion(&version), "cuDriverGetVersion"));
+  auto backend =
+      std::make_unique<CudaBackend>(std::move(target), std::move(device), version / 1000, cublaslt);
+  JF_RETURN_IF_ERROR(backend->Init());
+  return std::unique_ptr<Backend>(std::move(backend));
 }
 
 }  // namespace
@@ -416,15 +451,95 @@ absl::StatusOr<Target> TargetOfDevice(const DriverApi& driver, CuDevice device) 
 
 absl::StatusOr<std::unique_ptr<Backend>> CreateCudaBackendWith(const DriverApi& driver,
                                                                const CublasLtApi* cublaslt) {
-  WatchForks();
-  JF_ASSIGN_OR_RETURN(std::shared_ptr<const Device> device, OpenDevice(driver));
-  JF_ASSIGN_OR_RETURN(Target target, TargetOfDevice(driver, device->ordinal));
-  int version = 0;  // 13000 is 13.0
-  JF_RETURN_IF_ERROR(device->Check(driver.DriverGetVersion(&version), "cuDriverGetVersion"));
-  auto backend =
-      std::make_unique<CudaBackend>(std::move(target), std::move(device), version / 1000, cublaslt);
-  JF_RETURN_IF_ERROR(backend->Init());
-  return std::unique_ptr<Backend>(std::move(backend));
+  JF_RETURN_IF_ERROR(InitDriver(driver));
+  CuContext context = nullptr;
+  CuDevice device = 0;
+  JF_RETURN_IF_ERROR(DriverStatus(driver, driver.CtxGetCurrent(&context), "cuCtxGetCurrent"));
+  if (context == nullptr) {
+    JF_ASSIGN_OR_RETURN(context, PrimaryOf(driver, 0, &device));
+  } else {
+    JF_ASSIGN_OR_RETURN(device, DeviceOfCurrent(driver));
+  }
+  return MakeBackend(driver, cublaslt, context, device);
+}
+
+// A list that only grows; read without a lock.
+struct CudaBackends::Made {
+  CuContext context;
+  unsigned long long id;
+  int index;
+  std::unique_ptr<const Backend> backend;
+  const Made* next;
+};
+
+CudaBackends::CudaBackends(const DriverApi& driver, const CublasLtApi* cublaslt)
+    : driver_(driver), cublaslt_(cublaslt) {}
+
+CudaBackends::~CudaBackends() {
+  for (const Made* m = made_.load(std::memory_order_acquire); m != nullptr;) {
+    const Made* next = m->next;
+    delete m;
+    m = next;
+  }
+}
+
+const CudaBackends::Made* CudaBackends::Find(CuContext context, unsigned long long id) const {
+  const Made* m = made_.load(std::memory_order_acquire);
+  while (m != nullptr && (m->context != context || m->id != id)) m = m->next;
+  return m;
+}
+
+absl::StatusOr<const Backend*> CudaBackends::Get(int index) {
+  const int generation = generation_.load(std::memory_order_acquire);
+  if (generation < 0) return Make(nullptr, 0, index);
+  JF_RETURN_IF_ERROR(CheckGeneration(generation));
+  CuContext current = nullptr;
+  unsigned long long id = 0;
+  JF_RETURN_IF_ERROR(DriverStatus(driver_, driver_.CtxGetCurrent(&current), "cuCtxGetCurrent"));
+  if (current != nullptr) {
+    id = IdOf(driver_, current);
+    const Made* made = Find(current, id);
+    if (made == nullptr) return Make(current, id, index);
+    if (index < 0 || index == made->index) return made->backend.get();
+  }
+  const int wanted = index < 0 ? 0 : index;
+  if (wanted < kMaxDevices) {
+    if (const Backend* b = primary_[wanted].load(std::memory_order_acquire)) return b;
+  }
+  return Make(current, id, index);
+}
+
+// The slow path of Get, under the lock of back ends.
+absl::StatusOr<const Backend*> CudaBackends::Make(CuContext current, unsigned long long id,
+                                                  int index) {
+  std::lock_guard<std::mutex> lock(LockOf(ForkLock::kBackends));
+  if (generation_.load(std::memory_order_relaxed) < 0) {
+    JF_RETURN_IF_ERROR(InitDriver(driver_));
+    generation_.store(ForkGeneration(), std::memory_order_release);
+    JF_RETURN_IF_ERROR(DriverStatus(driver_, driver_.CtxGetCurrent(&current), "cuCtxGetCurrent"));
+    if (current != nullptr) id = IdOf(driver_, current);
+  }
+  if (current != nullptr) {
+    JF_ASSIGN_OR_RETURN(CuDevice device, DeviceOfCurrent(driver_));
+    if (index < 0 || index == device) return Add(current, id, device);
+  }
+  CuDevice device = 0;
+  const int wanted = index < 0 ? 0 : index;
+  JF_ASSIGN_OR_RETURN(CuContext primary, PrimaryOf(driver_, wanted, &device));
+  JF_ASSIGN_OR_RETURN(const Backend* made, Add(primary, IdOf(driver_, primary), device));
+  if (wanted < kMaxDevices) primary_[wanted].store(made, std::memory_order_release);
+  return made;
+}
+
+absl::StatusOr<const Backend*> CudaBackends::Add(CuContext context, unsigned long long id,
+                                                 CuDevice device) {
+  if (const Made* there = Find(context, id)) return there->backend.get();
+  JF_ASSIGN_OR_RETURN(std::unique_ptr<Backend> backend,
+                      MakeBackend(driver_, cublaslt_, context, device));
+  const auto* made =
+      new Made{context, id, device, std::move(backend), made_.load(std::memory_order_relaxed)};
+  made_.store(made, std::memory_order_release);
+  return made->backend.get();
 }
 
 absl::StatusOr<std::unique_ptr<Backend>> CreateCudaBackend() {

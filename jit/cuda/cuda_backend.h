@@ -1,8 +1,8 @@
 // The CUDA back end: EmitCuda, NVRTC, the driver and cuBLASLt behind the Backend interface.
 //
-// It uses the context that is current on the thread that makes it, else the primary one of device
-// 0; every call that touches the device makes that context current for its duration where it is
-// not, and restores what was. Launches go to the caller's stream and nothing else happens there: no
+// One back end belongs to one context: every call that touches the device makes that context
+// current for its duration where it is not, and restores what was. CudaBackends has one for each
+// context that is met. Launches go to the caller's stream and nothing else happens there: no
 // synchronisation, legal while a stream is being captured. After fork() the child gets a clear
 // error. What is missing (NVRTC, cuBLASLt) is reported by the call that needs it, with what was
 // searched. An offline back end has no driver: it emits and compiles for any architecture, and
@@ -10,6 +10,7 @@
 #ifndef JITFUSE_JIT_CUDA_CUDA_BACKEND_H_
 #define JITFUSE_JIT_CUDA_CUDA_BACKEND_H_
 
+#include <atomic>
 #include <memory>
 
 #include "absl/status/statusor.h"
@@ -26,6 +27,35 @@ absl::StatusOr<std::unique_ptr<Backend>> CreateOfflineCudaBackend(const Target& 
 // With given tables, which must outlive the back end; cublaslt null: it is looked for when needed.
 absl::StatusOr<std::unique_ptr<Backend>> CreateCudaBackendWith(
     const DriverApi& driver, const CublasLtApi* cublaslt = nullptr);
+
+// The back ends of a process, by context; made on first use, kept for good. A context that takes
+// the address of a destroyed one is told apart by its id (drivers from 12.0 on).
+class CudaBackends {
+ public:
+  // The tables must outlive this; cublaslt null: it is looked for when needed.
+  explicit CudaBackends(const DriverApi& driver, const CublasLtApi* cublaslt = nullptr);
+  ~CudaBackends();
+  CudaBackends(const CudaBackends&) = delete;
+  CudaBackends& operator=(const CudaBackends&) = delete;
+
+  // Of the context that is current on this thread if it is one of device `index` (-1: of any), else
+  // of the primary context of device `index` (-1: of device 0). No lock once it is made. After a
+  // fork: FailedPrecondition.
+  absl::StatusOr<const Backend*> Get(int index);
+
+ private:
+  struct Made;
+  const Made* Find(CuContext context, unsigned long long id) const;
+  absl::StatusOr<const Backend*> Make(CuContext current, unsigned long long id, int index);
+  absl::StatusOr<const Backend*> Add(CuContext context, unsigned long long id, CuDevice device);
+
+  static constexpr int kMaxDevices = 64;
+  const DriverApi& driver_;
+  const CublasLtApi* const cublaslt_;
+  std::atomic<int> generation_{-1};  // of the process that has initialised the driver; -1: none
+  std::atomic<const Made*> made_{nullptr};
+  std::atomic<const Backend*> primary_[kMaxDevices] = {};
+};
 
 // What the driver says of a device.
 absl::StatusOr<Target> TargetOfDevice(const DriverApi& driver, CuDevice device);

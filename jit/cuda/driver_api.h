@@ -36,6 +36,7 @@ enum CuResult : int {
   kCuErrorNoDevice = 100,
   kCuErrorInvalidImage = 200,
   kCuErrorNoBinaryForGpu = 209,
+  kCuErrorInvalidContext = 201,
   kCuErrorNotFound = 500,
 };
 enum CuDeviceAttribute : int {
@@ -52,6 +53,7 @@ enum CuFunctionAttribute : int {
   kCuFuncLocalSizeBytes = 3,
   kCuFuncNumRegs = 4
 };
+enum CuCaptureStatus : int { kCuCaptureNone = 0, kCuCaptureActive = 1, kCuCaptureInvalidated = 2 };
 enum CuMemPoolAttribute : int { kCuMemPoolReleaseThreshold = 4 };
 enum CuMemAllocationType : int { kCuMemAllocationPinned = 1 };
 enum CuMemLocationType : int { kCuMemLocationDevice = 1 };
@@ -71,6 +73,7 @@ struct CuMemPoolProps {
 };
 
 struct DriverApi {
+// Those of JF_DRIVER_OPTIONAL stay null where the driver is too old for them.
 #define JF_DRIVER(member, symbol, args) CuResult(*member) args = nullptr;
 #include "jit/cuda/driver_api.inc"
 #undef JF_DRIVER

@@ -211,6 +211,18 @@ Status Bench(const Args& args) {
   return Status();
 }
 
+void PrintStats() {
+  const jitfuse::Stats s = jitfuse::TotalStats();
+  std::printf(
+      "stats: %lld executables made, %lld found; %lld kernels compiled in %.1f ms, %lld found; "
+      "%lld calls verified\n",
+      s.compiles, s.class_hits, s.compiled, s.compile_ms, s.memory_hits, s.verified);
+  for (const auto& [name, count] : s.fallbacks)
+    std::printf("stats: fallback %s %lld\n", name.c_str(), count);
+  for (const auto& [name, count] : s.boundaries)
+    std::printf("stats: boundary %s %lld\n", name.c_str(), count);
+}
+
 Status Doctor() {
   std::printf("jitfuse %s\n", jitfuse::Version());
   for (const jitfuse::Finding& f : jitfuse::Doctor()) {

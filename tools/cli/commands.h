@@ -21,12 +21,14 @@ struct Args {
   std::string arch;
   bool json = false;
   int repeat = 50;
+  bool stats = false;
 };
 
 jitfuse::Status Run(const Args& args);
 jitfuse::Status Explain(const Args& args);
 jitfuse::Status Bench(const Args& args);
 jitfuse::Status Doctor();
+void PrintStats();  // of this process
 
 }  // namespace jitfuse_cli
 

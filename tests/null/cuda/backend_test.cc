@@ -261,6 +261,99 @@ TEST_F(CudaBackendTest, ChildOfAForkGetsAClearError) {
   EXPECT_TRUE(backend->Synchronize(nullptr).ok());  // the parent goes on
 }
 
+TEST_F(CudaBackendTest, OneBackEndForEachContext) {
+  driver_.devices = 2;
+  CudaBackends all(driver_.api());
+  const Backend* primary = *all.Get(-1);  // no context is current: device 0's primary one
+  EXPECT_EQ(primary->device_index(), 0);
+  EXPECT_EQ(FakeDriver::current, nullptr);
+  EXPECT_EQ(*all.Get(0), primary);
+  EXPECT_EQ(driver_.Calls("cuDevicePrimaryCtxRetain"), 1);
+  const Backend* second = *all.Get(1);
+  EXPECT_NE(second, primary);
+  EXPECT_EQ(second->device_index(), 1);
+
+  FakeDriver::current = FakeDriver::Context(9);  // another context of device 0
+  const Backend* own = *all.Get(-1);
+  EXPECT_NE(own, primary);
+  EXPECT_EQ(*all.Get(0), own);
+  EXPECT_EQ(*all.Get(1), second);  // the current one is not of that device
+  EXPECT_EQ(FakeDriver::current, FakeDriver::Context(9));
+  FakeDriver::current = FakeDriver::Context(1);  // the primary one made current: the same back end
+  EXPECT_EQ(*all.Get(-1), primary);
+
+  // Modules belong to contexts: each launches its own with its own context current.
+  FakeDriver::current = nullptr;
+  KernelPlan plan = AddMulRelu(DType::kF32, {1024}, 256, 4);
+  void* buffers[4] = {};
+  LaunchArgs args;
+  args.buffers = buffers;
+  args.grid = 1;
+  std::shared_ptr<const Kernel> a = Load(*primary, plan), b = Load(*own, plan);
+  EXPECT_TRUE(primary->Launch(*a, args).ok());
+  EXPECT_TRUE(own->Launch(*b, args).ok());
+  EXPECT_FALSE(own->Launch(*a, args).ok());
+  EXPECT_EQ(FakeDriver::current, nullptr);
+  EXPECT_THAT(MessageOf(all.Get(2).status()),
+              HasSubstr("there is no GPU 2: the CUDA driver sees 2"));
+}
+
+TEST_F(CudaBackendTest, AContextAtTheAddressOfADestroyedOneIsAnotherOne) {
+  CudaBackends all(driver_.api());
+  FakeDriver::current = FakeDriver::Context(9);
+  const Backend* old = *all.Get(-1);
+  std::shared_ptr<const Kernel> kernel = Load(*old, AddMulRelu(DType::kF32, {1024}, 256, 4));
+  driver_.ids[FakeDriver::Context(9)] = 77;
+  EXPECT_NE(*all.Get(-1), old);
+  kernel.reset();  // its module went with its context
+  EXPECT_EQ(driver_.Calls("cuModuleUnload"), 0);
+  // Drivers before 12.0 have no ids.
+  DriverApi before_12 = driver_.api();
+  before_12.CtxGetId = nullptr;
+  CudaBackends plain(before_12);
+  EXPECT_EQ(*plain.Get(-1), *plain.Get(0));
+}
+
+TEST_F(CudaBackendTest, NoBackEndInTheChildOfAFork) {
+  CudaBackends all(driver_.api());
+  ASSERT_TRUE(all.Get(-1).ok());
+  const pid_t child = fork();
+  if (child == 0) {
+    absl::Status status = all.Get(-1).status();
+    _exit(absl::IsFailedPrecondition(status) &&
+                  MessageOf(status).find("forked") != std::string::npos
+              ? 0
+              : 1);
+  }
+  int result = -1;
+  ASSERT_EQ(waitpid(child, &result, 0), child);
+  EXPECT_EQ(result, 0);
+  EXPECT_TRUE(all.Get(-1).ok());
+  // Where somebody else had initialised CUDA before the fork, cuInit says so.
+  driver_.Fail("cuInit", kCuErrorNotInitialized);
+  CudaBackends fresh(driver_.api());
+  EXPECT_THAT(MessageOf(fresh.Get(-1).status()), HasSubstr("forked"));
+}
+
+TEST_F(CudaBackendTest, BackEndsConcurrently) {
+  driver_.devices = 4;
+  CudaBackends all(driver_.api());
+  std::vector<std::thread> threads;
+  std::vector<const Backend*> got(16);
+  for (size_t t = 0; t < got.size(); ++t)
+    threads.emplace_back([&, t] { got[t] = *all.Get(static_cast<int>(t % 4)); });
+  for (std::thread& t : threads) t.join();
+  for (size_t t = 4; t < got.size(); ++t) EXPECT_EQ(got[t], got[t % 4]);
+  EXPECT_NE(got[0], got[1]);
+}
+
+TEST_F(CudaBackendTest, CapturingStreams) {
+  std::unique_ptr<Backend> backend = Make();
+  EXPECT_FALSE(backend->IsCapturing(nullptr));
+  driver_.capturing = true;
+  EXPECT_TRUE(backend->IsCapturing(nullptr));
+}
+
 TEST_F(CudaBackendTest, GemmSupportReasons) {
   std::unique_ptr<Backend> backend = Make();
   Reason reason = Reason::kCount;

@@ -2,7 +2,9 @@
 // caches.
 #include "jit/compile.h"
 
+#include <atomic>
 #include <cstring>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -41,8 +43,8 @@ class Harness {
     }
     JF_ASSIGN_OR_RETURN(auto bound, cache_.Find(views, {}));
     std::vector<std::vector<float>> out;
-    for (const Dims& dims : bound->output_dims)
-      out.emplace_back(static_cast<size_t>(*CheckedNumElements(dims)));
+    for (const auto& dims : bound->output_dims)
+      out.emplace_back(static_cast<size_t>(*CheckedNumElements(*dims)));
     for (auto& o : out) results.push_back(o.data());
     std::vector<uint64_t> scalars(in.size(), 0);
     JF_RETURN_IF_ERROR(ExecuteWithAllocator(*bound, {pointers, scalars, results, nullptr, nullptr},
@@ -103,8 +105,49 @@ TEST(CompileTest, SecondPassOverManySizesHitsTheFirstLevel) {
       EXPECT_THAT((*h.Run({{{16, m}, ones}}))[0], ::testing::Each(16.0f));
     }
   }
-  CallCache::Stats s = h.cache().stats();
+  Counters s = h.cache().stats();
   EXPECT_EQ(s.compiles + s.l2_hits, 10);  // the second pass asked neither
+}
+
+TEST(CompileTest, CountersByReason) {
+  const Counters before = ProcessCounters();
+  Options options;
+  options.numerics = Numerics::kFast;
+  Harness h(
+      "graph f(%x: f32[n]) -> (f32[n], f32[n]) {\n %0 = negative(%x) : f32[n]\n return %0, %x\n}",
+      options);
+  EXPECT_TRUE(h.Run({{{2}, {1, 2}}}).ok());
+  EXPECT_TRUE(h.Run({{{3}, {1, 2, 3}}}).ok());
+  auto of = [](const Counters::ByReason& by, Reason r) { return by[static_cast<size_t>(r)]; };
+  const Counters mine = h.cache().stats(), after = ProcessCounters();
+  EXPECT_EQ(mine.compiles, 1);
+  EXPECT_EQ(mine.l2_hits, 1);
+  EXPECT_EQ(of(mine.fallbacks, Reason::kNumericsFastSame), 1);
+  EXPECT_EQ(of(mine.boundaries, Reason::kOutputCopy), 1);
+  EXPECT_GE(of(after.fallbacks, Reason::kNumericsFastSame),
+            1 + of(before.fallbacks, Reason::kNumericsFastSame));
+  EXPECT_GE(after.compiles, 1 + before.compiles);
+}
+
+TEST(CompileTest, ExecutablesEndWithTheirFunctionAndTablesWithTheirThread) {
+  std::weak_ptr<const Executable> executable;
+  std::thread idle;
+  std::atomic<bool> called{false}, done{false};
+  {
+    Harness h("graph f(%a: f32[n]) -> (f32[n]) {\n %0 = exp(%a) : f32[n]\n return %0\n}");
+    EXPECT_TRUE(h.Run({{{2}, {0, 1}}}).ok());
+    idle = std::thread([&] {  // a thread that has called once and lives on
+      EXPECT_TRUE(h.Run({{{2}, {0, 1}}}).ok());
+      called = true;
+      while (!done) std::this_thread::yield();
+    });
+    while (!called) std::this_thread::yield();
+    executable = h.cache().executables()[0];
+    EXPECT_FALSE(executable.expired());
+  }
+  EXPECT_TRUE(executable.expired());
+  done = true;
+  idle.join();
 }
 
 TEST(CompileTest, OutputsThatAreInputsOrRepeatedAreCopied) {

@@ -105,6 +105,17 @@ TEST(KernelCacheTest, TheKeyCoversSourceOptionsArchEntryAndCompiler) {
   EXPECT_EQ(newer.compiles, 1);
 }
 
+TEST(KernelCacheTest, AnotherBackEndLoadsWhatOneHasCompiled) {
+  CountingBackend backend, context;
+  KernelCache cache;
+  auto first = cache.Get(Source("a"), backend), second = cache.Get(Source("a"), context);
+  EXPECT_EQ(backend.compiles + context.compiles, 1);
+  EXPECT_TRUE(second->hit);
+  EXPECT_NE(first->kernel, second->kernel);
+  EXPECT_EQ(cache.Get(Source("a"), context)->kernel, second->kernel);
+  EXPECT_EQ(cache.stats().entries, 2);
+}
+
 TEST(KernelCacheTest, AHitSaysSoAndAFailureIsTriedAgain) {
   CountingBackend backend;
   KernelCache cache;

@@ -1,0 +1,70 @@
+#include "api/function_state.h"
+
+#include <mutex>
+#include <string>
+
+#include "api/runtime.h"
+#include "ir/support/fork.h"
+
+namespace jitfuse {
+inline namespace v1 {
+namespace detail {
+
+FunctionState::~FunctionState() {
+  for (Node* node = others_.load(std::memory_order_acquire); node != nullptr;) {
+    Node* next = node->next;
+    delete node;
+    node = next;
+  }
+}
+
+internal::CallCache& FunctionState::CacheOf(const internal::Backend* backend) {
+  if (backend == home()) return first_.cache;
+  Node* const head = others_.load(std::memory_order_acquire);
+  for (Node* n = head; n != nullptr; n = n->next) {
+    if (&n->cache.backend() == backend) return n->cache;
+  }
+  auto made = std::make_unique<Node>(graph(), options_, backend, kernels_);
+  std::lock_guard<std::mutex> lock(internal::LockOf(internal::ForkLock::kCaches));
+  made->next = others_.load(std::memory_order_acquire);
+  for (Node* n = made->next; n != head; n = n->next) {  // made by others meanwhile
+    if (&n->cache.backend() == backend) return n->cache;
+  }
+  others_.store(made.get(), std::memory_order_release);
+  return made.release()->cache;
+}
+
+internal::Counters FunctionState::stats() const {
+  internal::Counters out = first_.cache.stats();
+  for (Node* n = others_.load(std::memory_order_acquire); n != nullptr; n = n->next)
+    out.Add(n->cache.stats());
+  return out;
+}
+
+}  // namespace detail
+
+Stats TotalStats() { return internal::ToPublic(internal::ProcessCounters()); }
+
+}  // namespace v1
+
+namespace internal {
+
+v1::Stats ToPublic(const Counters& counters) {
+  v1::Stats out;
+  out.class_hits = counters.l2_hits;
+  out.compiles = counters.compiles;
+  out.compiled = counters.compiled;
+  out.memory_hits = counters.memory_hits;
+  out.compile_ms = counters.compile_ms;
+  out.kernels = SharedKernels()->stats().entries;
+  out.verified = counters.verified;
+  for (size_t r = 0; r < counters.fallbacks.size(); ++r) {
+    const std::string name(ReasonName(static_cast<Reason>(r)));
+    if (counters.fallbacks[r] > 0) out.fallbacks[name] = counters.fallbacks[r];
+    if (counters.boundaries[r] > 0) out.boundaries[name] = counters.boundaries[r];
+  }
+  return out;
+}
+
+}  // namespace internal
+}  // namespace jitfuse

@@ -1,0 +1,47 @@
+// Counters: what was compiled, found and fallen back to, of one function or of the whole process.
+//
+// Only cold paths count (a call whose shapes, strides and alignment a thread has had before changes
+// nothing), so one lock, that of the caches, guards all. `fallbacks` are the notes of explain(),
+// `boundaries` the borders between groups, by reason; both once per executable made, except
+// verify_skipped, which counts calls. Must not know: what the numbers are for.
+#ifndef JITFUSE_JIT_COUNTERS_H_
+#define JITFUSE_JIT_COUNTERS_H_
+
+#include <array>
+#include <cstdint>
+
+#include "codegen/fusion/group.h"
+
+namespace jitfuse::internal {
+
+struct Counters {
+  using ByReason = std::array<int64_t, static_cast<size_t>(Reason::kCount)>;
+  int64_t compiles = 0;     // executables made, one for each class of calls
+  int64_t l2_hits = 0;      // calls new to a thread whose class was there
+  int64_t compiled = 0;     // kernels compiled
+  int64_t memory_hits = 0;  // kernels found in memory
+  double compile_ms = 0;    // in compilers, over all threads
+  int64_t verified = 0;     // calls compared with the evaluator
+  ByReason fallbacks{}, boundaries{};
+
+  void CountPlan(const FusionPlan& plan) {
+    for (const Note& n : plan.notes) ++fallbacks[static_cast<size_t>(n.reason)];
+    for (const Boundary& b : plan.boundaries) ++boundaries[static_cast<size_t>(b.reason)];
+  }
+  void Add(const Counters& other) {
+    compiles += other.compiles;
+    l2_hits += other.l2_hits;
+    compiled += other.compiled;
+    memory_hits += other.memory_hits;
+    compile_ms += other.compile_ms;
+    verified += other.verified;
+    for (size_t r = 0; r < fallbacks.size(); ++r) {
+      fallbacks[r] += other.fallbacks[r];
+      boundaries[r] += other.boundaries[r];
+    }
+  }
+};
+
+}  // namespace jitfuse::internal
+
+#endif  // JITFUSE_JIT_COUNTERS_H_

@@ -1,0 +1,168 @@
+// fork(): the child of a process whose other threads are in the middle of everything can work.
+#include "ir/support/fork.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "ir/support/dump.h"
+#include "ir/text.h"
+#include "jit/call_cache.h"
+#include "jit/interpret_backend.h"
+
+namespace jitfuse::internal {
+namespace {
+
+#if !defined(__SANITIZE_THREAD__) && !defined(JF_TSAN)
+
+// Whether `work` succeeds in a child; a hang ends the child with a signal.
+bool InChild(const std::function<bool()>& work) {
+  pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    _exit(work() ? 0 : 1);
+  }
+  int status = -1;
+  return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+Graph Exp() {
+  return *ParseGraph("graph f(%a: f32[n]) -> (f32[n]) {\n %0 = exp(%a) : f32[n]\n return %0\n}");
+}
+
+bool Finds(CallCache* cache, int64_t n) {
+  std::vector<int64_t> dims = {n};
+  TensorView view{nullptr, DType::kF32, dims, {}};
+  return cache->Find({&view, 1}, {}).ok();
+}
+
+TEST(ForkTest, LocksThatOthersHoldAreFreeInTheChild) {
+  std::atomic<bool> done{false};
+  std::vector<std::thread> holders;
+  for (int which = 0; which < static_cast<int>(ForkLock::kCount); ++which) {
+    holders.emplace_back([&, which] {
+      while (!done) {
+        std::lock_guard<std::mutex> lock(LockOf(static_cast<ForkLock>(which)));
+        std::this_thread::sleep_for(std::chrono::microseconds(200));
+      }
+    });
+  }
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_TRUE(InChild([] {
+      for (int which = 0; which < static_cast<int>(ForkLock::kCount); ++which)
+        std::lock_guard<std::mutex> lock(LockOf(static_cast<ForkLock>(which)));
+      return true;
+    }));
+  }
+  done = true;
+  for (std::thread& t : holders) t.join();
+}
+
+// Plans as the interpreter does, slowly, so that a fork falls into it.
+class SlowBackend : public Backend {
+ public:
+  std::string_view name() const override { return "slow"; }
+  const Target& target() const override { return rest_->target(); }
+  std::string CompilerId() const override { return "slow"; }
+  absl::StatusOr<KernelSource> Emit(const KernelPlan& plan) const override {
+    absl::StatusOr<KernelSource> source = rest_->Emit(plan);
+    if (source.ok()) source->lang = SourceLang::kLlvm;  // so that the kernel cache keeps it
+    return source;
+  }
+  absl::StatusOr<CompiledKernel> Compile(const KernelSource&) const override {
+    compiling = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    return CompiledKernel{};
+  }
+  absl::StatusOr<std::shared_ptr<const Kernel>> Load(const KernelSource& source,
+                                                     const CompiledKernel& c) const override {
+    return rest_->Load(source, c);
+  }
+  absl::Status Launch(const Kernel&, const LaunchArgs&) const override { return absl::OkStatus(); }
+  absl::Status GemmSupport(DType d, Reason* r) const override { return rest_->GemmSupport(d, r); }
+  absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareGemm(
+      const GemmProblem& p) const override {
+    return rest_->PrepareGemm(p);
+  }
+  absl::Status RunGemm(const PreparedGemm&, const void*, const void*, void*, void*,
+                       StreamHandle) const override {
+    return absl::OkStatus();
+  }
+  Allocator* allocator() const override { return rest_->allocator(); }
+  absl::Status CopyFromHost(void*, const void*, size_t, StreamHandle) const override {
+    return absl::OkStatus();
+  }
+  absl::Status CopyToHost(void*, const void*, size_t, StreamHandle) const override {
+    return absl::OkStatus();
+  }
+  absl::Status CopyOnDevice(void*, const void*, size_t, StreamHandle) const override {
+    return absl::OkStatus();
+  }
+  absl::Status Synchronize(StreamHandle) const override { return absl::OkStatus(); }
+
+  mutable std::atomic<bool> compiling{false};
+
+ private:
+  std::unique_ptr<Backend> rest_ = CreateInterpretBackend();
+};
+
+// The fork waits until nobody is inside a compiler; what is in flight all the same (here: a thread
+// that waits for another's class, and classes not yet finished) is made again by the child.
+TEST(ForkTest, TheChildCompilesWhatAnotherThreadWasCompiling) {
+  SlowBackend backend;
+  KernelCache kernels;
+  CallCache cache(Exp(), Options{}, &backend, &kernels);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) threads.emplace_back([&] { EXPECT_TRUE(Finds(&cache, 5)); });
+  while (!backend.compiling) std::this_thread::yield();
+  const int before = ForkGeneration();
+  EXPECT_TRUE(InChild([&] {
+    return ForkGeneration() == before + 1 && Finds(&cache, 5) && Finds(&cache, 7) &&
+           cache.stats().compiles >= 1;
+  }));
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(ForkGeneration(), before);
+}
+
+TEST(ForkTest, ALogSinkMayFork) {
+  SlowBackend backend;
+  KernelCache kernels;
+  CallCache cache(Exp(), Options{}, &backend, &kernels);
+  int children = 0;
+  SetLogLevel(1);
+  SetLogSink([&](int, std::string_view) { children += InChild([] { return true; }); });
+  {
+    CompileGate gate;
+    Log(1, "from inside a compiler");
+  }
+  EXPECT_TRUE(Finds(&cache, 5));  // logs too
+  SetLogSink({});
+  SetLogLevel(-1);
+  EXPECT_EQ(children, 2);
+}
+
+#endif
+
+TEST(LogTest, ASinkMayLogAndUseTheLibrary) {
+  int calls = 0;
+  SetLogLevel(1);
+  SetLogSink([&](int, std::string_view) {
+    ++calls;
+    Log(1, "from the sink (this goes to stderr)");
+    SetLogLevel(1);
+  });
+  Log(1, "once");
+  SetLogSink({});
+  SetLogLevel(-1);
+  EXPECT_EQ(calls, 1);
+}
+
+}  // namespace
+}  // namespace jitfuse::internal

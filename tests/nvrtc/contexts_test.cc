@@ -1,0 +1,143 @@
+// The API on a fake driver: contexts, devices, copies, captured streams. Kernels are compiled by
+// the real NVRTC and launched by nobody, so that results mean nothing here.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "api/jitfuse.h"
+#include "api/runtime.h"
+#include "jit/cuda/nvrtc_api.h"
+#include "tests/fake_driver.h"
+
+namespace jitfuse {
+namespace {
+
+using internal::FakeDriver;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class ContextsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (auto nvrtc = internal::LoadNvrtcApi(13); !nvrtc.ok()) GTEST_SKIP() << nvrtc.status();
+    FakeDriver::current = nullptr;
+    driver_->devices = 2;
+    internal::UseDriverForTests(&driver_->api());
+  }
+  void TearDown() override { internal::UseDriverForTests(nullptr); }
+
+  Array On(int index, std::vector<double> v) {
+    Array host = *Array::FromValues(DType::kF32, {static_cast<std::int64_t>(v.size())}, v);
+    return *host.CopyTo({DeviceKind::kCuda, index});
+  }
+  Function Add() {
+    Builder b("both");
+    Tensor x = b.Input("x", DType::kF32, {"n"}), y = b.Input("y", DType::kF32, {"n"});
+    CompileOptions options;
+    options.device = DeviceKind::kCuda;
+    StatusOr<Function> f = b.Compile({x + y}, options);
+    EXPECT_TRUE(f.ok()) << f.status().message();
+    return *f;
+  }
+
+  FakeDriver* driver_ = new FakeDriver;  // back ends of the process may outlive the test
+};
+
+TEST_F(ContextsTest, ACallRunsWhereItsInputsAre) {
+  Function f = Add();
+  std::vector<Array> here = *f.Run({On(0, {1, 2}), On(0, {3, 4})});
+  EXPECT_EQ(here[0].device().index, 0);
+  const long long compiled = TotalStats().compiled;
+  std::vector<Array> there = *f.Run({On(1, {1, 2}), On(1, {3, 4})});
+  EXPECT_EQ(there[0].device().index, 1);
+  EXPECT_EQ(TotalStats().compiled, compiled);  // loaded again, not compiled again
+  EXPECT_EQ(driver_->Calls("cuModuleLoadData"), 2);
+  EXPECT_EQ(driver_->Calls("cuLaunchKernel"), 2);  // the fake refuses a module of another context
+  EXPECT_EQ(f.stats().compiles, 2);
+  EXPECT_EQ(FakeDriver::current, nullptr);
+  // The thread's own context of that device is used, and stays.
+  FakeDriver::current = FakeDriver::Context(9);
+  EXPECT_TRUE(f.Run({On(0, {1, 2}), On(0, {3, 4})}).ok());
+  EXPECT_EQ(driver_->Calls("cuModuleLoadData"), 3);
+  EXPECT_EQ(FakeDriver::current, FakeDriver::Context(9));
+}
+
+TEST_F(ContextsTest, ArraysOfSeveralDevicesAreNamed) {
+  Function f = Add();
+  EXPECT_EQ(
+      f.Run({On(0, {1, 2}), On(1, {3, 4})}).status().message(),
+      "both: input 1 is on GPU 1, but this call runs on GPU 0, where its first input is; copy "
+      "one of them");
+  EXPECT_THAT(f.RunInto({On(1, {1}), On(1, {3})}, {On(0, {0})}).message(),
+              HasSubstr("both: output 0 is on GPU 0, but this call runs on GPU 1"));
+  EXPECT_THAT(f.Run({On(0, {1}), *Array::FromValues(DType::kF32, {1}, {1})}).status().message(),
+              HasSubstr("both: input 1 is on the CPU, but this function runs on GPU 0"));
+  EXPECT_THAT(Array::Empty(DType::kF32, {3}, {DeviceKind::kCuda, 5}).status().message(),
+              HasSubstr("there is no GPU 5: the CUDA driver sees 2"));
+}
+
+TEST_F(ContextsTest, CopiesOfStridedArraysAndBetweenDevices) {
+  Array x = On(1, {0, 1, 2, 3, 4, 5});
+  auto* data = static_cast<float*>(x.data());
+  Array columns = Array::View(data, DType::kF32, {3, 2}, {1, 3}, {DeviceKind::kCuda, 1}),
+        backwards = Array::View(data + 5, DType::kF32, {3}, {-2}, {DeviceKind::kCuda, 1});
+  EXPECT_THAT(*columns.CopyTo({})->ToVector(), ElementsAre(0, 3, 1, 4, 2, 5));
+  EXPECT_THAT(*backwards.ToVector(), ElementsAre(5, 3, 1));
+  for (int index : {0, 1}) {
+    Array copy = *columns.CopyTo({DeviceKind::kCuda, index});
+    EXPECT_EQ(copy.device().index, index);
+    EXPECT_TRUE(copy.IsContiguous());
+    EXPECT_THAT(*copy.ToVector(), ElementsAre(0, 3, 1, 4, 2, 5));
+  }
+  EXPECT_THAT(*x.CopyTo({DeviceKind::kCuda, 1})->ToVector(), ElementsAre(0, 1, 2, 3, 4, 5));
+}
+
+TEST_F(ContextsTest, VerificationReadsTheDeviceAndIsSkippedUnderCapture) {
+  setenv("JITFUSE_VERIFY", "1", 1);
+  Function f = Add();
+  unsetenv("JITFUSE_VERIFY");
+  driver_->capturing = true;
+  std::vector<Array> in = {On(0, {1, 2}), On(0, {3, 4})};
+  const int syncs = driver_->Calls("cuStreamSynchronize");
+  EXPECT_TRUE(f.RunInto(in, {On(0, {0, 0})}).ok());
+  EXPECT_EQ(driver_->Calls("cuStreamSynchronize"), syncs + 1);  // the copy to the output alone
+  EXPECT_EQ(f.stats().fallbacks.at("verify_skipped"), 1);
+  driver_->capturing = false;
+  Status status = f.RunInto(in, {On(0, {0, 0})});  // the fake runs no kernel: a wrong result
+  EXPECT_EQ(status.code(), StatusCode::kInternal);
+  EXPECT_THAT(status.message(), HasSubstr("got 0, expected 4"));
+  EXPECT_EQ(f.stats().verified, 1);
+}
+
+TEST_F(ContextsTest, InTheChildOfAForkTheGpuIsAnErrorAndTheCpuWorks) {
+  Function gpu = Add();
+  std::vector<Array> in = {On(0, {1, 2}), On(0, {3, 4})};
+  ASSERT_TRUE(gpu.Run(in).ok());
+  pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    Status run = gpu.Run(in).status(),
+           empty = Array::Empty(DType::kF32, {3}, {DeviceKind::kCuda, 0}).status();
+    CompileOptions options;
+    options.device = DeviceKind::kCpu;
+    Builder b("cpu");
+    Function cpu = *b.Compile({b.Input("x", DType::kF32, {"n"}) + 1.0}, options);
+    auto y = cpu.Run({*Array::FromValues(DType::kF32, {1}, {1})});
+    bool right = run.message().find("forked") != std::string::npos &&
+                 empty.message().find("forked") != std::string::npos && y.ok() &&
+                 y->at(0).ToVector()->at(0) == 2;
+    _exit(right ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_TRUE(gpu.Run(in).ok());
+}
+
+}  // namespace
+}  // namespace jitfuse
