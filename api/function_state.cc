@@ -7,8 +7,7 @@
 #include "ir/support/fork.h"
 
 namespace jitfuse {
-inline namespace v1 {
-namespace detail {
+namespace internal {
 
 FunctionState::~FunctionState() {
   for (Node* node = others_.load(std::memory_order_acquire); node != nullptr;) {
@@ -18,14 +17,14 @@ FunctionState::~FunctionState() {
   }
 }
 
-internal::CallCache& FunctionState::CacheOf(const internal::Backend* backend) {
+CallCache& FunctionState::CacheOf(const Backend* backend) {
   if (backend == home()) return first_.cache;
   Node* const head = others_.load(std::memory_order_acquire);
   for (Node* n = head; n != nullptr; n = n->next) {
     if (&n->cache.backend() == backend) return n->cache;
   }
   auto made = std::make_unique<Node>(graph(), options_, backend, kernels_);
-  std::lock_guard<std::mutex> lock(internal::LockOf(internal::ForkLock::kCaches));
+  std::lock_guard<std::mutex> lock(LockOf(ForkLock::kCaches));
   made->next = others_.load(std::memory_order_acquire);
   for (Node* n = made->next; n != head; n = n->next) {  // made by others meanwhile
     if (&n->cache.backend() == backend) return n->cache;
@@ -34,14 +33,16 @@ internal::CallCache& FunctionState::CacheOf(const internal::Backend* backend) {
   return made.release()->cache;
 }
 
-internal::Counters FunctionState::stats() const {
-  internal::Counters out = first_.cache.stats();
+Counters FunctionState::stats() const {
+  Counters out = first_.cache.stats();
   for (Node* n = others_.load(std::memory_order_acquire); n != nullptr; n = n->next)
     out.Add(n->cache.stats());
   return out;
 }
 
-}  // namespace detail
+}  // namespace internal
+
+inline namespace v1 {
 
 Stats TotalStats() { return internal::ToPublic(internal::ProcessCounters()); }
 

@@ -1,5 +1,5 @@
-// What stands behind a Function: its graph, and a call cache for each back end it has run on. Not
-// installed.
+// What stands behind a Function: its graph, and a call cache for each back end it has run on.
+// Not installed.
 //
 // On the CPU there is one back end. On a GPU there is one for each CUDA context, since modules
 // belong to a context; a call finds its own in a list that only grows, without a lock.
@@ -14,13 +14,12 @@
 #include "jit/call_cache.h"
 
 namespace jitfuse {
-inline namespace v1 {
-namespace detail {
+namespace internal {
 
 class FunctionState {
  public:
-  FunctionState(DeviceKind kind, internal::Graph graph, const internal::Options& options,
-                const internal::Backend* backend, internal::KernelCache* kernels)
+  FunctionState(DeviceKind kind, Graph graph, const Options& options, const Backend* backend,
+                KernelCache* kernels)
       : kind_(kind),
         options_(options),
         kernels_(kernels),
@@ -30,25 +29,33 @@ class FunctionState {
   FunctionState& operator=(const FunctionState&) = delete;
 
   DeviceKind kind() const { return kind_; }
-  const internal::Graph& graph() const { return first_.cache.graph(); }
-  internal::CallCache& CacheOf(const internal::Backend* backend);
+  const Graph& graph() const { return first_.cache.graph(); }
+  CallCache& CacheOf(const Backend* backend);
   // The back end that this function was made for; on the CPU the only one.
-  const internal::Backend* home() const { return &first_.cache.backend(); }
-  internal::Counters stats() const;
+  const Backend* home() const { return &first_.cache.backend(); }
+  Counters stats() const;
 
  private:
   struct Node {
-    Node(const internal::Graph& graph, const internal::Options& options,
-         const internal::Backend* backend, internal::KernelCache* kernels)
+    Node(const Graph& graph, const Options& options, const Backend* backend, KernelCache* kernels)
         : cache(graph, options, backend, kernels) {}
-    internal::CallCache cache;
+    CallCache cache;
     Node* next = nullptr;
   };
   const DeviceKind kind_;
-  const internal::Options options_;
-  internal::KernelCache* const kernels_;
+  const Options options_;
+  KernelCache* const kernels_;
   Node first_;
   std::atomic<Node*> others_{nullptr};
+};
+
+}  // namespace internal
+
+inline namespace v1 {
+namespace detail {
+
+struct FunctionState : internal::FunctionState {
+  using internal::FunctionState::FunctionState;
 };
 
 }  // namespace detail
