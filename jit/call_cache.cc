@@ -48,8 +48,8 @@ void AppendView(const TensorView& view, ExactKey* key) {
   key->push_back(static_cast<int64_t>(view.dtype) | AlignClass(view.ptr) << 8 |
                  static_cast<int64_t>(view.dims.size()) << 16 |
                  static_cast<int64_t>(view.strides.size()) << 32);
-  key->insert(key->end(), view.dims.begin(), view.dims.end());
-  key->insert(key->end(), view.strides.begin(), view.strides.end());
+  for (int64_t d : view.dims) key->push_back(d);
+  for (int64_t s : view.strides) key->push_back(s);
 }
 
 struct Reach {
@@ -78,6 +78,7 @@ Reach ReachOf(const TensorView& view) {
 // apart overlapping ones are enters the key.
 void AppendOverlaps(absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs,
                     ExactKey* key) {
+  if (outputs.empty()) return;
   absl::InlinedVector<Reach, 16> reach;
   for (const TensorView& v : inputs) reach.push_back(ReachOf(v));
   for (size_t o = 0; o < outputs.size(); ++o) {
@@ -101,6 +102,8 @@ Counters ProcessCounters() {
 
 struct CallCache::ThreadTable {
   absl::flat_hash_map<ExactKey, std::shared_ptr<const BoundCall>> calls;
+  // Of `calls`, what was asked for last: comparing costs less than hashing. Null after a change.
+  const std::pair<const ExactKey, std::shared_ptr<const BoundCall>>* last = nullptr;
   std::atomic<bool> orphan{false};  // the CallCache is gone
 };
 
@@ -117,6 +120,7 @@ CallCache::CallCache(Graph graph, const Options& options, const Backend* backend
 // No call is in flight, so that no thread is at its table.
 CallCache::~CallCache() {
   for (const std::shared_ptr<ThreadTable>& table : tables_) {
+    table->last = nullptr;
     table->calls.clear();
     table->orphan.store(true, std::memory_order_relaxed);
   }
@@ -157,12 +161,17 @@ absl::StatusOr<std::shared_ptr<const BoundCall>> CallCache::Find(
   for (const TensorView& v : outputs) AppendView(v, &key);
   AppendOverlaps(inputs, outputs, &key);
   ThreadTable& table = TableOfThisThread();
-  if (auto it = table.calls.find(key); it != table.calls.end()) return it->second;
+  if (table.last != nullptr && table.last->first == key) return table.last->second;
+  if (auto it = table.calls.find(key); it != table.calls.end()) {
+    table.last = &*it;
+    return it->second;
+  }
 
   JF_ASSIGN_OR_RETURN(CallClass cls, ClassifyCall(graph_, facts_, inputs, outputs));
   JF_ASSIGN_OR_RETURN(std::shared_ptr<const Executable> executable, FindClass(cls));
   JF_ASSIGN_OR_RETURN(std::shared_ptr<const BoundCall> bound,
                       Bind(std::move(executable), cls.symbols, cls.least_align));
+  table.last = nullptr;
   if (table.calls.size() >= kMaxL1Entries) table.calls.clear();
   table.calls.emplace(std::move(key), bound);
   return bound;
