@@ -46,9 +46,9 @@ class ReportedFaults : public testing::Test {
  protected:
   void SetUp() override {
     if (kFaultsDevice != DeviceKind::kCuda) return;
-    for (const jitfuse::Finding& f : jitfuse::Doctor()) {
-      if (f.what == "CUDA device" && !f.found) GTEST_SKIP() << f.remedy;
-    }
+    bool found = false;
+    for (const jitfuse::Finding& f : jitfuse::Doctor()) found |= f.what == "CUDA device" && f.found;
+    if (!found) GTEST_SKIP() << "no GPU";
   }
 
   static Device TheDevice() { return {kFaultsDevice, 0}; }
