@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "ir/support/dump.h"
 #include "ir/support/fork.h"
+#include "ir/support/stack.h"
 #include "ir/support/status.h"
 
 namespace jitfuse::internal {
@@ -23,7 +24,12 @@ absl::Status KernelCache::Make(const KernelSource& source, const Backend& backen
                                std::string key_text, Entry* entry) {
   CompileGate gate;
   if (entry->code == nullptr) {
-    JF_ASSIGN_OR_RETURN(CompiledKernel compiled, backend.Compile(source));
+    absl::StatusOr<CompiledKernel> made = absl::UnknownError("not compiled");
+    if (!RunWithStack([&] { made = backend.Compile(source); })) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "compiling ", source.entry, ": no thread with a stack large enough for a compiler"));
+    }
+    JF_ASSIGN_OR_RETURN(CompiledKernel compiled, std::move(made));
     entry->kernel.compile_ms = compiled.compile_ms;
     entry->code = std::make_shared<Code>(Code{std::move(key_text), std::move(compiled)});
   } else {
