@@ -3,27 +3,27 @@
 //
 // In: any valid graph (composites are expanded first) and one tensor per entry of graph.inputs(),
 // kScalar inputs of rank 0. Out: one tensor per output, or InvalidArgument that names the input,
-// what was given and what was expected. EvalDeclared: every op in its declared type, rounding after
-// each (f16 and bf16 too), transcendentals by the decompositions of the
-//   scalar table, reductions as a fixed tree (element i in lane i mod 256, lanes then halved),
-//   matmul by ascending-k fma.
+// what was given and what was expected.
+//
+// EvalDeclared: every op in its declared type, rounding after each (f16 and bf16 too),
+// transcendentals by the decompositions of the scalar table, reductions as a fixed tree (element i
+// in lane i mod 256, lanes then halved), matmul by ascending-k fma.
 // EvalWide: values in long double (64 significant bits on x86-64; all 64-bit integers are exact in
-// it) with an error bound that
-//   covers every executor under numerics="default". Rules of the bound, per element:
+// it) with an error bound that covers every executor under numerics="default". Rules of the bound,
+// per element:
 //   * a primitive: the largest deviation over its operands' values +- bounds (corners), plus its
-//   max_ulp in its compute type; none
-//     where exact operands give a correctly rounded result; a product stays unrounded with half an
-//     ulp, since the planner may fuse it;
-//   * a value of dtype f16/bf16: half an ulp of that type, since it may or may not pass through
-//   memory;
+//     max_ulp in its compute type; none where exact operands give a correctly rounded result; a
+//     product stays unrounded with half an ulp, since the planner may fuse it;
+//   * a value of dtype f16/bf16: half an ulp of that type (it may or may not pass through memory);
 //   * a sum of n terms: the terms' bounds plus c * eps * sum|x|, c = min(n - 1, 64 + log2 n) steps
-//   of blocked pairwise order, and
-//     twice that where a one-pass form exists (it rescales as it goes); a dot product: c = min(k,
-//     64 + k/4);
+//     of blocked pairwise order, and twice that where a one-pass form exists (it rescales as it
+//     goes);
+//   * a dot product: the same with c = min(k, 64 + k/4);
 //   * where a bound crosses a discontinuity (compare, floor, cast, select, argmax) every outcome it
-//   could have is covered;
+//     could have is covered;
 //   * infinite: anything passes (the result may or may not overflow, or be NaN). NaN and infinities
-//   with bound 0 are exact.
+//     with bound 0 are exact.
+//
 // Nothing recurses; tensors are freed after their last use.
 // Must not know: plans, groups, back ends.
 #ifndef JITFUSE_IR_EVAL_H_

@@ -3,12 +3,12 @@
 // WalkGraph<Mode>(graph, inputs) checks and binds the inputs, expands composites, and computes node
 // after node, freeing what is no longer used. A Mode says what an element is and how programs act
 // on it:
-//   using Elem; static Elem Load(DType, ScalarValue);
-//   static Elem Stored(DType, Elem)                       what becomes of a result of that dtype
+//   using Elem;
+//   static Elem Load(DType, ScalarValue)
+//   static Elem Stored(DType, Elem)      what becomes of a result of that dtype
 //   static void Run(const ScalarProgram&, const Elem* args, Elem* out)
-//   static void Reduce(const std::vector<ReduceProgram>&, const ReduceDef&, DType x, const
-//   std::vector<Elem>&, Elem* results) static Elem Dot(DType, const Elem* a, const Elem* b, int64_t
-//   k)
+//   static void Reduce(programs, const ReduceDef&, DType x, elements, Elem* results)
+//   static Elem Dot(DType, const Elem* a, const Elem* b, int64_t k)
 // Must not know: how elements are represented.
 #ifndef JITFUSE_IR_EVAL_WALK_H_
 #define JITFUSE_IR_EVAL_WALK_H_

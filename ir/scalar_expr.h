@@ -101,8 +101,8 @@ ScalarClass ClassOf(DType compute_type);
 // A row of scalar_ops.inc. Templates: $0 $1 $2 operands (names or literals; may be used several
 // times), $t result type, $s operand type (of operand 1 for select), as the back end spells them;
 // the LLVM emitter passes vector types. Further,
-//   CUDA: $u  the unsigned type in which integers wrap: unsigned int up to 32 bits, else unsigned
-//   long long
+//   CUDA: $u  the unsigned type in which integers wrap: unsigned int up to 32 bits,
+//             else unsigned long long
 //         $w  the width of $s in bits: 8, 16, 32 or 64 (so "$wu" becomes "32u")
 //   LLVM: $m  the suffix of an intrinsic overloaded on $s: "v16f32", "f32", "v4i64"
 //         $b  the bool type of the same width: "<16 x i1>" or "i1"
@@ -144,12 +144,12 @@ using AttrLookup = std::function<std::optional<double>(std::string_view name)>;
 // the dtype of result i: a weak result takes it (else the type of argument 0, else f32), any other
 // must have that compute type. The language:
 //   body   = { name "=" expr ";" } ( expr | "{" expr { "," expr } "}" )
-//   expr   = operators as in C with C's precedence: || && | ^ & == != < <= > >= + - * / unary - !
-//   ~, and c ? a : b; calls; literals calls  = name(args) of a row of the table; cast_f32(x) ...
-//   cast_<dtype>(x); cast(x): to result_types[0], also f16/bf16;
-//            bitcast_int(x), bitcast_float(x)
+//   expr   = operators as in C with C's precedence (|| && | ^ & == != < <= > >= + - * / and
+//            unary - ! ~), and c ? a : b; calls; literals
+//   calls  = name(args) of a row of the table; cast_f32(x) ... cast_<dtype>(x);
+//            cast(x): to result_types[0], also f16/bf16; bitcast_int(x), bitcast_float(x)
 //   weak   = 1, 0.5, 0x1.8p+1, true, false, inf, nan, pi, width (bits of the type it takes), zero,
-//   lowest, highest (-inf, inf for floats)
+//            lowest, highest (-inf, inf for floats)
 // Operations on weak values alone are done in long double, then rounded to the type they meet. "/"
 // is for floats only.
 absl::StatusOr<ScalarProgram> BuildScalarProgram(std::string_view body,

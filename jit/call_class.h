@@ -6,13 +6,13 @@
 // of one class share an Executable.
 //   * a symbol whose value is 0 or 1 becomes that constant;
 //   * an inner symbol (last dim of some tensor of rank >= 2, or a reduced axis) becomes q * d,
-//   where d is the largest power of two up to 16 that divides the
-//     value and q a symbol: that vectors fit is then visible in the sizes themselves. A reduced
-//     symbol's power-of-two bucket is in the key too, as its bound;
+//     where d is the largest power of two up to 16 that divides the value and q a symbol: that
+//     vectors fit is then visible in the sizes themselves. A reduced symbol's power-of-two bucket
+//     is in the key too, as its bound;
 //   * a non-contiguous input or output gets strides that are 0, 1 or symbols (again with a
-//   power-of-two factor);
+//     power-of-two factor);
 //   * pointers are classed by alignment up to 16 bytes, offsets by whether 32 bits hold them,
-//   outputs by which input they share a buffer with.
+//     outputs by which input they share a buffer with.
 // Symbol ids: the graph's own keep theirs; stride symbols follow.
 // Must not know: back ends, plans.
 #ifndef JITFUSE_JIT_CALL_CLASS_H_

@@ -1,7 +1,7 @@
 // Writes docs/ops.md from the op table: what each op means, takes and guarantees.
 //
-//   gen_op_docs > docs/ops.md        (./dev golden --update does it; a test fails while the file is
-//   stale)
+//   gen_op_docs > docs/ops.md
+// ./dev golden --update does it; a test fails while the file is stale.
 #include <cstdio>
 #include <string>
 #include <vector>

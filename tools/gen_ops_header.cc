@@ -1,7 +1,7 @@
 // Writes api/ops.h from the op table: one inline C++ function per op.
 //
-//   gen_ops_header > api/ops.h        (./dev golden --update does it; a test fails while the file
-//   is stale)
+//   gen_ops_header > api/ops.h
+// ./dev golden --update does it; a test fails while the file is stale.
 #include <cmath>
 #include <cstdio>
 #include <string>

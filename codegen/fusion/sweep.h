@@ -3,9 +3,9 @@
 // Forward(): nodes in graph order. Every group has a level: one more than the highest level of what
 // it reads. A node joins the groups of its operands that lie on the highest level among them, which
 // may merge with each other there; all else it reads from memory or computes again (a clone) where
-// that is cheap.
-//   Groups read lower levels only, so no cycle can arise, and no path has to be searched.
-// Sink(): groups, highest level first; one whose values are all read by one later group becomes
+// that is cheap. Groups read lower levels only, so no cycle can arise, and no path has to be
+// searched.
+//
 // part of it (relu(x) + matmul). Siblings(): groups of one level that read the same tensor element
 // by element become one. Finish(): dead code goes, groups that pass a budget are split, then Group
 // values, boundaries and notes are written. A node is a member of one group (its home), where it
