@@ -44,8 +44,13 @@ SizeExpr UnfusedBytes(const Graph& graph, const Group& group) {
     if (node.kind() == OpKind::kView || node.kind() == OpKind::kConstant ||
         node.kind() == OpKind::kIota)
       continue;
-    for (Value v : node.in) {
-      if (Value s = source(v); graph.node(s).kind() != OpKind::kConstant) total = total + bytes(s);
+    for (size_t k = 0; k < node.in.size(); ++k) {
+      if (node.kind() == OpKind::kGather && k == 0) {  // reads what it picks
+        total = total + bytes({id, 0});
+        continue;
+      }
+      if (Value s = source(node.in[k]); graph.node(s).kind() != OpKind::kConstant)
+        total = total + bytes(s);
     }
     for (size_t r = 0; r < node.types.size(); ++r)
       total = total + bytes({id, static_cast<int32_t>(r)});

@@ -283,6 +283,46 @@ inline Tensor Reshape(const Tensor& x, const std::vector<DimSpec>& shape) {
 inline Tensor Transpose(const Tensor& x, const std::vector<std::int64_t>& perm = {}) {
   return detail::Apply("transpose", {x}, {{"perm", perm}});
 }
+// Every step-th element from start up to stop along each axis, as NumPy's x[start:stop:step]: negative positions count from the end.
+inline Tensor Slice(const Tensor& x, const std::vector<std::int64_t>& starts = {}, const std::vector<std::int64_t>& stops = {}, const std::vector<std::int64_t>& steps = {}) {
+  return detail::Apply("slice", {x}, {{"starts", starts}, {"stops", stops}, {"steps", steps}});
+}
+// The elements in reverse order along some axes.
+inline Tensor Flip(const Tensor& x, const std::vector<std::int64_t>& axes = {}) {
+  return detail::Apply("flip", {x}, {{"axes", axes}});
+}
+// The elements shifted along some axes; those that leave at the end come back at the begin.
+inline Tensor Roll(const Tensor& x, const std::vector<std::int64_t>& shifts, const std::vector<std::int64_t>& axes) {
+  return detail::Apply("roll", {x}, {{"shifts", shifts}, {"axes", axes}});
+}
+// Copies of x side by side.
+inline Tensor Tile(const Tensor& x, const std::vector<std::int64_t>& reps) {
+  return detail::Apply("tile", {x}, {{"reps", reps}});
+}
+// Each element several times, one after the other.
+inline Tensor Repeat(const Tensor& x, std::int64_t repeats, std::int64_t axis = 0) {
+  return detail::Apply("repeat", {x}, {{"repeats", repeats}, {"axis", axis}});
+}
+// Sliding windows: the axis counts the whole windows, a new last axis the elements of each (PyTorch's unfold).
+inline Tensor Windows(const Tensor& x, std::int64_t axis, std::int64_t size, std::int64_t stride = 1, std::int64_t dilation = 1) {
+  return detail::Apply("windows", {x}, {{"axis", axis}, {"size", size}, {"stride", stride}, {"dilation", dilation}});
+}
+// The operands one after the other along an axis; their other dims are equal.
+inline Tensor Concatenate(const std::vector<Tensor>& xs, std::int64_t axis = 0) {
+  return detail::Apply("concatenate", xs, {{"axis", axis}});
+}
+// x in the middle of a larger tensor of one value.
+inline Tensor Pad(const Tensor& x, const std::vector<DimSpec>& low, const std::vector<DimSpec>& high, double value = 0.0) {
+  return detail::Apply("pad", {x}, {{"low", low}, {"high", high}, {"value", value}});
+}
+// x[..., indices, ...]: the slices of x at these positions along an axis; the dims of indices stand in its place. Positions out of range are moved to the border by kernels and are an error for the evaluator.
+inline Tensor Take(const Tensor& x, const Tensor& indices, std::int64_t axis = 0) {
+  return detail::Apply("take", {x, indices}, {{"axis", axis}});
+}
+// For each element of indices the element of x at that position along the axis and the same place otherwise. Positions out of range: as for take.
+inline Tensor TakeAlongAxis(const Tensor& x, const Tensor& indices, std::int64_t axis) {
+  return detail::Apply("take_along_axis", {x, indices}, {{"axis", axis}});
+}
 // Sum; f16, bf16 and f32 accumulate in f32, integers in 64 bits.
 inline Tensor Sum(const Tensor& x, const std::vector<std::int64_t>& axes = {}, bool keepdims = false) {
   return detail::Apply("sum", {x}, {{"axes", axes}, {"keepdims", keepdims}});
@@ -367,6 +407,37 @@ inline Tensor RmsNorm(const Tensor& x, const Tensor& weight = {}, std::int64_t n
 inline Tensor Linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {}) {
   return detail::Apply("linear", {x, weight, bias}, {});
 }
+// The operands, all of one shape, side by side along a new axis.
+inline Tensor Stack(const std::vector<Tensor>& xs, std::int64_t axis = 0) {
+  return detail::Apply("stack", xs, {{"axis", axis}});
+}
+// x with a border that mirrors it, without the elements at its edge.
+inline Tensor PadReflect(const Tensor& x, const std::vector<std::int64_t>& low, const std::vector<std::int64_t>& high) {
+  return detail::Apply("pad_reflect", {x}, {{"low", low}, {"high", high}});
+}
+// x with a border that repeats the elements at its edge.
+inline Tensor PadEdge(const Tensor& x, const std::vector<std::int64_t>& low, const std::vector<std::int64_t>& high) {
+  return detail::Apply("pad_edge", {x}, {{"low", low}, {"high", high}});
+}
+// x with a border taken from its other end.
+inline Tensor PadWrap(const Tensor& x, const std::vector<std::int64_t>& low, const std::vector<std::int64_t>& high) {
+  return detail::Apply("pad_wrap", {x}, {{"low", low}, {"high", high}});
+}
+// The rows of weight [rows, features] at these positions; out of range as for take.
+inline Tensor Embedding(const Tensor& indices, const Tensor& weight) {
+  return detail::Apply("embedding", {indices, weight}, {});
+}
+// The largest value of each window; NaN if any is.
+inline Tensor MaxPool(const Tensor& x, const std::vector<std::int64_t>& kernel, const std::vector<std::int64_t>& stride = {}, const std::vector<std::int64_t>& padding = {}, const std::vector<std::int64_t>& dilation = {}, bool ceil_mode = false, bool channels_last = false) {
+  return detail::Apply("max_pool", {x}, {{"kernel", kernel}, {"stride", stride}, {"padding", padding}, {"dilation", dilation}, {"ceil_mode", ceil_mode}, {"channels_last", channels_last}});
+}
+// The mean of each window.
+inline Tensor AvgPool(const Tensor& x, const std::vector<std::int64_t>& kernel, const std::vector<std::int64_t>& stride = {}, const std::vector<std::int64_t>& padding = {}, bool ceil_mode = false, bool count_include_pad = true, bool channels_last = false) {
+  return detail::Apply("avg_pool", {x}, {{"kernel", kernel}, {"stride", stride}, {"padding", padding}, {"ceil_mode", ceil_mode}, {"count_include_pad", count_include_pad}, {"channels_last", channels_last}});
+}
+
+// Views of x, one after the other along an axis, with these sizes: together all of it.
+std::vector<Tensor> Split(const Tensor& x, const std::vector<std::int64_t>& sizes, std::int64_t axis = 0);
 
 // Operators. A number beside a Tensor takes the Tensor's dtype (a fraction beside an integer Tensor is f32).
 #define JF_API_OPERATOR(op, Function)                                                                                     \

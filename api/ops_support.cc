@@ -1,8 +1,10 @@
 #include "api/ops_support.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "api/builder_state.h"
 #include "ir/builder.h"
+#include "ir/slicing.h"
 #include "ir/support/status.h"
 
 namespace jitfuse {
@@ -41,16 +43,17 @@ absl::StatusOr<internal::Value> Add(BuilderState* state, const char* name,
 
 }  // namespace
 
-std::vector<Tensor> ApplyAll(const char* name, std::initializer_list<Tensor> in,
+std::vector<Tensor> ApplyAll(const char* name, const std::vector<Tensor>& in,
                              std::initializer_list<NamedAttr> attrs, int num_results) {
   std::shared_ptr<BuilderState> state;
   absl::InlinedVector<internal::Value, 3> values;
   absl::Status error;
+  if (in.empty()) error = internal::InvalidArgument(name, ": expected at least 1 operand, got 0");
   std::size_t count = in.size();
-  while (count > 1 && BuilderState::Of(*(in.begin() + count - 1)) == nullptr)
+  while (count > 1 && BuilderState::Of(in[count - 1]) == nullptr)
     --count;  // optional operands left out
   for (std::size_t i = 0; i < count; ++i) {
-    const Tensor& t = *(in.begin() + i);
+    const Tensor& t = in[i];
     auto owner = BuilderState::Of(t);
     if (state == nullptr) state = owner;
     if (owner == nullptr || !t.valid()) {
@@ -71,7 +74,7 @@ std::vector<Tensor> ApplyAll(const char* name, std::initializer_list<Tensor> in,
   return out;
 }
 
-Tensor Apply(const char* name, std::initializer_list<Tensor> in,
+Tensor Apply(const char* name, const std::vector<Tensor>& in,
              std::initializer_list<NamedAttr> attrs) {
   return ApplyAll(name, in, attrs, 1)[0];
 }
@@ -84,5 +87,68 @@ Tensor LiteralLike(double value, const Tensor& like) {
 }
 
 }  // namespace detail
+
+namespace {
+
+// The axis from 0 on, after checking it and that the sizes make up the whole of it.
+absl::StatusOr<std::int64_t> CheckSplit(const internal::Graph& graph, internal::Value v,
+                                        const std::vector<std::int64_t>& sizes, std::int64_t axis) {
+  const internal::Shape& dims = graph.type(v).dims;
+  auto rank = static_cast<std::int64_t>(dims.size());
+  std::string where = absl::StrCat("split(", graph.TypeString(v), "): ");
+  if (axis < -rank || axis >= rank) {
+    return internal::InvalidArgument(where, "axis is ", axis, ", expected an axis from ", -rank,
+                                     " to ", rank - 1);
+  }
+  if (axis < 0) axis += rank;
+  const internal::Dim& dim = dims[static_cast<std::size_t>(axis)];
+  if (!dim.IsConstant()) {
+    return internal::InvalidArgument(where, "axis ", axis,
+                                     " has no constant size; slice takes parts of it");
+  }
+  std::int64_t left = dim.constant();
+  for (std::int64_t size : sizes) {
+    if (size < 0 || size > left) {
+      left = -1;
+      break;
+    }
+    left -= size;
+  }
+  if (left != 0) {
+    return internal::InvalidArgument(where, "expected sizes >= 0 that sum to ", dim.constant(),
+                                     ", got [", absl::StrJoin(sizes, ","), "]");
+  }
+  return axis;
+}
+
+}  // namespace
+
+std::vector<Tensor> Split(const Tensor& x, const std::vector<std::int64_t>& sizes,
+                          std::int64_t axis) {
+  using detail::BuilderState;
+  auto state = BuilderState::Of(x);
+  absl::StatusOr<std::int64_t> at =
+      state == nullptr || !x.valid()
+          ? internal::InvalidArgument("split: operand 0 is an invalid tensor")
+          : CheckSplit(state->graph, BuilderState::ValueOf(x), sizes, axis);
+  std::vector<Tensor> out;
+  std::int64_t start = 0;
+  for (std::int64_t size : sizes) {
+    if (!at.ok()) {
+      out.push_back(BuilderState::Fail(state, at.status()));
+      continue;
+    }
+    auto rank = static_cast<std::size_t>(x.rank());
+    std::vector<std::int64_t> starts(rank, 0), stops(rank, internal::kEnd);
+    starts[static_cast<std::size_t>(*at)] = start;
+    stops[static_cast<std::size_t>(*at)] = start + size;
+    out.push_back(detail::Apply(
+        "slice", {x},
+        {{"starts", starts}, {"stops", stops}, {"steps", std::vector<std::int64_t>{}}}));
+    start += size;
+  }
+  return out;
+}
+
 }  // namespace v1
 }  // namespace jitfuse

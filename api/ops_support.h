@@ -26,9 +26,9 @@ struct NamedAttr {
 // Adds op `name` to the graph of its operands. Operands of different dtypes are promoted (Array API
 // lattice); invalid Tensors at the end stand for optional operands left out. An error is kept in
 // the Builder and gives invalid Tensors.
-std::vector<Tensor> ApplyAll(const char* name, std::initializer_list<Tensor> in,
+std::vector<Tensor> ApplyAll(const char* name, const std::vector<Tensor>& in,
                              std::initializer_list<NamedAttr> attrs, int num_results);
-Tensor Apply(const char* name, std::initializer_list<Tensor> in,
+Tensor Apply(const char* name, const std::vector<Tensor>& in,
              std::initializer_list<NamedAttr> attrs);
 // A literal of the dtype that a Python-like scalar takes beside `like`: it never widens a tensor of
 // its own kind.

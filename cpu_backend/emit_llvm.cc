@@ -177,7 +177,7 @@ void LlvmEmitter::ClassifyInsts() {
       in_vector_[i] =
           in_vector_[i] || DependsOnVector(plan_.accesses[static_cast<size_t>(inst.access)]);
     if (inst.kind == Inst::Kind::kIndex) in_vector_[i] = in_vector_[i] || inst.axis == vector_axis_;
-    if (inst.kind != Inst::Kind::kOp) continue;
+    if (inst.kind != Inst::Kind::kOp && inst.kind != Inst::Kind::kLoad) continue;
     for (int in : inst.in)
       in_vector_[i] = in_vector_[i] || (in >= 0 && in_vector_[static_cast<size_t>(in)]);
   }
@@ -208,7 +208,7 @@ std::string LlvmEmitter::Scalar(int i) {
 
 void LlvmEmitter::EmitScalarInst(int i) {
   const Inst& inst = this->inst(i);
-  if (inst.kind == Inst::Kind::kLoad) scalar_[static_cast<size_t>(i)] = LoadScalarAt(access_of(i));
+  if (inst.kind == Inst::Kind::kLoad) scalar_[static_cast<size_t>(i)] = LoadScalarAt(i);
   if (inst.kind != Inst::Kind::kOp) return;
   absl::InlinedVector<std::string, 3> in;
   for (int k : inst.in) {
@@ -314,7 +314,7 @@ LlvmEmitter::Rest LlvmEmitter::PickRest(int s, int copies) const {
   if (divisor % lanes_ == 0) return Rest::kVectors;
   const Stage& stage = plan_.stages[static_cast<size_t>(s)];
   auto loads = [&](int i) {
-    return inst(i).kind != Inst::Kind::kLoad || Maskable(access_of(i), false);
+    return inst(i).kind != Inst::Kind::kLoad || Maskable(access_of(i), false, i);
   };
   auto stores = [&](const Store& store) {
     return !IsVectorStore(store) || Maskable(store.access, true);
@@ -337,7 +337,7 @@ void LlvmEmitter::EmitVectorLoop(int s, const I64& begin, const I64& end) {
   }
   for (int i : stage.elem_insts) {
     if (inst(i).kind == Inst::Kind::kLoad && in_vector_[static_cast<size_t>(i)])
-      BaseOf(access_of(i));
+      BaseOf(access_of(i), i);
   }
   for (const Store& store : stage.stores) {
     if (IsVectorStore(store)) BaseOf(store.access);
@@ -465,11 +465,11 @@ void LlvmEmitter::PlanPrefetches(int s) {
   for (int i : plan_.stages[0].elem_insts) {
     if (inst(i).kind != Inst::Kind::kLoad || !in_vector_[static_cast<size_t>(i)]) continue;
     const AccessMap& access = access_of(i);
-    if (Classify(access) != Along::kContiguous) continue;
+    if (access.indirect || Classify(access) != Along::kContiguous) continue;
     for (const auto& [axis, coef] : access.linear.coefs) {
       if (axis == next_row)
         prefetches_.push_back(
-            {Address(access, BaseAddress(access), Size(coef)), ItemSize(param(access).dtype)});
+            {Address(access, BaseAddress(access, {}), Size(coef)), ItemSize(param(access).dtype)});
     }
   }
 }
@@ -532,7 +532,7 @@ void LlvmEmitter::EmitBody(int s, const Body& body) {
     for (int c = 0; c < body.copies; ++c) {
       std::string value;
       if (inst(i).kind == Inst::Kind::kLoad) {
-        value = LoadVector(access_of(i), index[static_cast<size_t>(c)], body);
+        value = LoadVector(i, c, index[static_cast<size_t>(c)], body);
       } else if (inst(i).kind == Inst::Kind::kOp) {
         absl::InlinedVector<std::string, 3> in;
         for (int k : inst(i).in) {

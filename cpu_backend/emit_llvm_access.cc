@@ -1,62 +1,97 @@
 // Loads and stores. Along the vector axis an access is uniform (a scalar load, splatted),
 // contiguous (stride 1), reversed (stride -1), or per lane.
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "codegen/plan/access_map.h"
 #include "cpu_backend/emit_llvm_internal.h"
 #include "ir/support/status.h"
 
 namespace jitfuse::internal {
-namespace {
-
-SizeExpr CoefficientOf(const Affine& affine, int axis) {
-  for (const auto& [a, coef] : affine.coefs) {
-    if (a == axis) return coef;
-  }
-  return 0;
-}
-
-}  // namespace
-
 bool LlvmEmitter::DependsOnVector(const AccessMap& access) const {
-  if (!CoefficientOf(access.linear, vector_axis_).Is(0)) return true;
-  return std::any_of(access.terms.begin(), access.terms.end(), [&](const IndexTerm& term) {
-    return !CoefficientOf(term.linear, vector_axis_).Is(0);
-  });
+  return UsesAxis(access, vector_axis_);
 }
 
-LlvmEmitter::Along LlvmEmitter::Classify(const AccessMap& access) const {
-  bool terms = std::any_of(access.terms.begin(), access.terms.end(), [&](const IndexTerm& term) {
-    return !CoefficientOf(term.linear, vector_axis_).Is(0);
-  });
-  SizeExpr stride = CoefficientOf(access.linear, vector_axis_);
-  if (terms) return Along::kPerLane;
+LlvmEmitter::Along LlvmEmitter::Classify(const AccessMap& access, int load) const {
+  bool by_lane = load >= 0 && access.indirect && in_vector_[static_cast<size_t>(inst(load).in[0])];
+  if (by_lane || TermsUseAxis(access, vector_axis_)) return Along::kPerLane;
+  SizeExpr stride = CoefOf(access.linear, vector_axis_);
   return stride.Is(0)    ? Along::kUniform
          : stride.Is(1)  ? Along::kContiguous
          : stride.Is(-1) ? Along::kReversed
                          : Along::kPerLane;
 }
 
-I64 LlvmEmitter::EvalOutsideVector(const Affine& affine) {
+// The position that an index means: counted from the end if negative, moved into 0..extent-1.
+std::string LlvmEmitter::InRange(const std::string& index, const SizeExpr& extent, int lanes) {
+  std::string type = VectorOf("i64", lanes);
+  auto splat = [&](const I64& v) {
+    return v.constant ? IntConstant("i64", *v.constant, lanes) : text_.Splat("i64", v.text, lanes);
+  };
+  std::string zero = IntConstant("i64", 0, lanes);
+  I64 size = Size(extent);
+  auto choose = [&](const char* compare, const std::string& a, const std::string& b,
+                    const std::string& then, const std::string& otherwise) {
+    std::string condition = text_.Value("icmp ", compare, " ", type, " ", a, ", ", b);
+    return text_.Value("select ", VectorOf("i1", lanes), " ", condition, ", ", type, " ", then,
+                       ", ", type, " ", otherwise);
+  };
+  std::string from_end = text_.Value("add ", type, " ", index, ", ", splat(size));
+  std::string at = choose("slt", index, zero, from_end, index);
+  at = choose("slt", at, zero, zero, at);
+  std::string last = splat(text_.Sub(size, 1));
+  return choose("sgt", at, last, last, at);
+}
+
+LlvmEmitter::Position LlvmEmitter::PositionOf(int load) {
+  Position at;
+  const AccessMap& access = access_of(load);
+  if (!access.indirect) return at;
+  int index = inst(load).in[0];
+  at.by_lane = in_vector_[static_cast<size_t>(index)];
+  if (!at.by_lane) at.one = I64::Named(InRange(Scalar(index), *access.indirect, 1));
+  return at;
+}
+
+LlvmEmitter::Position LlvmEmitter::PositionOf(int load, int copy, const Body& body) {
+  Position at = PositionOf(load);
+  if (at.by_lane)
+    at.lanes =
+        InRange(Operand(inst(load).in[0], copy, body), *access_of(load).indirect, body.lanes);
+  return at;
+}
+
+bool LlvmEmitter::InVector(const Affine& affine, const Position& at) const {
+  return !CoefOf(affine, vector_axis_).Is(0) ||
+         (at.by_lane && !CoefOf(affine, kIndirectAxis).Is(0));
+}
+
+I64 LlvmEmitter::EvalOutsideVector(const Affine& affine, const Position& at) {
   I64 sum = Size(affine.constant);
   for (const auto& [axis, coef] : affine.coefs) {
-    if (axis != vector_axis_)
-      sum = text_.Add(sum, text_.Mul(coordinates_[static_cast<size_t>(axis)], Size(coef)));
+    if (axis == vector_axis_ || (axis == kIndirectAxis && at.by_lane)) continue;
+    const I64& v = axis == kIndirectAxis ? at.one : coordinates_[static_cast<size_t>(axis)];
+    sum = text_.Add(sum, text_.Mul(v, Size(coef)));
   }
   return sum;
 }
 
-// The address at vector coordinate 0, without the terms that depend on the vector axis.
-std::string LlvmEmitter::BaseAddress(const AccessMap& access) {
-  I64 offset = EvalOutsideVector(access.linear);
-  for (const IndexTerm& term : access.terms) {
-    if (!CoefficientOf(term.linear, vector_axis_).Is(0)) continue;
-    I64 v = text_.UDiv(EvalOutsideVector(term.linear), Size(term.div));
+// The sum without what depends on the lane.
+I64 LlvmEmitter::EvalOutsideVector(const Affine& linear, const std::vector<IndexTerm>& terms,
+                                   const Position& at) {
+  I64 sum = EvalOutsideVector(linear, at);
+  for (const IndexTerm& term : terms) {
+    if (InVector(term.linear, at)) continue;
+    I64 v = text_.UDiv(EvalOutsideVector(term.linear, at), Size(term.div));
     if (!term.mod.Is(0)) v = text_.URem(v, Size(term.mod));
-    offset = text_.Add(offset, text_.Mul(v, Size(term.coef)));
+    sum = text_.Add(sum, text_.Mul(v, Size(term.coef)));
   }
-  return Address(access, buffers_[static_cast<size_t>(access.param)], offset);
+  return sum;
+}
+
+// The address at vector coordinate 0, without the terms that depend on the lane.
+std::string LlvmEmitter::BaseAddress(const AccessMap& access, const Position& at) {
+  return Address(access, buffers_[static_cast<size_t>(access.param)],
+                 EvalOutsideVector(access.linear, access.terms, at));
 }
 
 std::string LlvmEmitter::Address(const AccessMap& access, const std::string& base,
@@ -66,15 +101,16 @@ std::string LlvmEmitter::Address(const AccessMap& access, const std::string& bas
                      offset.text);
 }
 
-const std::string& LlvmEmitter::BaseOf(const AccessMap& access) {
-  auto [it, inserted] = bases_.try_emplace(&access);
-  if (inserted) it->second = BaseAddress(access);
+const std::string& LlvmEmitter::BaseOf(const AccessMap& access, int load) {
+  int position = load >= 0 ? inst(load).in[0] : -1;
+  auto [it, inserted] = bases_.try_emplace({&access, position});
+  if (inserted) it->second = BaseAddress(access, load >= 0 ? PositionOf(load) : Position{});
   return it->second;
 }
 
-// Element offsets from BaseOf, one i64 per lane. Lanes beyond the limit repeat the last element.
-std::vector<std::string> LlvmEmitter::LaneOffsets(const AccessMap& access, const I64& index,
-                                                  const Body& body) {
+// One number per lane, in the width of offsets. Lanes beyond the limit repeat the last element.
+std::string LlvmEmitter::LaneSum(const Affine& linear, const std::vector<IndexTerm>& terms,
+                                 const Position& at, const I64& index, const Body& body) {
   std::string_view element = plan_.offset_bits == 32 ? "i32" : "i64";
   std::string type = VectorOf(element, body.lanes);
   auto narrow = [&](const I64& v) {
@@ -86,31 +122,59 @@ std::vector<std::string> LlvmEmitter::LaneOffsets(const AccessMap& access, const
   auto binary = [&](const char* op, const std::string& a, const std::string& b) {
     return text_.Value(op, " ", type, " ", a, ", ", b);
   };
-  std::string position = narrow(index);
-  if (body.lanes > 1) position = binary("add", position, Iota(element, body.lanes));
-  if (body.masked) {
-    std::string last = narrow(text_.Sub(body.limit, 1));
-    std::string suffix = absl::StrCat("v", body.lanes, ToAbsl(element));
-    position = text_.Value("call ", type, " @llvm.umin.", suffix, "(", type, " ", position, ", ",
+  std::string column, position;
+  auto along = [&] {  // the vector axis' coordinates
+    if (!column.empty()) return column;
+    column = narrow(index);
+    if (body.lanes > 1) column = binary("add", column, Iota(element, body.lanes));
+    if (body.masked) {
+      std::string last = narrow(text_.Sub(body.limit, 1));
+      std::string suffix = absl::StrCat("v", body.lanes, ToAbsl(element));
+      column = text_.Value("call ", type, " @llvm.umin.", suffix, "(", type, " ", column, ", ",
                            type, " ", last, ")");
-  }
+    }
+    return column;
+  };
+  auto gathered = [&] {
+    if (position.empty()) {
+      position = element == "i64" ? at.lanes
+                                  : text_.Value("trunc ", VectorOf("i64", body.lanes), " ",
+                                                at.lanes, " to ", type);
+    }
+    return position;
+  };
   auto scaled = [&](const std::string& v, const SizeExpr& by) {
     return by.Is(1) ? v : binary("mul", v, narrow(Size(by)));
   };
-  std::string sum;
-  auto add = [&](const std::string& v) { sum = sum.empty() ? v : binary("add", sum, v); };
-  SizeExpr stride = CoefficientOf(access.linear, vector_axis_);
-  if (!stride.Is(0)) add(scaled(position, stride));
-  for (const IndexTerm& term : access.terms) {
-    SizeExpr coef = CoefficientOf(term.linear, vector_axis_);
-    if (coef.Is(0)) continue;
-    std::string v = scaled(position, coef);
-    I64 rest = EvalOutsideVector(term.linear);
+  auto plus = [&](const std::string& a, const std::string& b) {
+    return a.empty() ? b : binary("add", a, b);
+  };
+  auto lanes_of = [&](const Affine& affine) {
+    std::string sum;
+    SizeExpr stride = CoefOf(affine, vector_axis_), by_lane = CoefOf(affine, kIndirectAxis);
+    if (!stride.Is(0)) sum = scaled(along(), stride);
+    if (at.by_lane && !by_lane.Is(0)) sum = plus(sum, scaled(gathered(), by_lane));
+    return sum;
+  };
+  std::string sum = lanes_of(linear);
+  for (const IndexTerm& term : terms) {
+    if (!InVector(term.linear, at)) continue;
+    std::string v = lanes_of(term.linear);
+    I64 rest = EvalOutsideVector(term.linear, at);
     if (!rest.Is(0)) v = binary("add", v, narrow(rest));
     if (!term.div.Is(1)) v = binary("udiv", v, narrow(Size(term.div)));
     if (!term.mod.Is(0)) v = binary("urem", v, narrow(Size(term.mod)));
-    add(scaled(v, term.coef));
+    sum = plus(sum, scaled(v, term.coef));
   }
+  return sum;
+}
+
+// Element offsets from BaseOf, one i64 per lane.
+std::vector<std::string> LlvmEmitter::LaneOffsets(const AccessMap& access, const Position& at,
+                                                  const I64& index, const Body& body) {
+  std::string_view element = plan_.offset_bits == 32 ? "i32" : "i64";
+  std::string type = VectorOf(element, body.lanes);
+  std::string sum = LaneSum(access.linear, access.terms, at, index, body);
   std::vector<std::string> offsets;
   for (int lane = 0; lane < body.lanes; ++lane) {
     std::string one =
@@ -118,6 +182,73 @@ std::vector<std::string> LlvmEmitter::LaneOffsets(const AccessMap& access, const
     offsets.push_back(element == "i64" ? one : text_.Value("sext i32 ", one, " to i64"));
   }
   return offsets;
+}
+
+LlvmEmitter::Condition LlvmEmitter::ConditionOf(const AccessMap& access, const Position& at,
+                                                const I64& index, const Body& body) {
+  std::string_view element = plan_.offset_bits == 32 ? "i32" : "i64";
+  Condition all;
+  for (const AccessMask& m : access.masks) {
+    // Below zero is beyond every bound, as an unsigned number.
+    I64 rest = text_.Sub(EvalOutsideVector(m.linear, m.terms, at), Size(m.lo));
+    I64 width = Size(m.hi - m.lo);
+    std::string lanes = LaneSum(m.linear, m.terms, at, index, body);
+    if (lanes.empty()) {
+      std::string holds = text_.Value("icmp ult i64 ", rest.text, ", ", width.text);
+      all.one = all.one.empty() ? holds : text_.Value("and i1 ", all.one, ", ", holds);
+      continue;
+    }
+    std::string type = VectorOf(element, body.lanes), bools = VectorOf("i1", body.lanes);
+    auto splat = [&](const I64& v) {
+      if (v.constant) return IntConstant(element, *v.constant, body.lanes);
+      return text_.Splat(element,
+                         element == "i64" ? v.text : text_.Value("trunc i64 ", v.text, " to i32"),
+                         body.lanes);
+    };
+    std::string v = text_.Value("add ", type, " ", lanes, ", ", splat(rest));
+    std::string holds = text_.Value("icmp ult ", type, " ", v, ", ", splat(width));
+    all.lanes = all.lanes.empty() ? holds : text_.Value("and ", bools, " ", all.lanes, ", ", holds);
+  }
+  return all;
+}
+
+std::string LlvmEmitter::Splatted(const Condition& condition, int lanes) {
+  if (condition.one.empty()) return condition.lanes;
+  std::string one = lanes == 1 ? condition.one : text_.Splat("i1", condition.one, lanes);
+  if (condition.lanes.empty()) return one;
+  return text_.Value("and ", VectorOf("i1", lanes), " ", one, ", ", condition.lanes);
+}
+
+// `address`, or that of a zero where the condition fails.
+std::string LlvmEmitter::SafeAddress(const std::string& condition, const std::string& address) {
+  if (zeros_.empty()) {
+    zeros_ = text_.Alloca("[2 x i64]", 16);
+    text_.EntryLine("store [2 x i64] zeroinitializer, ptr ", zeros_, ", align 16");
+  }
+  return text_.Value("select i1 ", condition, ", ptr ", address, ", ptr ", zeros_);
+}
+
+// One element per lane; `condition`: empty, or which of them exist.
+std::string LlvmEmitter::LoadLanes(const AccessMap& access,
+                                   const std::vector<std::string>& addresses,
+                                   const std::string& condition) {
+  DType dtype = param(access).dtype;
+  auto lanes = static_cast<int>(addresses.size());
+  std::string type = MemoryType(dtype, lanes), element = MemoryType(dtype, 1), vector = "poison";
+  for (int lane = 0; lane < lanes; ++lane) {
+    std::string address = addresses[static_cast<size_t>(lane)];
+    if (!condition.empty()) {
+      std::string holds = lanes == 1 ? condition
+                                     : text_.Value("extractelement ", VectorOf("i1", lanes), " ",
+                                                   condition, ", i64 ", lane);
+      address = SafeAddress(holds, address);
+    }
+    std::string one = text_.Value("load ", element, ", ptr ", address, ", align ", ItemSize(dtype));
+    vector = lanes == 1 ? one
+                        : text_.Value("insertelement ", type, " ", vector, ", ", element, " ", one,
+                                      ", i64 ", lane);
+  }
+  return vector;
 }
 
 std::string LlvmEmitter::Reverse(std::string_view element, const std::string& value, int lanes) {
@@ -137,48 +268,51 @@ std::string LlvmEmitter::MaskOf(const I64& index, const I64& limit, int lanes) {
   return text_.Value("icmp ugt ", VectorOf("i32", lanes), " ", count, ", ", Iota("i32", lanes));
 }
 
-std::string LlvmEmitter::LoadScalarAt(const AccessMap& access) {
-  DType dtype = param(access).dtype;
-  return Decode(dtype,
-                text_.Value("load ", MemoryType(dtype, 1), ", ptr ", BaseAddress(access),
-                            ", align ", ItemSize(dtype)),
-                1);
+std::string LlvmEmitter::LoadScalarAt(int load) {
+  const AccessMap& access = access_of(load);
+  Position at = PositionOf(load);
+  std::string condition = ConditionOf(access, at, 0, {}).one;
+  return Decode(param(access).dtype, LoadLanes(access, {BaseAddress(access, at)}, condition), 1);
 }
 
 void LlvmEmitter::StoreScalarAt(const AccessMap& access, const std::string& value, DType from) {
   DType dtype = param(access).dtype;
   std::string memory = Encode(from, dtype, value, 1);
-  text_.Line("store ", MemoryType(dtype, 1), " ", memory, ", ptr ", BaseAddress(access), ", align ",
-             ItemSize(dtype));
+  text_.Line("store ", MemoryType(dtype, 1), " ", memory, ", ptr ", BaseAddress(access, {}),
+             ", align ", ItemSize(dtype));
 }
 
-std::string LlvmEmitter::LoadVector(const AccessMap& access, const I64& index, const Body& body) {
+std::string LlvmEmitter::LoadVector(int load, int copy, const I64& index, const Body& body) {
+  const AccessMap& access = access_of(load);
   DType dtype = param(access).dtype;
   int size = ItemSize(dtype), lanes = body.lanes;
   std::string type = MemoryType(dtype, lanes), element = MemoryType(dtype, 1),
-              base = BaseOf(access);
-  Along along = Classify(access);
-  if (along == Along::kUniform) {  // a kept value
-    std::string one = text_.Value("load ", element, ", ptr ", base, ", align ", size);
+              base = BaseOf(access, load);
+  Along along = Classify(access, load);
+  Position at = access.indirect ? PositionOf(load, copy, body) : Position{};
+  Condition condition = ConditionOf(access, at, index, body);
+  if (along == Along::kUniform && condition.lanes.empty()) {
+    std::string one = LoadLanes(access, {base}, condition.one);
     return Decode(dtype, text_.Splat(element, one, lanes), lanes);
   }
-  if (along == Along::kPerLane) {
-    std::string vector = "poison";
-    std::vector<std::string> offsets = LaneOffsets(access, index, body);
-    for (int lane = 0; lane < lanes; ++lane) {
-      std::string address = Address(access, base, I64::Named(offsets[static_cast<size_t>(lane)]));
-      std::string one = text_.Value("load ", element, ", ptr ", address, ", align ", size);
-      vector = lanes == 1 ? one
-                          : text_.Value("insertelement ", type, " ", vector, ", ", element, " ",
-                                        one, ", i64 ", lane);
-    }
-    return Decode(dtype, vector, lanes);
-  }
+  std::string holds = Splatted(condition, lanes);
   bool reversed = along == Along::kReversed;
+  bool one_by_one = along == Along::kUniform || along == Along::kPerLane;
+  if (one_by_one || (lanes == 1 && !holds.empty())) {
+    std::vector<std::string> addresses(static_cast<size_t>(lanes), base);
+    if (along != Along::kUniform) {
+      std::vector<std::string> offsets = LaneOffsets(access, at, index, body);
+      for (size_t lane = 0; lane < offsets.size(); ++lane)
+        addresses[lane] = Address(access, base, I64::Named(offsets[lane]));
+    }
+    return Decode(dtype, LoadLanes(access, addresses, holds), lanes);
+  }
   std::string address = Address(access, base, reversed ? text_.Sub(-(lanes - 1), index) : index);
-  std::string vector;
-  if (body.masked) {
-    std::string mask = reversed ? Reverse("i1", body.mask, lanes) : body.mask;
+  std::string vector, mask = body.masked ? body.mask : holds;
+  if (body.masked && !holds.empty())
+    mask = text_.Value("and ", VectorOf("i1", lanes), " ", body.mask, ", ", holds);
+  if (!mask.empty()) {
+    if (reversed) mask = Reverse("i1", mask, lanes);
     vector = text_.Value("call ", type, " @llvm.masked.load.", MemorySuffix(dtype, lanes),
                          ".p0(ptr ", address, ", i32 ", size, ", ", VectorOf("i1", lanes), " ",
                          mask, ", ", type, " zeroinitializer)");
@@ -199,7 +333,7 @@ void LlvmEmitter::StoreVector(const AccessMap& access, const std::string& value,
   Along along = Classify(access);
   if (along == Along::kUniform || along == Along::kPerLane) {
     std::vector<std::string> offsets;
-    if (along == Along::kPerLane) offsets = LaneOffsets(access, index, body);
+    if (along == Along::kPerLane) offsets = LaneOffsets(access, {}, index, body);
     for (int lane = 0; lane < lanes; ++lane) {
       std::string one =
           lanes == 1 ? vector : text_.Value("extractelement ", type, " ", vector, ", i64 ", lane);
@@ -227,8 +361,8 @@ void LlvmEmitter::StoreVector(const AccessMap& access, const std::string& value,
 
 // Whether a masked body may do this access: AVX2 has masked moves of 4 and 8 bytes only (narrower
 // ones would branch per lane).
-bool LlvmEmitter::Maskable(const AccessMap& access, bool store) const {
-  Along along = Classify(access);
+bool LlvmEmitter::Maskable(const AccessMap& access, bool store, int load) const {
+  Along along = Classify(access, load);
   if (along == Along::kUniform) return !store;
   if (along == Along::kPerLane) return !store;  // loads clamp their lanes
   return cpu_.avx512 || (cpu_.avx2 && ItemSize(param(access).dtype) >= 4);

@@ -89,18 +89,45 @@ class LlvmEmitter {
 
   // emit_llvm_access.cc
   bool DependsOnVector(const AccessMap& access) const;
-  Along Classify(const AccessMap& access) const;
-  bool Maskable(const AccessMap& access, bool store) const;
-  I64 EvalOutsideVector(const Affine& affine);
-  std::string BaseAddress(const AccessMap& access);
-  const std::string& BaseOf(const AccessMap& access);  // made once per vector loop
+  Along Classify(const AccessMap& access, int load = -1) const;
+  bool Maskable(const AccessMap& access, bool store, int load = -1) const;
+  // The position of an indirect load: one for all lanes, or one for each (then empty until a body
+  // has it).
+  struct Position {
+    bool by_lane = false;
+    I64 one = {};
+    std::string lanes = {};  // i64s
+  };
+  Position PositionOf(int load);                              // without lanes
+  Position PositionOf(int load, int copy, const Body& body);  // with them
+  std::string InRange(const std::string& index, const SizeExpr& extent, int lanes);
+  bool InVector(const Affine& affine, const Position& at) const;
+  I64 EvalOutsideVector(const Affine& affine, const Position& at);
+  I64 EvalOutsideVector(const Affine& linear, const std::vector<IndexTerm>& terms,
+                        const Position& at);
+  std::string BaseAddress(const AccessMap& access, const Position& at);
+  const std::string& BaseOf(const AccessMap& access, int load = -1);  // made once per vector loop
   std::string Address(const AccessMap& access, const std::string& base, const I64& offset);
-  std::vector<std::string> LaneOffsets(const AccessMap& access, const I64& index, const Body& body);
+  // What the lanes add to a sum; empty: nothing.
+  std::string LaneSum(const Affine& linear, const std::vector<IndexTerm>& terms, const Position& at,
+                      const I64& index, const Body& body);
+  std::vector<std::string> LaneOffsets(const AccessMap& access, const Position& at,
+                                       const I64& index, const Body& body);
+  // i1 (one for all lanes, or, if `lanes`, one for each): the masks hold. Empty: always.
+  struct Condition {
+    std::string one, lanes;
+  };
+  Condition ConditionOf(const AccessMap& access, const Position& at, const I64& index,
+                        const Body& body);
+  std::string Splatted(const Condition& condition, int lanes);
+  std::string SafeAddress(const std::string& condition, const std::string& address);
+  std::string LoadLanes(const AccessMap& access, const std::vector<std::string>& addresses,
+                        const std::string& condition);
   std::string Reverse(std::string_view element, const std::string& value, int lanes);
   std::string MaskOf(const I64& index, const I64& limit, int lanes);
-  std::string LoadScalarAt(const AccessMap& access);
+  std::string LoadScalarAt(int load);
   void StoreScalarAt(const AccessMap& access, const std::string& value, DType from);
-  std::string LoadVector(const AccessMap& access, const I64& index, const Body& body);
+  std::string LoadVector(int load, int copy, const I64& index, const Body& body);
   void StoreVector(const AccessMap& access, const std::string& value, DType from, const I64& index,
                    const Body& body);
 
@@ -171,7 +198,8 @@ class LlvmEmitter {
   std::vector<std::vector<std::string>> vector_;  // [copy][inst]
   std::map<std::pair<int, int>, std::string>
       splats_;  // (inst, lanes): scalars as vectors, made before the vector loop
-  std::map<const AccessMap*, std::string> bases_;
+  std::map<std::pair<const AccessMap*, int>, std::string> bases_;  // (access, position's inst)
+  std::string zeros_;  // 16 bytes that loads behind a failing mask read
   std::map<std::tuple<int, int, int>, std::string> results_;  // (stage, reduce, which)
   std::map<int, std::string> kept_;                           // inst -> row buffer
   I64 kept_offset_ = 0;  // of the current outer inner point in the row buffers

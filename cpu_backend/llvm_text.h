@@ -65,6 +65,10 @@ class LlvmText {
     return name;
   }
   template <typename... Parts>
+  void EntryLine(const Parts&... parts) {
+    absl::StrAppend(&entry_, "  ", parts..., "\n");
+  }
+  template <typename... Parts>
   void Comment(const Parts&... parts) {
     absl::StrAppend(&body_, "  ; ", parts..., "\n");
   }

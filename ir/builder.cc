@@ -34,7 +34,8 @@ struct Shared {
 
 Shared SharedOperands(const OpDef& def, size_t count) {
   if (def.op == Op::kWhere) return {1, count};
-  if (def.kind == OpKind::kPointwise || def.kind == OpKind::kMatMul || def.op == Op::kLinear)
+  if (def.kind == OpKind::kPointwise || def.kind == OpKind::kMatMul || def.op == Op::kLinear ||
+      def.is_variadic())
     return {0, count};
   return {};
 }
@@ -111,8 +112,12 @@ absl::StatusOr<Value> ConstantLike(Graph* graph, double value, Value like) {
 }
 
 Value Chain::Add(Op op, std::initializer_list<Value> in, Attrs attrs) {
+  return Add(op, absl::MakeConstSpan(in.begin(), in.size()), std::move(attrs));
+}
+
+Value Chain::Add(Op op, absl::Span<const Value> in, Attrs attrs) {
   if (!ok()) return {};
-  return Take(graph_->Add(op, absl::MakeConstSpan(in.begin(), in.size()), std::move(attrs)));
+  return Take(graph_->Add(op, in, std::move(attrs)));
 }
 
 Value Chain::Take(const absl::StatusOr<Value>& v) {

@@ -37,6 +37,7 @@ class Chain {
   explicit Chain(Graph* graph) : graph_(graph) {}
 
   Value Add(Op op, std::initializer_list<Value> in, Attrs attrs = {});
+  Value Add(Op op, absl::Span<const Value> in, Attrs attrs = {});
   Value Cast(Value v, DType dtype) { return Take(ok() ? CastTo(graph_, v, dtype) : status_); }
   Value Reshape(Value v, absl::Span<const Dim> dims) {
     return Take(ok() ? ReshapeTo(graph_, v, dims) : status_);

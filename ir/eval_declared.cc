@@ -71,6 +71,12 @@ struct DeclaredMode {
     }
   }
 
+  static std::optional<int64_t> Integer(DType dtype, Elem e) {
+    if (dtype == DType::kU64 && e.u > static_cast<uint64_t>(INT64_MAX)) return INT64_MAX;
+    return e.i;
+  }
+  static Elem Unknown() { return {}; }
+
   // Ascending k: fma for floats, wrapping for integers.
   static Elem Dot(DType dtype, const Elem* a, const Elem* b, int64_t k) {
     return OnType(dtype, [&](auto tag) {

@@ -3,6 +3,8 @@
 
 #include <variant>
 
+#include "ir/view_index.h"
+
 namespace jitfuse::internal {
 namespace {
 
@@ -102,24 +104,39 @@ std::vector<int64_t> AllOffsets(absl::Span<const int64_t> dims, absl::Span<const
   return offsets;
 }
 
-absl::StatusOr<std::vector<int64_t>> ViewOffsets(const Graph& graph, const Node& node,
+namespace {
+
+bool Holds(const std::vector<IndexMask>& masks, absl::Span<const int64_t> at,
+           absl::Span<const int64_t> symbols) {
+  return std::all_of(masks.begin(), masks.end(), [&](const IndexMask& m) {
+    int64_t v = EvalIndexExpr(m.e, at, symbols);
+    return m.lo.Eval(symbols) <= v && v < m.hi.Eval(symbols);
+  });
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<int64_t>> JoinOffsets(const Graph& graph, const Node& node, int operand,
                                                  absl::Span<const int64_t> from,
                                                  absl::Span<const int64_t> to,
                                                  absl::Span<const int64_t> symbols) {
   const IndexSpace space{node.types[0].dims};
   std::optional<IndexMap> map =
-      node.def().index(graph, node, IdentityMap(static_cast<int>(to.size())), space);
-  if (!map.has_value()) return InternalError("no index map for ", graph.TypeString(node.in[0]));
+      PullOperand(graph, node, operand, IdentityMap(static_cast<int>(to.size())), space);
+  Value x = node.in[static_cast<size_t>(operand)];
+  if (!map.has_value()) return InternalError("no index map for ", graph.TypeString(x));
   const std::vector<int64_t> strides = ContiguousStrides(from);
   std::vector<int64_t> at(to.size(), 0);
   int64_t n = 1;
   for (int64_t d : to) n *= d;
   std::vector<int64_t> offsets(static_cast<size_t>(n), 0);
   for (int64_t& offset : offsets) {
-    for (size_t d = 0; d < strides.size(); ++d) {
+    bool holds = Holds(map->masks, at, symbols);
+    if (!holds) offset = -1;
+    for (size_t d = 0; d < strides.size() && holds; ++d) {
       const int64_t coordinate = EvalIndexExpr(map->coords[d], at, symbols);
       if (coordinate < 0 || coordinate >= from[d])
-        return InternalError("an index is outside ", graph.TypeString(node.in[0]));
+        return InternalError("an index is outside ", graph.TypeString(x));
       offset += strides[d] * coordinate;
     }
     for (size_t axis = to.size(); axis-- > 0;) {
@@ -128,6 +145,40 @@ absl::StatusOr<std::vector<int64_t>> ViewOffsets(const Graph& graph, const Node&
     }
   }
   return offsets;
+}
+
+absl::StatusOr<std::vector<int64_t>> ViewOffsets(const Graph& graph, const Node& node,
+                                                 absl::Span<const int64_t> from,
+                                                 absl::Span<const int64_t> to,
+                                                 absl::Span<const int64_t> symbols) {
+  return JoinOffsets(graph, node, 0, from, to, symbols);
+}
+
+// Spelled out by dims, not by the table's index functions: a reference of its own.
+GatherOffsets SplitGather(const Node& node, absl::Span<const int64_t> x,
+                          absl::Span<const int64_t> indices, absl::Span<const int64_t> out) {
+  auto axis = static_cast<size_t>(node.Get<int64_t>("axis"));
+  const std::vector<int64_t> x_strides = ContiguousStrides(x),
+                             index_strides = ContiguousStrides(indices);
+  std::vector<int64_t> from_x, from_index;  // strides along the result's axes
+  bool along = node.def().name == "take_along_axis";
+  for (size_t d = 0; d < out.size(); ++d) {
+    if (along) {
+      from_x.push_back(d == axis ? 0 : x_strides[d]);
+      from_index.push_back(index_strides[d]);
+      continue;
+    }
+    bool of_index = d >= axis && d < axis + indices.size();
+    from_index.push_back(of_index ? index_strides[d - axis] : 0);
+    from_x.push_back(of_index ? 0 : x_strides[d < axis ? d : d + 1 - indices.size()]);
+  }
+  return {AllOffsets(out, from_x), AllOffsets(out, from_index), x[axis], x_strides[axis]};
+}
+
+absl::StatusOr<int64_t> CheckedPosition(const Node& node, int64_t index, int64_t extent) {
+  if (index >= -extent && index < extent) return index < 0 ? index + extent : index;
+  return InvalidArgument(ToAbsl(node.def().name), ": index ", index, " is out of range for axis ",
+                         node.Get<int64_t>("axis"), " of size ", extent);
 }
 
 absl::StatusOr<ScalarProgram> BuildPointwiseProgram(const Graph& graph, const Node& node,

@@ -9,6 +9,8 @@
 //   static void Run(const ScalarProgram&, const Elem* args, Elem* out)
 //   static void Reduce(programs, const ReduceDef&, DType x, elements, Elem* results)
 //   static Elem Dot(DType, const Elem* a, const Elem* b, int64_t k)
+//   static std::optional<int64_t> Integer(DType, Elem)
+//   static Elem Unknown()   what is read at a position for which Integer gives nullopt
 // Must not know: how elements are represented.
 #ifndef JITFUSE_IR_EVAL_WALK_H_
 #define JITFUSE_IR_EVAL_WALK_H_
@@ -52,6 +54,21 @@ absl::StatusOr<std::vector<int64_t>> ViewOffsets(const Graph& graph, const Node&
                                                  absl::Span<const int64_t> from,
                                                  absl::Span<const int64_t> to,
                                                  absl::Span<const int64_t> symbols);
+// For operand `operand` of a join: the same, and -1 where the element is not that operand's.
+absl::StatusOr<std::vector<int64_t>> JoinOffsets(const Graph& graph, const Node& node, int operand,
+                                                 absl::Span<const int64_t> from,
+                                                 absl::Span<const int64_t> to,
+                                                 absl::Span<const int64_t> symbols);
+// For a gather: where the elements of the result begin in x, with the strides to where its
+// gathered axis would be 0; and which element of the indices each one asks for.
+struct GatherOffsets {
+  std::vector<int64_t> x, index;
+  int64_t extent = 0, stride = 0;  // of x's gathered axis
+};
+GatherOffsets SplitGather(const Node& node, absl::Span<const int64_t> x,
+                          absl::Span<const int64_t> indices, absl::Span<const int64_t> out);
+// Counted from the end if negative; an error if out of range.
+absl::StatusOr<int64_t> CheckedPosition(const Node& node, int64_t index, int64_t extent);
 // The node's body for its types.
 // for_16_bit_types: f16 and bf16 results come from the primitives that default numerics takes
 // there.
@@ -162,6 +179,10 @@ class GraphWalk {
         return Pointwise(graph, node, &out);
       case OpKind::kView:
         return View(graph, node, &out);
+      case OpKind::kJoin:
+        return Join(graph, node, &out);
+      case OpKind::kGather:
+        return Gathered(node, &out);
       case OpKind::kIota:
         return Iota(node, &out);
       case OpKind::kReduce:
@@ -204,6 +225,39 @@ class GraphWalk {
                         ViewOffsets(graph, node, x.dims, out->dims, symbols_));
     for (size_t i = 0; i < offsets.size(); ++i)
       out->elems[i] = x.elems[static_cast<size_t>(offsets[i])];
+    return absl::OkStatus();
+  }
+
+  absl::Status Join(const Graph& graph, const Node& node, Tensor* out) {
+    double fill = node.def().FindAttr("value") != nullptr ? node.Get<double>("value") : 0;
+    ScalarValue stored = ConvertScalar(ComputeType(out->dtype), out->dtype,
+                                       ScalarFromDouble(ComputeType(out->dtype), fill));
+    std::fill(out->elems.begin(), out->elems.end(), Mode::Load(out->dtype, stored));
+    for (size_t k = 0; k < node.in.size(); ++k) {
+      const Tensor& x = At(node.in[k]);
+      JF_ASSIGN_OR_RETURN(
+          std::vector<int64_t> offsets,
+          JoinOffsets(graph, node, static_cast<int>(k), x.dims, out->dims, symbols_));
+      for (size_t i = 0; i < offsets.size(); ++i) {
+        if (offsets[i] >= 0) out->elems[i] = x.elems[static_cast<size_t>(offsets[i])];
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Gathered(const Node& node, Tensor* out) {
+    const Tensor &x = At(node.in[0]), &indices = At(node.in[1]);
+    const GatherOffsets offsets = SplitGather(node, x.dims, indices.dims, out->dims);
+    for (size_t i = 0; i < out->elems.size(); ++i) {
+      const Elem& index = indices.elems[static_cast<size_t>(offsets.index[i])];
+      std::optional<int64_t> number = Mode::Integer(indices.dtype, index);
+      if (!number) {
+        out->elems[i] = Mode::Unknown();
+        continue;
+      }
+      JF_ASSIGN_OR_RETURN(int64_t at, CheckedPosition(node, *number, offsets.extent));
+      out->elems[i] = x.elems[static_cast<size_t>(offsets.x[i] + at * offsets.stride)];
+    }
     return absl::OkStatus();
   }
 

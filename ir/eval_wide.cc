@@ -169,6 +169,12 @@ struct WideMode {
     }
   }
 
+  static std::optional<int64_t> Integer(DType, Elem e) {
+    if (!e.exact()) return std::nullopt;
+    return e.value >= 0x1p63L ? INT64_MAX : static_cast<int64_t>(e.value);
+  }
+  static Elem Unknown() { return {0, kInf}; }
+
   static Elem Dot(DType dtype, const Elem* a, const Elem* b, int64_t k) {
     if (!IsFloat(dtype)) return IntegerDot(dtype, a, b, k);
     const DType compute = ComputeType(dtype);

@@ -27,6 +27,14 @@ Expansion ExpandLogSoftmax(Graph* graph, const Node& node);
 Expansion ExpandLayerNorm(Graph* graph, const Node& node);
 Expansion ExpandRmsNorm(Graph* graph, const Node& node);
 Expansion ExpandLinear(Graph* graph, const Node& node);
+// expand_views.cc
+Expansion ExpandStack(Graph* graph, const Node& node);
+Expansion ExpandPadReflect(Graph* graph, const Node& node);
+Expansion ExpandPadEdge(Graph* graph, const Node& node);
+Expansion ExpandPadWrap(Graph* graph, const Node& node);
+Expansion ExpandEmbedding(Graph* graph, const Node& node);
+Expansion ExpandMaxPool(Graph* graph, const Node& node);
+Expansion ExpandAvgPool(Graph* graph, const Node& node);
 
 }  // namespace jitfuse::internal
 

@@ -91,23 +91,57 @@ Affine ToAffine(const IndexExpr& e) {
 
 SizeExpr LastIndex(const SizeExpr& extent) { return extent.Is(0) ? SizeExpr(0) : extent - 1; }
 
-std::optional<SizeExpr> UpperBoundOfTerm(const IndexTerm& t, const IndexSpace& space) {
-  SizeExpr bound = t.linear.constant;
-  for (const auto& [axis, factor] : t.linear.coefs) {
-    if (!factor.IsKnownNonNegative()) return std::nullopt;
-    bound = bound + factor * LastIndex(space.extents[static_cast<size_t>(axis)]);
-  }
-  if (!t.coef.IsKnownNonNegative()) return std::nullopt;
-  if (!t.div.Is(1))
-    bound =
-        CeilDiv(bound + 1, t.div) - 1;  // floor(bound / div), in a form that DivExact can simplify
-  if (!t.mod.Is(0) && !KnownLess(bound, t.mod)) bound = t.mod - 1;
-  return bound * t.coef;
+struct Bounds {
+  std::optional<SizeExpr> lo, hi;
+};
+
+bool IsNonPositive(const SizeExpr& e) { return (SizeExpr(0) - e).IsKnownNonNegative(); }
+
+Bounds Scaled(const Bounds& b, const SizeExpr& factor) {
+  auto times = [&](const std::optional<SizeExpr>& v) {
+    return v ? std::optional(*v * factor) : std::nullopt;
+  };
+  if (factor.IsKnownNonNegative()) return {times(b.lo), times(b.hi)};
+  if (IsNonPositive(factor)) return {times(b.hi), times(b.lo)};
+  return {};
 }
 
-bool KnownBelow(const IndexExpr& e, const SizeExpr& limit, const IndexSpace& space) {
-  std::optional<SizeExpr> bound = UpperBound(e, space);
-  return bound && KnownLess(*bound, limit);
+void AddBounds(const Bounds& b, Bounds* sum) {
+  auto add = [](const std::optional<SizeExpr>& v, std::optional<SizeExpr>* to) {
+    *to = *to && v ? std::optional(**to + *v) : std::nullopt;
+  };
+  add(b.lo, &sum->lo);
+  add(b.hi, &sum->hi);
+}
+
+Bounds BoundsOfTerm(const IndexTerm& t, const IndexSpace& space) {
+  Bounds b{t.linear.constant, t.linear.constant};
+  for (const auto& [axis, factor] : t.linear.coefs)
+    AddBounds(Scaled({SizeExpr(0), LastIndex(space.extent(axis))}, factor), &b);
+  if (!t.IsPlain()) {
+    b.lo = SizeExpr(0);  // by the invariant
+    // floor(hi / div), in a form that DivExact can simplify.
+    if (b.hi && !t.div.Is(1)) b.hi = CeilDiv(*b.hi + 1, t.div) - 1;
+    if (!t.mod.Is(0) && (!b.hi || !KnownLess(*b.hi, t.mod))) b.hi = t.mod - 1;
+  }
+  return Scaled(b, t.coef);
+}
+
+Bounds BoundsOf(const IndexExpr& e, const IndexSpace& space) {
+  Bounds sum{e.constant, e.constant};
+  for (const IndexTerm& t : e.terms) AddBounds(BoundsOfTerm(t, space), &sum);
+  return sum;
+}
+
+bool KnownNonNegative(const IndexExpr& e, const IndexSpace& space) {
+  std::optional<SizeExpr> least = LowerBound(e, space);
+  return least && least->IsKnownNonNegative();
+}
+
+// 0 <= e < limit.
+bool KnownWithin(const IndexExpr& e, const SizeExpr& limit, const IndexSpace& space) {
+  std::optional<SizeExpr> most = UpperBound(e, space);
+  return most && KnownLess(*most, limit) && KnownNonNegative(e, space);
 }
 
 // e = multiple * factor + rest, with every term that factor divides in `multiple`, already divided.
@@ -128,9 +162,14 @@ Parts SplitBy(const IndexExpr& e, const SizeExpr& factor) {
   }
   if (auto q = e.constant.DivExact(factor)) {
     parts.multiple.constant = *q;
-  } else if (e.constant.IsConstant() && factor.IsConstant() && e.constant.constant() >= 0) {
-    parts.multiple.constant = e.constant.constant() / factor.constant();
-    parts.rest.constant = e.constant.constant() % factor.constant();
+  } else if (e.constant.IsConstant() && factor.IsConstant()) {
+    int64_t c = e.constant.constant(), f = factor.constant();
+    int64_t whole = c / f - (c % f != 0 && (c < 0) != (f < 0) ? 1 : 0);
+    parts.multiple.constant = whole;
+    parts.rest.constant = c - whole * f;
+  } else if (auto next = (e.constant + 1).DivExact(factor)) {  // a last index: q * factor - 1
+    parts.multiple.constant = *next - 1;
+    parts.rest.constant = factor - 1;
   } else {
     parts.rest.constant = e.constant;
   }
@@ -187,7 +226,7 @@ std::optional<IndexExpr> BuildTerm(const IndexExpr& e, const SizeExpr& div, cons
 IndexExpr DropUnitAxes(const IndexExpr& e, const IndexSpace& space) {
   IndexExpr out = e;
   std::erase_if(out.terms, [&](const IndexTerm& t) {
-    return t.IsPlain() && space.extents[static_cast<size_t>(t.linear.coefs[0].first)].Is(1);
+    return t.IsPlain() && space.extent(t.linear.coefs[0].first).Is(1);
   });
   return out;
 }
@@ -195,13 +234,14 @@ IndexExpr DropUnitAxes(const IndexExpr& e, const IndexSpace& space) {
 // e % mod.
 std::optional<IndexExpr> Modulo(const IndexExpr& e, const SizeExpr& mod, const IndexSpace& space) {
   IndexExpr rest = SplitBy(e, mod).rest;
-  if (KnownBelow(rest, mod, space)) return rest;
+  if (KnownWithin(rest, mod, space)) return rest;
+  if (!KnownNonNegative(rest, space)) rest = e;  // a remainder is taken of what is not negative
   // (f*q + r) % mod is f * (q % (mod/f)) + r where f divides mod and r < f.
   for (const SizeExpr& f : Factors(rest)) {
     std::optional<SizeExpr> fewer = mod.DivExact(f);
     if (!fewer || fewer->Is(1)) continue;
     Parts parts = SplitBy(rest, f);
-    if (!KnownBelow(parts.rest, f, space)) continue;
+    if (!KnownWithin(parts.rest, f, space)) continue;
     if (auto high = Modulo(parts.multiple, *fewer, space)) return Sum(Scale(*high, f), parts.rest);
   }
   return BuildTerm(rest, 1, mod);
@@ -219,7 +259,7 @@ Division Coarsen(Division d, const IndexSpace& space) {
     std::optional<SizeExpr> fewer = d.div.DivExact(f);
     if (!fewer) continue;
     Parts parts = SplitBy(d.e, f);
-    if (KnownBelow(parts.rest, f, space)) return Coarsen({parts.multiple, *fewer}, space);
+    if (KnownWithin(parts.rest, f, space)) return Coarsen({parts.multiple, *fewer}, space);
   }
   return d;
 }
@@ -254,13 +294,28 @@ IndexExpr Sum(const IndexExpr& a, const IndexExpr& b) {
 }
 
 std::optional<SizeExpr> UpperBound(const IndexExpr& e, const IndexSpace& space) {
-  SizeExpr sum = e.constant;
-  for (const IndexTerm& t : e.terms) {
-    std::optional<SizeExpr> bound = UpperBoundOfTerm(t, space);
-    if (!bound) return std::nullopt;
-    sum = sum + *bound;
-  }
-  return sum;
+  return BoundsOf(e, space).hi;
+}
+
+std::optional<SizeExpr> LowerBound(const IndexExpr& e, const IndexSpace& space) {
+  return BoundsOf(e, space).lo;
+}
+
+MaskFact FactOf(const IndexMask& mask, const IndexSpace& space) {
+  Bounds b = BoundsOf(mask.e, space);
+  auto reaches = [](const std::optional<SizeExpr>& v, const SizeExpr& least) {
+    return v && (*v - least).IsKnownNonNegative();
+  };
+  if ((b.hi && KnownLess(*b.hi, mask.lo)) || reaches(b.lo, mask.hi) || reaches(mask.lo, mask.hi))
+    return MaskFact::kNever;
+  if (reaches(b.lo, mask.lo) && b.hi && KnownLess(*b.hi, mask.hi)) return MaskFact::kAlways;
+  return MaskFact::kDepends;
+}
+
+void AddMask(IndexMask mask, const IndexSpace& space, IndexMap* map) {
+  if (FactOf(mask, space) == MaskFact::kAlways) return;
+  if (std::find(map->masks.begin(), map->masks.end(), mask) == map->masks.end())
+    map->masks.push_back(std::move(mask));
 }
 
 std::optional<IndexExpr> DivMod(const IndexExpr& expr, const SizeExpr& div, const SizeExpr& mod,
@@ -268,19 +323,23 @@ std::optional<IndexExpr> DivMod(const IndexExpr& expr, const SizeExpr& div, cons
   if (div.Is(0)) return std::nullopt;
   IndexExpr e = DropUnitAxes(expr, space);
   // Whole periods vanish under the remainder.
-  if (!mod.Is(0) && !div.Is(1)) e = SplitBy(e, div * mod).rest;
+  if (!mod.Is(0) && !div.Is(1)) {
+    IndexExpr rest = SplitBy(e, div * mod).rest;
+    if (KnownNonNegative(rest, space)) e = std::move(rest);
+  }
   if (div.Is(1)) return mod.Is(0) ? e : Modulo(e, mod, space);
   Division d = Coarsen({e, div}, space);
   if (d.div.Is(1)) return mod.Is(0) ? d.e : Modulo(d.e, mod, space);
   Parts parts = SplitBy(d.e, d.div);  // d.e / d.div = multiple + rest / d.div
-  if (KnownBelow(parts.rest, d.div, space))
+  if (KnownWithin(parts.rest, d.div, space))
     return mod.Is(0) ? parts.multiple : Modulo(parts.multiple, mod, space);
-  std::optional<IndexExpr> low = BuildTerm(parts.rest, d.div, 0);
+  bool splits = KnownNonNegative(parts.rest, space);
+  std::optional<IndexExpr> low = splits ? BuildTerm(parts.rest, d.div, 0) : std::nullopt;
   if (low) {
     IndexExpr quotient = Sum(parts.multiple, *low);
-    if (mod.Is(0) || KnownBelow(quotient, mod, space)) return quotient;
+    if (mod.Is(0) || KnownWithin(quotient, mod, space)) return quotient;
   }
-  if (mod.Is(0)) return std::nullopt;
+  if (mod.Is(0) && splits) return std::nullopt;
   return BuildTerm(d.e, d.div, mod);
 }
 
@@ -360,25 +419,44 @@ std::optional<IndexMap> ReshapeCoords(const IndexMap& coords, absl::Span<const D
   return out;
 }
 
+namespace {
+
+std::optional<IndexExpr> ComposeExpr(const IndexExpr& e, const IndexMap& to,
+                                     const IndexSpace& space) {
+  auto axis_expr = [&to](int axis) {
+    return axis == kIndirectAxis ? AxisExpr(axis) : to.coords[static_cast<size_t>(axis)];
+  };
+  IndexExpr sum;
+  sum.constant = e.constant;
+  for (const IndexTerm& t : e.terms) {
+    IndexExpr inner;
+    inner.constant = t.linear.constant;
+    for (const auto& [axis, factor] : t.linear.coefs)
+      inner = Sum(inner, Scale(axis_expr(axis), factor));
+    if (!t.IsPlain()) {
+      std::optional<IndexExpr> divided = DivMod(inner, t.div, t.mod, space);
+      if (!divided) return std::nullopt;
+      inner = *std::move(divided);
+    }
+    sum = Sum(sum, Scale(inner, t.coef));
+  }
+  return sum;
+}
+
+}  // namespace
+
 std::optional<IndexMap> Compose(const IndexMap& map, const IndexMap& to, const IndexSpace& space) {
   IndexMap out;
   for (const IndexExpr& e : map.coords) {
-    IndexExpr sum;
-    sum.constant = e.constant;
-    for (const IndexTerm& t : e.terms) {
-      IndexExpr inner;
-      inner.constant = t.linear.constant;
-      for (const auto& [axis, factor] : t.linear.coefs) {
-        inner = Sum(inner, Scale(to.coords[static_cast<size_t>(axis)], factor));
-      }
-      if (!t.IsPlain()) {
-        std::optional<IndexExpr> divided = DivMod(inner, t.div, t.mod, space);
-        if (!divided) return std::nullopt;
-        inner = *std::move(divided);
-      }
-      sum = Sum(sum, Scale(inner, t.coef));
-    }
-    out.coords.push_back(std::move(sum));
+    std::optional<IndexExpr> composed = ComposeExpr(e, to, space);
+    if (!composed) return std::nullopt;
+    out.coords.push_back(*std::move(composed));
+  }
+  out.masks = to.masks;
+  for (const IndexMask& m : map.masks) {
+    std::optional<IndexExpr> composed = ComposeExpr(m.e, to, space);
+    if (!composed) return std::nullopt;
+    AddMask({*std::move(composed), m.lo, m.hi}, space, &out);
   }
   return out;
 }
@@ -437,17 +515,25 @@ std::string TermToString(const IndexTerm& t) {
 
 }  // namespace
 
+std::string IndexExprToString(const IndexExpr& e) {
+  std::string out;
+  for (size_t k = 0; k < e.terms.size(); ++k)
+    absl::StrAppend(&out, k > 0 ? " + " : "", TermToString(e.terms[k]));
+  if (!e.constant.Is(0) || e.terms.empty())
+    absl::StrAppend(&out, e.terms.empty() ? "" : " + ", e.constant.ToString());
+  return out;
+}
+
 std::string IndexMapToString(const IndexMap& map) {
   std::string out = "[";
-  for (size_t i = 0; i < map.coords.size(); ++i) {
-    if (i > 0) out += ", ";
-    const IndexExpr& e = map.coords[i];
-    for (size_t k = 0; k < e.terms.size(); ++k)
-      absl::StrAppend(&out, k > 0 ? " + " : "", TermToString(e.terms[k]));
-    if (!e.constant.Is(0) || e.terms.empty())
-      absl::StrAppend(&out, e.terms.empty() ? "" : " + ", e.constant.ToString());
+  for (size_t i = 0; i < map.coords.size(); ++i)
+    absl::StrAppend(&out, i > 0 ? ", " : "", IndexExprToString(map.coords[i]));
+  out += "]";
+  for (const IndexMask& m : map.masks) {
+    absl::StrAppend(&out, " if ", m.lo.ToString(), " <= ", IndexExprToString(m.e), " < ",
+                    m.hi.ToString());
   }
-  return out + "]";
+  return out;
 }
 
 }  // namespace jitfuse::internal

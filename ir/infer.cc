@@ -6,12 +6,17 @@
 #include <utility>
 
 #include "absl/strings/str_join.h"
+#include "ir/infer_support.h"
 #include "ir/support/status.h"
 
 namespace jitfuse::internal {
-namespace {
 
 std::string Ordinal(const OpDef& def, size_t operand) {
+  if (def.is_variadic() && operand + 1 >= def.args.size()) {
+    std::string_view name = def.args.back();
+    name.remove_suffix(3);
+    return absl::StrCat(ToAbsl(name), "[", operand + 1 - def.args.size(), "]");
+  }
   std::string_view name = operand < def.args.size() ? def.args[operand] : "?";
   if (!name.empty() && name.back() == '?') name.remove_suffix(1);
   return std::string(name);
@@ -20,6 +25,8 @@ std::string Ordinal(const OpDef& def, size_t operand) {
 std::string IntsToString(absl::Span<const int64_t> values) {
   return absl::StrCat("[", absl::StrJoin(values, ","), "]");
 }
+
+namespace {
 
 std::string_view KindName(AttrKind kind) {
   static constexpr std::string_view kNames[] = {"a bool",  "an integer",         "a number",
@@ -299,8 +306,6 @@ absl::StatusOr<ResultTypes> InferTypes(const InferContext& c) {
   return types;
 }
 
-namespace {
-
 absl::Status CheckSameDType(const InferContext& c, size_t first) {
   for (size_t i = first + 1; i < c.in.size(); ++i) {
     if (c.in[i].dtype == c.in[first].dtype) continue;
@@ -310,6 +315,8 @@ absl::Status CheckSameDType(const InferContext& c, size_t first) {
   }
   return absl::OkStatus();
 }
+
+namespace {
 
 absl::StatusOr<Shape> BroadcastAll(const InferContext& c) {
   if (c.in.empty()) return Shape{};
@@ -321,6 +328,8 @@ absl::StatusOr<Shape> BroadcastAll(const InferContext& c) {
 }
 
 bool BothConstant(const Dim& a, const Dim& b) { return a.IsConstant() && b.IsConstant(); }
+
+}  // namespace
 
 // Two sizes that must be equal; `what` starts the sentence of the error.
 absl::StatusOr<Dim> MustEqual(const InferContext& c, const Dim& a, const Dim& b,
@@ -337,8 +346,6 @@ absl::Status CheckRank(const InferContext& c, size_t operand, size_t least, std:
   return InvalidArgument(c.Where(), Ordinal(c.def, operand), " has rank ", rank,
                          ", expected at least ", least, " (", ToAbsl(why), ")");
 }
-
-}  // namespace
 
 absl::StatusOr<Shape> BroadcastShapes(const InferContext& c, absl::Span<const Dim> a,
                                       absl::Span<const Dim> b) {

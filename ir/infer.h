@@ -61,6 +61,32 @@ absl::StatusOr<ResultTypes> InferAlongAxis(
     const InferContext& context);  // the operand's type; needs the axis
 absl::StatusOr<ResultTypes> InferNorm(const InferContext& context);
 absl::StatusOr<ResultTypes> InferLinear(const InferContext& context);
+// infer_views.cc
+absl::StatusOr<ResultTypes> InferSlice(const InferContext& context);
+absl::StatusOr<ResultTypes> InferRoll(const InferContext& context);
+absl::StatusOr<ResultTypes> InferTile(const InferContext& context);
+absl::StatusOr<ResultTypes> InferRepeat(const InferContext& context);
+absl::StatusOr<ResultTypes> InferWindows(const InferContext& context);
+absl::StatusOr<ResultTypes> InferConcatenate(const InferContext& context);
+absl::StatusOr<ResultTypes> InferStack(const InferContext& context);
+absl::StatusOr<ResultTypes> InferPad(const InferContext& context);
+absl::StatusOr<ResultTypes> InferPadFrom(const InferContext& context);  // reflect, edge, wrap
+absl::StatusOr<ResultTypes> InferTake(const InferContext& context);
+absl::StatusOr<ResultTypes> InferTakeAlongAxis(const InferContext& context);
+absl::StatusOr<ResultTypes> InferEmbedding(const InferContext& context);
+absl::StatusOr<ResultTypes> InferPool(const InferContext& context);
+
+// A pooling op's attributes in one form: an entry for each pooled dim.
+struct PoolAxis {
+  size_t dim = 0;
+  int64_t kernel = 1, stride = 1, padding = 0, dilation = 1;
+  SizeExpr out;       // number of windows
+  int64_t extra = 0;  // elements beyond the right padding that the last window of ceil_mode reaches
+};
+struct Pooling {
+  std::vector<PoolAxis> axes;
+};
+absl::StatusOr<Pooling> PoolingOf(const InferContext& context);
 
 }  // namespace jitfuse::internal
 

@@ -39,9 +39,11 @@ enum class OpKind : uint8_t {
   kConstant,   // a rank-0 literal
   kPointwise,  // body applied to broadcast operands
   kView,       // index function: a result element is an operand's element
-  kIota,       // the element's own coordinate along attr `axis`
-  kReduce,     // reduce definition over attr `axes`
-  kMatMul,     // batched matrix product
+  kJoin,    // index function: the element of the operand whose masks hold, else attr `value` or 0
+  kGather,  // index function: an element of x (operand 0) at a position that `indices` (1) gives
+  kIota,    // the element's own coordinate along attr `axis`
+  kReduce,  // reduce definition over attr `axes`
+  kMatMul,  // batched matrix product
   kComposite,  // expand() gives an equivalent graph of the kinds above
 };
 
@@ -136,16 +138,20 @@ struct ReduceDef {
 // An equivalent of `node`, whose operands are values of `graph`: one value per result, same types.
 using ExpandFn = absl::StatusOr<absl::InlinedVector<struct Value, 1>> (*)(Graph* graph,
                                                                           const Node& node);
-// Coordinates of operand 0's element for given coordinates of the result; nullopt if not
-// expressible (then it is a boundary).
-using IndexFn = std::optional<IndexMap> (*)(const Graph& graph, const Node& node,
+// Coordinates of an operand's element for given coordinates of the result, and for joins the masks
+// under which the operand has it; nullopt if not expressible (then it is a boundary). Called
+// through PullOperand (ir/view_index.h).
+using IndexFn = std::optional<IndexMap> (*)(const Graph& graph, const Node& node, int operand,
                                             const IndexMap& out, const IndexSpace& space);
+
+inline constexpr int kMaxOperands = 1024;  // of a variadic op
 
 struct OpDef {
   Op op;
   std::string_view name;  // as in graph text
   OpKind kind;
-  // Names of the operands, for docs, errors and bodies; one like "bias?" may be left out.
+  // Names of the operands, for docs, errors and bodies; one like "bias?" may be left out, a last
+  // one like "xs..." stands for one or more.
   absl::Span<const std::string_view> args;
   absl::Span<const AttrDef> attrs;
   DTypeSet domain;  // of operand 0 (where: of the values)
@@ -153,7 +159,7 @@ struct OpDef {
   std::string_view body;    // kPointwise
   const ReduceDef* reduce;  // kReduce
   ExpandFn expand;          // kComposite
-  IndexFn index;            // kView
+  IndexFn index;            // kView, kJoin, kGather
   // Body text of the operands' gradients (g: of the result, out: the result), "zero" where flat
   // almost everywhere, "" where none yet.
   std::string_view grad;
@@ -162,7 +168,8 @@ struct OpDef {
   std::string_view example;         // a line of graph text
 
   int min_arity() const;  // operands that must be given
-  int max_arity() const { return static_cast<int>(args.size()); }
+  int max_arity() const { return is_variadic() ? kMaxOperands : static_cast<int>(args.size()); }
+  bool is_variadic() const { return !args.empty() && args.back().ends_with("..."); }
   const AttrDef* FindAttr(std::string_view attr_name) const;  // null if there is none
 };
 

@@ -27,7 +27,6 @@ inline constexpr size_t kMaxTextBytes = size_t{64} << 20;
 inline constexpr size_t kMaxTokenLength = 512;  // of a name or a number
 inline constexpr int kMaxInputs = 4096;
 inline constexpr int kMaxSymbols = 64;
-inline constexpr int kMaxOperands = 1024;  // also of results, and of numbers in one attribute list
 inline constexpr size_t kMaxDimBytes = 1024;
 inline constexpr int kMaxDimNesting = 16;  // parentheses and functions inside each other in one dim
 inline constexpr int kMaxDimTerms = 64;    // of one dim, multiplied out

@@ -18,7 +18,7 @@ constexpr const char* kHead = R"(# The ops
 
 Generated from `ir/ops.inc` by `tools/gen_op_docs.cc` (`./dev golden --update`); do not edit. In C++ the op `layer_norm` is
 `jitfuse::LayerNorm` (api/ops.h); operands come first, then attributes. Operands marked `?` and attributes with a default may be
-left out. Pointwise ops broadcast as NumPy does and, in C++, promote their operands' dtypes.
+left out; `xs...` stands for one or more (1024 at most), a `std::vector<Tensor>` in C++. Pointwise ops broadcast as NumPy does and, in C++, promote their operands' dtypes.
 
 * **dtypes**: of the first operand (of `where`: of the values). f16 and bf16 are computed in f32.
 * **ulp**: the largest error in units in the last place of an f32 / f64 result, given exact operands, one kernel per op. A `-` marks
@@ -35,6 +35,8 @@ struct Section {
 constexpr Section kSections[] = {
     {OpKind::kPointwise, "Pointwise"},
     {OpKind::kView, "Views"},
+    {OpKind::kJoin, "Joins"},
+    {OpKind::kGather, "Gathers"},
     {OpKind::kIota, "Index"},
     {OpKind::kReduce, "Reductions"},
     {OpKind::kMatMul, "Matrix products"},
@@ -87,7 +89,8 @@ std::string Signature(const OpDef& def) {
 }
 
 std::string UlpText(const OpDef& def) {
-  if (def.kind == OpKind::kView) return "0 / 0";
+  if (def.kind == OpKind::kView || def.kind == OpKind::kJoin || def.kind == OpKind::kGather)
+    return "0 / 0";
   if (def.kind != OpKind::kPointwise && def.kind != OpKind::kIota) return "-";
   return absl::StrCat(def.max_ulp_f32, " / ", def.max_ulp_f64);
 }

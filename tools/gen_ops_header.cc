@@ -36,6 +36,9 @@ inline namespace v1 {
 )";
 
 constexpr const char* kTail = R"(
+// Views of x, one after the other along an axis, with these sizes: together all of it.
+std::vector<Tensor> Split(const Tensor& x, const std::vector<std::int64_t>& sizes, std::int64_t axis = 0);
+
 // Operators. A number beside a Tensor takes the Tensor's dtype (a fraction beside an integer Tensor is f32).
 #define JF_API_OPERATOR(op, Function)                                                                                     \
   inline Tensor operator op(const Tensor& a, const Tensor& b) { return Function(a, b); }                                   \
@@ -136,6 +139,12 @@ Params ParamsOf(const OpDef& def) {
   Params out;
   std::vector<std::string> optional;
   for (std::string_view arg : def.args) {
+    if (arg.ends_with("...")) {
+      std::string name = ParamName(arg.substr(0, arg.size() - 3));
+      out.declared.push_back(absl::StrCat("const std::vector<Tensor>& ", name));
+      out.operands.push_back(name);
+      continue;
+    }
     bool may_miss = !arg.empty() && arg.back() == '?';
     std::string name = ParamName(may_miss ? arg.substr(0, arg.size() - 1) : arg);
     (may_miss ? optional : out.declared)
@@ -161,9 +170,11 @@ int NumResults(const OpDef& def) { return def.reduce != nullptr ? def.reduce->nu
 std::string FunctionFor(const OpDef& def) {
   Params p = ParamsOf(def);
   int results = NumResults(def);
+  std::string operands = absl::StrJoin(p.operands, ", ");
+  if (!def.is_variadic()) operands = absl::StrCat("{", operands, "}");
   std::string call =
-      absl::StrCat("detail::", results > 1 ? "ApplyAll" : "Apply", "(\"", ToAbsl(def.name), "\", {",
-                   absl::StrJoin(p.operands, ", "), "}, {", absl::StrJoin(p.attrs, ", "), "}",
+      absl::StrCat("detail::", results > 1 ? "ApplyAll" : "Apply", "(\"", ToAbsl(def.name), "\", ",
+                   operands, ", {", absl::StrJoin(p.attrs, ", "), "}",
                    results > 1 ? absl::StrCat(", ", results) : "", ")");
   return absl::StrCat("// ", ToAbsl(def.doc), "\ninline ",
                       results > 1 ? "std::vector<Tensor>" : "Tensor", " ", FunctionName(def.name),

@@ -102,8 +102,14 @@ std::string Emitter::SizeText(const SizeExpr& size, bool is_signed) {
 // Merges neighbouring axes a, a + 1 of a space where stride(a) = stride(a + 1) * extent(a + 1).
 std::vector<IndexRun> Emitter::RunsOf(const Affine& affine) const {
   std::vector<SizeExpr> coef(static_cast<size_t>(plan_.num_parallel()) + plan_.inner.size());
-  for (const auto& [axis, c] : affine.coefs) coef[static_cast<size_t>(axis)] = c;
   std::vector<IndexRun> runs;
+  for (const auto& [axis, c] : affine.coefs) {
+    if (axis == kIndirectAxis) {
+      runs.push_back({Space::kIndirect, c});
+    } else {
+      coef[static_cast<size_t>(axis)] = c;
+    }
+  }
   for (Space space : {Space::kParallel, Space::kInner}) {
     const int begin = space == Space::kParallel ? 0 : plan_.num_parallel();
     const int end =
@@ -142,8 +148,14 @@ AccessShape Emitter::Shape(const AccessMap& access, const Loop& loop) const {
                  &p);
   }
   if (!p.regular) return {};
+  for (const AccessMask& m : access.masks) {
+    if (!IsOneOfVector(m, loop)) return {};
+  }
   if (p.step.Is(0)) return {AccessKind::kUniform, 1, p.step};
-  if (!p.step.Is(1) || !loop.elem_guard.empty()) return {AccessKind::kStrided, 1, p.step};
+  if (!p.step.Is(1) || !loop.elem_guard.empty()) {
+    bool everywhere = access.masks.empty() && !access.indirect;
+    return {everywhere ? AccessKind::kStrided : AccessKind::kElement, 1, p.step};
+  }
   const Param& param = plan_.params[static_cast<size_t>(access.param)];
   const int size = ItemSize(param.dtype);
   int width = loop.vec;
@@ -153,7 +165,73 @@ AccessShape Emitter::Shape(const AccessMap& access, const Loop& loop) const {
   return {AccessKind::kVector, width, p.step};
 }
 
+// Whether the mask holds for all or none of a vector's elements.
+bool Emitter::IsOneOfVector(const AccessMask& mask, const Loop& loop) const {
+  const Space space = IsRow() ? Space::kInner : Space::kParallel;
+  Progress p = Along(RunsOf(mask.linear), mask.linear.constant, space, loop.vec);
+  for (const IndexTerm& term : mask.terms) {
+    AddIndexTerm(term, Along(RunsOf(term.linear), term.linear.constant, space, loop.vec), loop.vec,
+                 &p);
+  }
+  if (!p.regular) return false;
+  if (p.step.Is(0)) return true;
+  return p.step.Is(1) && p.divisor % loop.vec == 0 && Divides(loop.vec, mask.lo) &&
+         Divides(loop.vec, mask.hi);
+}
+
+bool Emitter::IsUniform(const Affine& affine, const Loop& loop) const {
+  const Space space = IsRow() ? Space::kInner : Space::kParallel;
+  Progress p = Along(RunsOf(affine), affine.constant, space, loop.vec);
+  return p.regular && p.step.Is(0);
+}
+
+// A position that differs along the vector makes every element an access of its own.
+AccessShape Emitter::LoadShape(int load, const Loop& loop) const {
+  const Inst& i = inst(load);
+  const AccessMap& access = LoadAccess(i);
+  if (access.indirect && inst(i.in[0]).elem && !IsOnceAVector(i.in[0], loop)) return {};
+  return Shape(access, loop);
+}
+
+std::string Emitter::Conditions(const AccessMap& access, const Point& point) {
+  std::vector<std::string> all;
+  for (const AccessMask& m : access.masks) {
+    AccessMap value;
+    value.linear = m.linear;
+    value.linear.constant = value.linear.constant - m.lo;
+    value.terms = m.terms;
+    // Below zero is beyond every bound, as an unsigned number.
+    std::string offset = Offset(value, point, Part::kAll);
+    if (!IsNonNegative(value)) offset = absl::StrCat("(", index_type_, ")(", offset, ")");
+    all.push_back(absl::StrCat(offset.empty() ? "0" : offset, " < ", SizeText(m.hi - m.lo, false)));
+  }
+  return absl::StrJoin(all, " && ");
+}
+
+Point Emitter::PointOfLoad(int load, const Point& point) {
+  const Inst& i = inst(load);
+  const AccessMap& access = LoadAccess(i);
+  if (!access.indirect) return point;
+  Point out = point;
+  const std::string extent = access.indirect->IsConstant()
+                                 ? absl::StrCat(access.indirect->constant(), "ll")
+                                 : SizeArg(*access.indirect);
+  out.position =
+      absl::StrCat("(", index_type_, ")jf_position(", Operand(i.in[0]), ", ", extent, ")");
+  return out;
+}
+
+std::string Emitter::Element(int load, const Point& point) {
+  const AccessMap& access = LoadAccess(inst(load));
+  const std::string conditions = Conditions(access, point);
+  const std::string element = Indexed(access, PointOfLoad(load, point));
+  if (conditions.empty()) return element;
+  return absl::StrCat("(", conditions, " ? ", element, " : (",
+                      ToAbsl(CudaStoredType(ParamType(access))), ")0)");
+}
+
 std::string Emitter::Coordinate(const IndexRun& run, const Point& point) {
+  if (run.space == Space::kIndirect) return point.position;
   std::string text = run.space == Space::kParallel ? point.parallel : point.inner;
   if (!run.div.Is(1)) absl::StrAppend(&text, " / ", SizeText(run.div, false));
   if (!run.mod.Is(0)) absl::StrAppend(&text, " % ", SizeText(run.mod, false));
@@ -273,13 +351,16 @@ std::string Emitter::RawType(const AccessMap& access, const AccessShape& shape, 
   return absl::StrCat("jf_words<", (vec * ItemSize(dtype) + 3) / 4, ">");
 }
 
-std::string Emitter::RawLoad(const AccessMap& access, const AccessShape& shape, const Point& point,
-                             int vec) {
-  if (shape.kind != AccessKind::kVector) return Indexed(access, point);
+std::string Emitter::RawLoad(int load, const AccessShape& shape, const Point& point, int vec) {
+  if (shape.kind != AccessKind::kVector) return Element(load, point);
+  const AccessMap& access = LoadAccess(inst(load));
   const int bytes = shape.width * ItemSize(ParamType(access));
   const bool hint = NoAllocate(access) && bytes >= 4;
-  return absl::StrCat(hint ? "jf_ldna" : "jf_ld", bytes, "<", vec / shape.width, ">(",
-                      Address(access, point), ")");
+  const std::string words = absl::StrCat(hint ? "jf_ldna" : "jf_ld", bytes, "<", vec / shape.width,
+                                         ">(", Address(access, PointOfLoad(load, point)), ")");
+  const std::string conditions = Conditions(access, point);
+  if (conditions.empty()) return words;
+  return absl::StrCat(conditions, " ? ", words, " : ", RawType(access, shape, vec), "{}");
 }
 
 void Emitter::VectorStore(const Store& store, const AccessShape& shape, const Point& point, int vec,

@@ -34,7 +34,7 @@ std::string CudaStoredValue(
     DType stored, const std::string& value);  // register of `stored`'s compute type -> element
 std::string CudaOp(ScalarOp op, DType operand, DType result, const std::string* in);  // not Convert
 
-enum class Space : uint8_t { kParallel, kInner };
+enum class Space : uint8_t { kParallel, kInner, kIndirect };
 
 struct IndexRun {  // coef * ((index / div) % mod), of one space's linear index
   Space space = Space::kParallel;
@@ -45,6 +45,7 @@ struct Point {  // how the linear indices are written where code stands: an iden
                 // expression in parentheses
   std::string parallel;
   std::string inner;
+  std::string position = {};  // of the gather whose offset is written
 };
 
 enum class AccessKind : uint8_t { kElement, kVector, kUniform, kStrided };
@@ -92,12 +93,21 @@ class Emitter {
   void LoadBatch(const Stage& stage, const Loop& loop, const std::string& item);
   void Vector(const Stage& stage, int stage_number, const Loop& loop, const std::string& item);
   void VectorPrologue(const Stage& stage, int stage_number, const Loop& loop);
+  bool IsLate(int load) const;
+  bool IsOnceAVector(int id, const Loop& loop) const;
+  std::vector<bool> PositionsOnceAVector(const Stage& stage, const Loop& loop) const;
   void Element(const Stage& stage, int stage_number, const Loop& loop, const std::string& item);
   void VectorEpilogue(const Stage& stage, int stage_number, const Loop& loop);
 
   // emit_access.cc
   std::vector<IndexRun> RunsOf(const Affine& affine) const;
   AccessShape Shape(const AccessMap& access, const Loop& loop) const;
+  AccessShape LoadShape(int load, const Loop& loop) const;
+  bool IsOneOfVector(const AccessMask& mask, const Loop& loop) const;
+  bool IsUniform(const Affine& affine, const Loop& loop) const;         // along a vector
+  std::string Conditions(const AccessMap& access, const Point& point);  // "": always inside
+  Point PointOfLoad(int load, const Point& point);    // with the position, of an indirect load
+  std::string Element(int load, const Point& point);  // zero where a mask fails
   std::string Offset(const AccessMap& access, const Point& point, Part part);
   std::string Coordinate(const IndexRun& run, const Point& point);
   std::string AffineText(const Affine& affine, const Point& point);
@@ -107,8 +117,7 @@ class Emitter {
                          const Point& point);  // with the row's base, where one is declared
   void DeclareRowBase(const AccessMap& access);
   std::string RawType(const AccessMap& access, const AccessShape& shape, int vec) const;
-  std::string RawLoad(const AccessMap& access, const AccessShape& shape, const Point& point,
-                      int vec);
+  std::string RawLoad(int load, const AccessShape& shape, const Point& point, int vec);
   void VectorStore(const Store& store, const AccessShape& shape, const Point& point, int vec,
                    const std::string& array);
   std::string SizeText(const SizeExpr& size, bool is_signed);

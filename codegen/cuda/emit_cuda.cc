@@ -259,8 +259,9 @@ void Emitter::Items(const Stage& stage, int number, const Loop& loop) {
     for (int id : stage.elem_insts) {
       const Inst& i = inst(id);
       if (i.kind != Inst::Kind::kLoad) continue;
-      const AccessShape shape = Shape(LoadAccess(i), loop);
+      const AccessShape shape = LoadShape(id, loop);
       if (loop.vec > 1 && shape.kind != AccessKind::kVector) continue;
+      if (IsLate(id)) continue;
       out_.Line(RawType(LoadAccess(i), shape, loop.vec), " r", id, "[", loop.items, "];");
       any = true;
     }
@@ -281,14 +282,15 @@ void Emitter::LoadBatch(const Stage& stage, const Loop& loop, const std::string&
     const Inst& i = inst(id);
     if (i.kind != Inst::Kind::kLoad) continue;
     const AccessMap& access = LoadAccess(i);
-    const AccessShape shape = Shape(access, loop);
+    const AccessShape shape = LoadShape(id, loop);
+    if (IsLate(id)) continue;
     // Scalars are batched where there are several items; alone, they are loaded where they are
     // used.
     if (shape.kind != AccessKind::kVector && (loop.vec > 1 || item.empty())) continue;
     const std::string declared =
         item.empty() ? absl::StrCat("const ", RawType(access, shape, loop.vec), " ") : "";
-    out_.Line(declared, "r", id, item, " = ",
-              RawLoad(access, shape, PointOf(loop, false), loop.vec), ";");
+    out_.Line(declared, "r", id, item, " = ", RawLoad(id, shape, PointOf(loop, false), loop.vec),
+              ";");
   }
 }
 
@@ -313,15 +315,77 @@ void Emitter::Vector(const Stage& stage, int number, const Loop& loop, const std
   VectorEpilogue(stage, number, loop);
 }
 
+// A load at a position that is computed in the loop cannot be among those that come first.
+bool Emitter::IsLate(int load) const {
+  const Inst& i = inst(load);
+  return LoadAccess(i).indirect.has_value() && inst(i.in[0]).elem;
+}
+
+// Whether all elements of a vector have the same value, which is computed in this loop.
+bool Emitter::IsOnceAVector(int id, const Loop& loop) const {
+  std::vector<int> todo = {id};
+  int steps = 0;
+  while (!todo.empty()) {
+    const int at = todo.back();
+    todo.pop_back();
+    const Inst& i = inst(at);
+    if (!i.elem && IsRow()) continue;
+    if (IsKept(at) || ++steps > 64) return false;
+    switch (i.kind) {
+      case Inst::Kind::kLoad:
+        if (Shape(LoadAccess(i), loop).kind != AccessKind::kUniform) return false;
+        break;
+      case Inst::Kind::kIndex: {
+        Affine axis;
+        axis.coefs.push_back({i.axis, SizeExpr(1)});
+        if (!IsUniform(axis, loop)) return false;
+        break;
+      }
+      default:
+        break;
+    }
+    for (int in : i.in) {
+      if (in >= 0) todo.push_back(in);
+    }
+  }
+  return true;
+}
+
+// By instruction: needed for positions that a whole vector shares.
+std::vector<bool> Emitter::PositionsOnceAVector(const Stage& stage, const Loop& loop) const {
+  std::vector<bool> out(plan_.insts.size());
+  if (loop.vec == 1) return out;
+  for (size_t k = stage.elem_insts.size(); k-- > 0;) {
+    const int id = stage.elem_insts[k];
+    const Inst& i = inst(id);
+    const bool gathers =
+        i.kind == Inst::Kind::kLoad && IsLate(id) && !IsKept(id) && IsOnceAVector(i.in[0], loop);
+    if (gathers) out[static_cast<size_t>(i.in[0])] = true;
+    if (!out[static_cast<size_t>(id)]) continue;
+    for (int in : i.in) {
+      if (in >= 0) out[static_cast<size_t>(in)] = true;
+    }
+  }
+  return out;
+}
+
 // What is per vector: values that all elements share, bases of strided accesses, room for what the
 // elements give.
 void Emitter::VectorPrologue(const Stage& stage, int number, const Loop& loop) {
   const Point point = PointOf(loop, false);
+  const std::vector<bool> early = PositionsOnceAVector(stage, loop);
   for (int id : stage.elem_insts) {
-    if (inst(id).kind != Inst::Kind::kLoad) continue;
+    if (inst(id).kind != Inst::Kind::kLoad) {
+      if (early[static_cast<size_t>(id)]) Statement(id, point);
+      continue;
+    }
     const AccessMap& access = LoadAccess(inst(id));
-    const AccessShape shape = Shape(access, loop);
+    const AccessShape shape = LoadShape(id, loop);
     if (shape.kind == AccessKind::kUniform && !IsKept(id)) Statement(id, point);
+    if (shape.kind == AccessKind::kVector && IsLate(id)) {
+      out_.Line("const ", RawType(access, shape, loop.vec), " r", id, " = ",
+                RawLoad(id, shape, point, loop.vec), ";");
+    }
     if (shape.kind == AccessKind::kStrided) {
       out_.Line("const ", ToAbsl(CudaStoredType(ParamType(access))), "* const q", id, " = ",
                 Address(access, point), ";");
@@ -353,19 +417,21 @@ void Emitter::VectorPrologue(const Stage& stage, int number, const Loop& loop) {
 
 void Emitter::Element(const Stage& stage, int number, const Loop& loop, const std::string& item) {
   const Point point = PointOf(loop, true);
+  const std::vector<bool> early = PositionsOnceAVector(stage, loop);
   for (int id : stage.elem_insts) {
     const Inst& i = inst(id);
     if (i.kind != Inst::Kind::kLoad) {
-      Statement(id, point);
+      if (!early[static_cast<size_t>(id)]) Statement(id, point);
       continue;
     }
     const AccessMap& access = LoadAccess(i);
-    const AccessShape shape = Shape(access, loop);
+    const AccessShape shape = LoadShape(id, loop);
     const DType dtype = ParamType(access);
     std::string value;
     if (shape.kind == AccessKind::kVector) {
-      value = absl::StrCat("jf_get_", ToAbsl(DTypeName(dtype)), "(r", id, item, ", j)");
-    } else if (loop.vec == 1 && !item.empty()) {
+      value = absl::StrCat("jf_get_", ToAbsl(DTypeName(dtype)), "(r", id, IsLate(id) ? "" : item,
+                           ", j)");
+    } else if (loop.vec == 1 && !item.empty() && !IsLate(id)) {
       value = CudaLoadedValue(dtype, absl::StrCat("r", id, item));
     } else if (shape.kind == AccessKind::kStrided) {
       value = CudaLoadedValue(

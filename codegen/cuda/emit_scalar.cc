@@ -169,7 +169,7 @@ std::string Emitter::Value(int id, const Point& point) {
   const Inst& i = inst(id);
   switch (i.kind) {
     case Inst::Kind::kLoad:
-      return CudaLoadedValue(ParamType(LoadAccess(i)), Indexed(LoadAccess(i), point));
+      return CudaLoadedValue(ParamType(LoadAccess(i)), Element(id, point));
     case Inst::Kind::kIndex: {
       Affine axis;
       axis.coefs.push_back({i.axis, SizeExpr(1)});

@@ -57,6 +57,15 @@ Rejection Sweep::WhyRead(const FusionPlan& plan, Value value, int from, int to, 
   if (work_from == work_to)
     return {Reason::kParamBudget,
             absl::StrCat("the group would have more than ", target_.max_params, " buffers")};
+  for (NodeId id : reader.nodes) {
+    for (const Operand& operand : OperandsOf(id)) {
+      if (operand.gathered && operand.base == value) {
+        return {Reason::kGatherOperand,
+                absl::StrCat(Dims(ShapeOf(operand.value)),
+                             " is read at positions that come from memory")};
+      }
+    }
+  }
   Rejection switched_off;
   if (!options_.fuse && !MayFuse(&switched_off)) return switched_off;
   for (NodeId id : reader.nodes) {

@@ -1,5 +1,6 @@
 #include "codegen/fusion/cost_model.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +16,8 @@ constexpr int kFewRepeats = 4;
 constexpr int kMaxLoads = 4;
 constexpr int kReduceInsts =
     24;  // lift, combine and finalize of the largest row (moments), for both passes
+constexpr int kJoinInsts = 3;    // of each operand: two compares and a select
+constexpr int kGatherInsts = 4;  // the position, counted from either end and kept in range
 constexpr int64_t kFewRows = 16;
 constexpr int64_t kLongRow = 64 * 1024;  // elements
 
@@ -49,6 +52,10 @@ absl::StatusOr<OpCost> CostModel::Compute(const Node& node) const {
       break;
     case OpKind::kReduce:
       return OpCost{kReduceInsts, false};
+    case OpKind::kJoin:
+      return OpCost{kJoinInsts * static_cast<int>(node.in.size()), false};
+    case OpKind::kGather:
+      return OpCost{kGatherInsts, false};
     default:
       return OpCost{};
   }
@@ -78,11 +85,42 @@ absl::StatusOr<OpCost> CostModel::Of(NodeId id) {
   return it->second;
 }
 
+namespace {
+
+// points / value where the quotient hardly depends on the symbols, as (n+1)*9 / (n*5): the same,
+// rounded up, for all that are large, whichever is larger.
+Repeats NearlyConstant(const SizeExpr& points, const SizeExpr& value) {
+  std::vector<SymbolId> symbols;
+  points.CollectSymbols(&symbols);
+  value.CollectSymbols(&symbols);
+  if (symbols.empty()) return {};
+  auto count = static_cast<size_t>(*std::max_element(symbols.begin(), symbols.end())) + 1;
+  Repeats out;
+  for (int trial = 0; trial < 3; ++trial) {
+    std::vector<int64_t> sizes(count, 1024);
+    for (size_t i = 0; i < count && trial > 0; ++i)
+      sizes[i] = int64_t{1000} * static_cast<int64_t>(trial == 1 ? 3 * i + 1 : 3 * (count - i));
+    std::optional<int64_t> p = points.CheckedEval(sizes), v = value.CheckedEval(sizes);
+    if (!p || !v || *v <= 0) return {};
+    Repeats now{std::max<int64_t>(1, (*p + *v - 1) / *v), false, *p < *v};
+    if (trial > 0 && now.times != out.times) return {};
+    now.partial = now.partial && (trial == 0 || out.partial);
+    out = now;
+  }
+  return out;
+}
+
+}  // namespace
+
 Repeats RepeatsOf(const SizeExpr& points, const SizeExpr& value) {
   if (value.Is(1)) return {std::nullopt, true};
-  std::optional<SizeExpr> times = points.DivExact(value);
-  if (!times || !times->IsConstant()) return {};
-  return {times->constant(), false};
+  // Up to a constant both are the same product of symbols, or nothing is known.
+  int64_t factor = value.KnownDivisor();
+  std::optional<SizeExpr> base = factor > 0 ? value.DivExact(factor) : std::nullopt;
+  std::optional<SizeExpr> times = base ? points.DivExact(*base) : std::nullopt;
+  if (!times || !times->IsConstant()) return NearlyConstant(points, value);
+  int64_t n = times->constant();
+  return {std::max<int64_t>(1, n / factor + (n % factor != 0 ? 1 : 0)), false, n < factor};
 }
 
 bool MayRecompute(const Cone& cone, const Repeats& repeats) {
@@ -93,7 +131,7 @@ bool MayRecompute(const Cone& cone, const Repeats& repeats) {
 
 bool PrefersRecompute(const Cone& cone, const Repeats& repeats) {
   if (!MayRecompute(cone, repeats)) return false;
-  bool bijective = repeats.times == 1 && !repeats.single;
+  bool bijective = repeats.times == 1 && !repeats.single && !repeats.partial;
   return !bijective || (cone.dear < 0 && cone.loads <= 1 && cone.cost <= kBijectiveCost);
 }
 

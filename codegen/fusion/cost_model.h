@@ -45,11 +45,13 @@ class CostModel {
 
 inline constexpr int kMaxConeCost = 64;
 
-// `times`: how often a broadcast repeats each element; nullopt: unknown. `single`: the value has
-// one element, which loops hoist.
+// `times`: how often a broadcast repeats each element, or points of a join compute it in vain,
+// rounded up; nullopt: unknown. `single`: the value has one element, which loops hoist. `partial`:
+// there are fewer points than elements.
 struct Repeats {
   std::optional<int64_t> times;
   bool single = false;
+  bool partial = false;
 };
 // What computing `value` for each of `points` points repeats.
 Repeats RepeatsOf(const SizeExpr& points, const SizeExpr& value);

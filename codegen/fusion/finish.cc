@@ -130,6 +130,35 @@ std::vector<Sweep::Part> Sweep::SplitRows(Part part) const {
   return {std::move(rows), std::move(elements)};
 }
 
+// What computing the part's members takes: nodes of the group, and values from outside.
+void Sweep::Collect(const Part& part, const absl::flat_hash_set<Value>& in_memory,
+                    absl::flat_hash_set<NodeId>* nodes, absl::flat_hash_set<Value>* inputs) const {
+  const WorkGroup& g = At(part.group);
+  absl::flat_hash_set<NodeId> members(part.members.begin(), part.members.end());
+  std::vector<NodeId> todo = part.members;
+  nodes->clear();
+  inputs->clear();
+  nodes->insert(todo.begin(), todo.end());
+  while (!todo.empty()) {
+    NodeId id = todo.back();
+    todo.pop_back();
+    for (const Operand& operand : OperandsOf(id)) {
+      for (Value v = operand.value; v != operand.base; v = graph_.node(v).in[0])
+        nodes->insert(v.node);
+      NodeId base = operand.base.node;
+      bool computed = IsSource(operand.base) ? !InMemory(operand.base)
+                                             : members.contains(base) || g.clones.contains(base);
+      if (!IsSource(operand.base) && (operand.gathered || in_memory.contains(operand.base)))
+        computed = members.contains(base) && !operand.gathered;
+      if (!computed) {
+        inputs->insert(operand.base);
+      } else if (nodes->insert(base).second) {
+        todo.push_back(base);
+      }
+    }
+  }
+}
+
 Group Sweep::Write(const Part& part) const {
   const WorkGroup& g = At(part.group);
   Group out;
@@ -138,27 +167,15 @@ Group Sweep::Write(const Part& part) const {
     WriteGemm(part, &out);
     return out;
   }
-  absl::flat_hash_set<NodeId> members(part.members.begin(), part.members.end());
   absl::flat_hash_set<NodeId> nodes;
   absl::flat_hash_set<Value> inputs;
-  std::vector<NodeId> todo = part.members;
-  for (NodeId id : todo) nodes.insert(id);
-  while (!todo.empty()) {
-    NodeId id = todo.back();
-    todo.pop_back();
-    for (const Operand& operand : OperandsOf(id)) {
-      for (Value v = operand.value; v != operand.base; v = graph_.node(v).in[0])
-        nodes.insert(v.node);
-      NodeId base = operand.base.node;
-      bool computed = IsSource(operand.base) ? !InMemory(operand.base)
-                                             : members.contains(base) || g.clones.contains(base);
-      if (!computed) {
-        inputs.insert(operand.base);
-      } else if (nodes.insert(base).second) {
-        todo.push_back(base);
-      }
-    }
-  }
+  // A value that a gather picks from is read from memory by everyone, even if it has a clone here.
+  absl::flat_hash_set<Value> in_memory;
+  do {
+    in_memory.insert(inputs.begin(), inputs.end());
+    Collect(part, in_memory, &nodes, &inputs);
+  } while (std::any_of(inputs.begin(), inputs.end(),
+                       [&](Value v) { return nodes.contains(v.node) && !in_memory.contains(v); }));
   out.nodes.assign(nodes.begin(), nodes.end());
   std::sort(out.nodes.begin(), out.nodes.end());
   out.inputs.assign(inputs.begin(), inputs.end());

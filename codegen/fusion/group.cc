@@ -5,6 +5,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "ir/op_enum.h"
 #include "ir/support/status.h"
 #include "ir/support/writer.h"
 
@@ -120,16 +121,49 @@ GemmProblem Concrete(const GemmCall& call, absl::Span<const int64_t> symbols) {
   return p;
 }
 
+namespace {
+
+// Elements of an input that the group reads at most, if all it reads are slices of it and what
+// gathers pick.
+std::optional<SizeExpr> PartOf(const Graph& graph, const Group& group, Value input) {
+  absl::flat_hash_set<NodeId> inside(group.nodes.begin(), group.nodes.end());
+  absl::flat_hash_set<NodeId> stored;
+  for (Value v : group.outputs) stored.insert(v.node);
+  SizeExpr read;
+  for (NodeId id : group.nodes) {
+    const Node& node = graph.node(id);
+    if (node.kind() == OpKind::kView && !stored.contains(id)) continue;  // seen from its readers
+    for (size_t k = 0; k < node.in.size(); ++k) {
+      bool picked = node.kind() == OpKind::kGather && k == 0;
+      bool part = picked || node.op == Op::kSlice;
+      Value at = node.in[k];
+      while (at != input && inside.contains(at.node) && graph.node(at).kind() == OpKind::kView) {
+        part = part || graph.node(at).op == Op::kSlice;
+        at = graph.node(at).in[0];
+      }
+      if (at != input) continue;
+      if (!part) return std::nullopt;
+      bool whole_result = picked || node.kind() == OpKind::kView;
+      read = read + NumElements(whole_result ? node.types[0].dims : graph.type(node.in[k]).dims);
+    }
+  }
+  return read;
+}
+
+}  // namespace
+
 SizeExpr GroupBytes(const Graph& graph, const Group& group) {
   if (group.kind == GroupKind::kView) return 0;
   SizeExpr bytes;
-  auto add = [&](Value v) {
+  auto add = [&](Value v, const std::optional<SizeExpr>& part = std::nullopt) {
     if (graph.node(v).kind() == OpKind::kScalar) return;  // passed by value
-    bytes = bytes + NumElements(graph.type(v).dims) * SizeExpr(ItemSize(graph.type(v).dtype));
+    SizeExpr elements = NumElements(graph.type(v).dims);
+    if (part) elements = Min(elements, *part);
+    bytes = bytes + elements * SizeExpr(ItemSize(graph.type(v).dtype));
   };
   absl::flat_hash_set<Value> seen;
   for (Value v : group.inputs) {
-    if (seen.insert(v).second) add(v);
+    if (seen.insert(v).second) add(v, PartOf(graph, group, v));
   }
   for (Value v : group.outputs) {
     if (graph.node(v).kind() == OpKind::kScalar) {

@@ -51,7 +51,7 @@ std::vector<Frame> Sweep::CandidateFrames(int group, const Ask& ask) const {
     if (frame && !Contains(frames, *frame)) frames.push_back(*std::move(frame));
   };
   for (const Operand& operand : ask.operands) {
-    if (Home(operand.base) != group || IsSource(operand.base)) continue;
+    if (Home(operand.base) != group || IsSource(operand.base) || !operand.plain()) continue;
     const Frame& at = FrameOf(operand.base.node);
     if (operand.chain == nullptr) {
       add(at);
@@ -73,6 +73,8 @@ Rejection Sweep::NoFrame(int group, const Ask& ask) const {
   const WorkGroup& g = At(group);
   for (const Operand& operand : ask.operands) {
     if (Home(operand.base) != group) continue;
+    Rejection why;
+    if (operand.gathered && !ResolveGathered(operand, group, &why)) return why;
     const Shape& shape = ShapeOf(operand.base);
     if (FrameOf(operand.base.node).row) {
       return {Reason::kReduceThenReduce,
@@ -114,6 +116,11 @@ bool Sweep::Evaluate(const Ask& ask, JoinPlan* plan, Rejection* why) const {
 
 bool Sweep::Resolve(const Operand& operand, const IndexMap& at, const Ask& ask, JoinPlan* plan,
                     Rejection* why) const {
+  if (operand.gathered && !ResolveGathered(operand, plan->group, why)) return false;
+  if (operand.gathered && !IsSource(operand.base)) {
+    plan->reads.push_back(operand.base);
+    return true;
+  }
   if (IsSource(operand.base)) {
     if (InMemory(operand.base)) plan->reads.push_back(operand.base);
     return true;
@@ -122,11 +129,29 @@ bool Sweep::Resolve(const Operand& operand, const IndexMap& at, const Ask& ask, 
                                                  : ResolveOutside(operand, at, ask, plan, why);
 }
 
+// What a gather picks from must lie in memory before the group begins.
+bool Sweep::ResolveGathered(const Operand& operand, int group, Rejection* why) const {
+  if (IsSource(operand.base)) return true;
+  bool before = !InGroup(group, operand.base.node) && Home(operand.base) >= 0 &&
+                At(Home(operand.base)).level < At(group).level;
+  if (!before) {
+    *why = {Reason::kGatherOperand,
+            absl::StrCat(Dims(ShapeOf(operand.value)), " is indexed by ",
+                         Dims(graph_.node(operand.via).types[0].dims), " positions")};
+  }
+  return before;
+}
+
 std::optional<IndexMap> Sweep::Pull(const Operand& operand, const IndexMap& at,
                                     const Shape& domain) const {
   std::optional<IndexMap> map = at;
+  IndexSpace space{domain};
+  if (!operand.plain()) {
+    space = SpaceOf(graph_, operand.via, operand.index, domain);
+    map = PullStep(graph_, operand.via, operand.index, at, space);
+  }
   for (Value v = operand.value; v != operand.base && map; v = graph_.node(v).in[0])
-    map = PullView(graph_, v.node, *map, domain);
+    map = PullStep(graph_, v.node, 0, *map, space);
   return map;
 }
 
@@ -134,11 +159,12 @@ bool Sweep::ReadsMeet(int group, const std::vector<Frame>& frames,
                       const absl::flat_hash_map<NodeId, Maps>& clones, const Shape& domain) const {
   auto meets = [&](NodeId reader, const IndexMap& from) {
     for (const Operand& operand : OperandsOf(reader)) {
-      if (operand.chain == nullptr && operand.value == operand.base)
+      if (operand.chain == nullptr && operand.value == operand.base && operand.plain())
         continue;  // at the reader's own place before and after
       std::optional<IndexMap> at = Pull(operand, from, domain);
       if (!at) return false;
-      if (IsSource(operand.base) || !InGroup(group, operand.base.node)) continue;
+      if (IsSource(operand.base) || operand.gathered || !InGroup(group, operand.base.node))
+        continue;
       auto base = static_cast<size_t>(operand.base.node);
       if (home_[base] == group && frames[static_cast<size_t>(frame_of_[base])].map == *at) continue;
       auto it = clones.find(operand.base.node);
@@ -218,9 +244,10 @@ bool Sweep::ResolveOutside(const Operand& operand, const IndexMap& at, const Ask
     if (there && *there == at) return true;
   }
   std::optional<IndexMap> back;
-  bool invertible = operand.chain == nullptr || operand.chain->inverse.has_value();
-  if (operand.chain == nullptr) back = plan->frame.inverse;
-  if (operand.chain != nullptr && invertible)
+  bool invertible =
+      operand.plain() && (operand.chain == nullptr || operand.chain->inverse.has_value());
+  if (invertible && operand.chain == nullptr) back = plan->frame.inverse;
+  if (invertible && operand.chain != nullptr)
     back = Through(plan->frame.inverse, *operand.chain->inverse, g.domain, ShapeOf(operand.base));
   bool planned = std::any_of(plan->merges.begin(), plan->merges.end(),
                              [&](const MergePlan& m) { return m.from == home; });
@@ -257,7 +284,10 @@ bool Sweep::CloneCone(Value base, const IndexMap& at, JoinPlan* plan, Rejection*
                                                      " again over ", Dims(g.domain))};
         return false;
       }
-      if (InMemory(operand.base)) {
+      if (operand.gathered && !ResolveGathered(operand, plan->group, why)) return false;
+      if (operand.gathered && !IsSource(operand.base)) {
+        grown.reads.push_back(operand.base);
+      } else if (InMemory(operand.base)) {
         if (Home(operand.base) >= 0 && At(Home(operand.base)).level >= g.level) {
           *why = {Reason::kMatmulResult, "the product is made beside this group"};
           return false;

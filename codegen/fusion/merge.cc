@@ -177,6 +177,12 @@ bool Sweep::SinkInto(int group, int reader, Rejection* why) {
         reads.emplace_back(Value{id, 0}, std::move(read));
     }
   }
+  for (const auto& [base, read] : reads) {
+    if (!read.gathered) continue;
+    *why = {Reason::kGatherOperand,
+            absl::StrCat(Dims(ShapeOf(base)), " is read at positions that come from memory")};
+    return false;
+  }
   std::optional<MergePlan> plan;
   for (size_t i = 0; i < reads.size() && !plan; ++i) {
     const auto& [base, read] = reads[i];

@@ -13,11 +13,14 @@ void ZeroUnits(const Shape& shape, IndexMap* map) {
 }
 
 void DropUnitAxes(const Shape& domain, IndexMap* map) {
-  for (IndexExpr& e : map->coords) {
-    std::erase_if(e.terms, [&](const IndexTerm& t) {
-      return t.IsPlain() && domain[static_cast<size_t>(t.linear.coefs[0].first)].Is(1);
+  auto drop = [&](IndexExpr* e) {
+    std::erase_if(e->terms, [&](const IndexTerm& t) {
+      int axis = t.linear.coefs.empty() ? kIndirectAxis : t.linear.coefs[0].first;
+      return t.IsPlain() && axis != kIndirectAxis && domain[static_cast<size_t>(axis)].Is(1);
     });
-  }
+  };
+  for (IndexExpr& e : map->coords) drop(&e);
+  for (IndexMask& m : map->masks) drop(&m.e);
 }
 
 IndexMap InOneForm(IndexMap map, const Shape& shape, const Shape& domain) {
@@ -27,13 +30,15 @@ IndexMap InOneForm(IndexMap map, const Shape& shape, const Shape& domain) {
 }
 
 bool IsPlainIdentity(const IndexMap& map) {
+  if (!map.masks.empty()) return false;
   for (size_t i = 0; i < map.coords.size(); ++i) {
     if (PlainAxis(map.coords[i]) != static_cast<int>(i)) return false;
   }
   return true;
 }
 
-std::optional<IndexMap> InvertPermutation(const IndexMap& map, const Shape& from, const Shape& to) {
+std::optional<IndexMap> InvertPermutation(const Graph& graph, const IndexMap& map,
+                                          const Shape& from, const Shape& to) {
   IndexMap inverse;
   inverse.coords.resize(from.size());
   std::vector<bool> seen(from.size());
@@ -41,6 +46,7 @@ std::optional<IndexMap> InvertPermutation(const IndexMap& map, const Shape& from
     if (to[d].Is(1)) continue;
     std::optional<int> axis = PlainAxis(map.coords[d]);
     if (!axis || seen[static_cast<size_t>(*axis)]) return std::nullopt;
+    if (!graph.SameDim(from[static_cast<size_t>(*axis)], to[d])) return std::nullopt;
     seen[static_cast<size_t>(*axis)] = true;
     inverse.coords[static_cast<size_t>(*axis)] = AxisExpr(static_cast<int>(d));
   }
@@ -68,14 +74,17 @@ std::optional<int> PlainAxis(const IndexExpr& e) {
 }
 
 bool UsesAxes(const IndexMap& map, absl::Span<const int> axes) {
-  for (const IndexExpr& e : map.coords) {
+  auto uses = [&](const IndexExpr& e) {
     for (const IndexTerm& t : e.terms) {
       for (const auto& [axis, factor] : t.linear.coefs) {
         if (std::find(axes.begin(), axes.end(), axis) != axes.end()) return true;
       }
     }
-  }
-  return false;
+    return false;
+  };
+  return std::any_of(map.coords.begin(), map.coords.end(), uses) ||
+         std::any_of(map.masks.begin(), map.masks.end(),
+                     [&](const IndexMask& m) { return uses(m.e); });
 }
 
 IndexMap IdentityOf(const Shape& shape) {
@@ -97,8 +106,10 @@ std::optional<IndexMap> Through(const IndexMap& map, const IndexMap& to, const S
   return InOneForm(*std::move(out), shape, domain);
 }
 
-std::optional<IndexMap> Invert(const IndexMap& map, const Shape& from, const Shape& to) {
-  if (auto inverse = InvertPermutation(map, from, to)) return inverse;
+std::optional<IndexMap> Invert(const Graph& graph, const IndexMap& map, const Shape& from,
+                               const Shape& to) {
+  if (!map.masks.empty()) return std::nullopt;
+  if (auto inverse = InvertPermutation(graph, map, from, to)) return inverse;
   SizeExpr elements = NumElements(from);
   if (elements.Is(0) || !(elements == NumElements(to))) return std::nullopt;
   std::optional<IndexMap> around = ReshapeCoords(map, to, from, IndexSpace{from});

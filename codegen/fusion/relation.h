@@ -33,7 +33,8 @@ std::optional<IndexMap> Through(const IndexMap& map, const IndexMap& to, const S
                                 const Shape& domain);
 // `map` gives coordinates in `to` by the axes of `from`. The way back, where the map only permutes
 // or only reshapes.
-std::optional<IndexMap> Invert(const IndexMap& map, const Shape& from, const Shape& to);
+std::optional<IndexMap> Invert(const Graph& graph, const IndexMap& map, const Shape& from,
+                               const Shape& to);
 // The frame of `shape` in `domain` if both have the same number of elements: in row-major order,
 // the two correspond.
 std::optional<Frame> ReshapeFrame(const Graph& graph, const Shape& domain, const Shape& shape);

@@ -86,7 +86,16 @@ absl::InlinedVector<Operand, 3> Sweep::OperandsOf(NodeId id) const {
     out.push_back({{id, 0}, chain->base, chain});
     return out;
   }
-  for (Value v : node.in) out.push_back(MakeOperand(v));
+  bool maps = node.kind() == OpKind::kJoin || node.kind() == OpKind::kGather;
+  for (size_t k = 0; k < node.in.size(); ++k) {
+    Operand operand = MakeOperand(node.in[k]);
+    if (maps) {
+      operand.via = id;
+      operand.index = static_cast<int>(k);
+      operand.gathered = node.kind() == OpKind::kGather && k == 0;
+    }
+    out.push_back(operand);
+  }
   return out;
 }
 
@@ -146,6 +155,8 @@ absl::Status Sweep::Visit(NodeId id) {
       break;
     case OpKind::kPointwise:
     case OpKind::kReduce:
+    case OpKind::kJoin:
+    case OpKind::kGather:
       JF_RETURN_IF_ERROR(Place(id));
       break;
     case OpKind::kMatMul:
@@ -192,7 +203,9 @@ absl::StatusOr<Ask> Sweep::MakeAsk(NodeId id) {
   }
   JF_ASSIGN_OR_RETURN(OpCost cost, costs_.Of(id));
   ask.insts = cost.insts;
-  if (node.kind() == OpKind::kPointwise) LearnCone(id, cost);
+  if (node.kind() == OpKind::kPointwise || node.kind() == OpKind::kJoin ||
+      node.kind() == OpKind::kGather)
+    LearnCone(id, cost);
   return ask;
 }
 
@@ -200,7 +213,8 @@ void Sweep::LearnCone(NodeId id, const OpCost& cost) {
   Cone cone{cost.insts, cost.insts, 0, cost.dear ? id : -1, true};
   for (const Operand& operand : OperandsOf(id)) {
     OpKind kind = graph_.node(operand.base).kind();
-    if (kind == OpKind::kInput || kind == OpKind::kMatMul) ++cone.loads;
+    if (kind == OpKind::kInput || kind == OpKind::kMatMul || operand.gathered) ++cone.loads;
+    if (operand.gathered) continue;
     if (IsSource(operand.base) || kind == OpKind::kMatMul) continue;
     const Cone& below = cones_[static_cast<size_t>(operand.base.node)];
     cone.cost = std::min(cone.cost + below.cost, 2 * kMaxConeCost);
@@ -269,8 +283,9 @@ void Sweep::PlaceAlone(const Ask& ask) {
   group.domain = ask.shape;
   Rejection unused;
   for (const Operand& operand : ask.operands) {
-    bool resolved = Resolve(operand, operand.chain != nullptr ? operand.chain->map : plan.frame.map,
-                            ask, &plan, &unused);
+    std::optional<IndexMap> at = operand.chain != nullptr ? operand.chain->map : plan.frame.map;
+    if (!operand.plain()) at = Pull(operand, plan.frame.map, ask.shape);
+    bool resolved = at && Resolve(operand, *at, ask, &plan, &unused);
     JF_CHECK(resolved);  // all else lies on a lower level and can be read
   }
   if (ask.reduces) {

@@ -60,6 +60,14 @@ struct Operand {
   Value value;             // as the node reads it
   Value base;              // beneath its views
   const ViewChain* chain;  // from value to base; null if they are the same
+  // A join or gather that reads it as its operand `index`, at coordinates of its own; -1: at those
+  // of the reader.
+  NodeId via = -1;
+  int index = 0;
+  bool gathered = false;  // operand 0 of a gather: read from memory at positions of its own
+
+  // Whether it is read where its reader sits, views aside.
+  bool plain() const { return via < 0; }
 };
 
 // A node that looks for a group: it iterates over `shape` and reads `operands` there. Copies
@@ -131,6 +139,7 @@ class Sweep {
                      Rejection* why) const;
   bool ResolveOutside(const Operand& operand, const IndexMap& at, const Ask& ask, JoinPlan* plan,
                       Rejection* why) const;
+  bool ResolveGathered(const Operand& operand, int group, Rejection* why) const;
   bool CloneCone(Value base, const IndexMap& at, JoinPlan* plan, Rejection* why) const;
   bool MatchReduction(const Ask& ask, JoinPlan* plan, Rejection* why) const;
   bool Reroot(const Ask& ask, JoinPlan* plan) const;
@@ -175,6 +184,7 @@ class Sweep {
     IndexMap at;
     std::optional<IndexMap> back;
     bool full = false;
+    bool gathered = false;
   };
   std::vector<ReadAt> ReadsAt(int group, NodeId reader, Value base) const;
   std::vector<int> ReadersOf(int group) const;  // at most a few
@@ -201,6 +211,8 @@ class Sweep {
   void CountInRun(int group, NodeId id, const absl::flat_hash_map<NodeId, int>& readers,
                   RunCounter* run) const;
   std::vector<Part> SplitRows(Part part) const;
+  void Collect(const Part& part, const absl::flat_hash_set<Value>& in_memory,
+               absl::flat_hash_set<NodeId>* nodes, absl::flat_hash_set<Value>* inputs) const;
   Group Write(const Part& part) const;
   void WriteNode(const Part& part, NodeId id, std::vector<NodeId>* todo, Group* out) const;
   void WriteGemm(const Part& part, Group* out) const;

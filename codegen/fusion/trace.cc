@@ -46,7 +46,7 @@ void Sweep::TraceGroup(int group) {
       NodeId base = operand.base.node;
       bool iota_stored = g.kind == GroupKind::kGemm && Home(operand.base) >= 0;
       if (IsSource(operand.base) && !InMemory(operand.base) && !iota_stored) continue;
-      if (!IsSource(operand.base) && InGroup(group, base)) {
+      if (!IsSource(operand.base) && !operand.gathered && InGroup(group, base)) {
         reach(base);
         continue;
       }
@@ -74,7 +74,11 @@ std::vector<Sweep::ReadAt> Sweep::ReadsAt(int group, NodeId reader, Value base) 
       if (operand.base.node != base.node) continue;
       std::optional<IndexMap> at = Pull(operand, map, g.domain);
       if (!at) continue;
-      ReadAt read{*std::move(at), std::nullopt, false};
+      ReadAt read{*std::move(at), std::nullopt, false, operand.gathered};
+      if (!operand.plain()) {
+        out.push_back(std::move(read));
+        continue;
+      }
       if (frame != nullptr && operand.chain == nullptr) read.back = frame->inverse;
       if (frame != nullptr && operand.chain != nullptr && operand.chain->inverse) {
         read.back =

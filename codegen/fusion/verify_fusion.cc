@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/fusion/partition.h"
 #include "codegen/fusion/relation.h"
+#include "codegen/fusion/view_chain.h"
 #include "ir/support/status.h"
 
 namespace jitfuse::internal {
@@ -102,7 +103,10 @@ class Puller {
         for (Value in : node.in) todo_.push_back({in, map});
         return absl::OkStatus();
       case OpKind::kView:
-        return View(v, node, map);
+      case OpKind::kJoin:
+        return Pull(v, node, map);
+      case OpKind::kGather:
+        return Gather(v, node, map);
       case OpKind::kReduce:
         return Reduce(v, node, map);
       default:
@@ -110,13 +114,36 @@ class Puller {
     }
   }
 
-  absl::Status View(Value v, const Node& node, const IndexMap& map) {
-    std::optional<IndexMap> in = node.def().index(graph_, node, map, IndexSpace{group_.domain});
-    if (in)
-      in = Through(IdentityMap(static_cast<int>(in->coords.size())), *in,
-                   graph_.type(node.in[0]).dims, group_.domain);
-    if (!in) return InternalError(Describe(v), ": the chain of views has no affine index map");
-    todo_.push_back({node.in[0], *std::move(in)});
+  absl::Status Pull(Value v, const Node& node, const IndexMap& map) {
+    for (size_t k = 0; k < node.in.size(); ++k) {
+      std::optional<IndexMap> in =
+          PullStep(graph_, v.node, static_cast<int>(k), map, IndexSpace{group_.domain});
+      if (!in) return InternalError(Describe(v), ": the chain of views has no affine index map");
+      todo_.push_back({node.in[k], *std::move(in)});
+    }
+    return absl::OkStatus();
+  }
+
+  // The indices are pulled like any operand; what is picked from lies beneath views and is no
+  // value of the group.
+  absl::Status Gather(Value v, const Node& node, const IndexMap& map) {
+    IndexSpace space = SpaceOf(graph_, v.node, 0, group_.domain);
+    std::optional<IndexMap> at = PullStep(graph_, v.node, 0, map, space);
+    Value base = node.in[0];
+    while (at && inside_.contains(base.node) && !inputs_.contains(base) &&
+           graph_.node(base).kind() == OpKind::kView) {
+      seen_.insert(base.node);
+      at = PullStep(graph_, base.node, 0, *at, space);
+      base = graph_.node(base).in[0];
+    }
+    std::optional<IndexMap> index = PullStep(graph_, v.node, 1, map, IndexSpace{group_.domain});
+    if (!at || !index)
+      return InternalError(Describe(v), ": the chain of views has no affine index map");
+    OpKind kind = graph_.node(base).kind();
+    if (!inputs_.contains(base) && kind != OpKind::kConstant && kind != OpKind::kIota)
+      return InternalError(Describe(v), " picks from ", Describe(base), ", which is not in memory");
+    seen_.insert(base.node);
+    todo_.push_back({node.in[1], *std::move(index)});
     return absl::OkStatus();
   }
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "ir/support/status.h"
+#include "ir/view_index.h"
 
 namespace jitfuse::internal {
 namespace {
@@ -10,13 +11,13 @@ namespace {
 absl::StatusOr<ViewChain> OneStep(const Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
   const Shape& shape = node.types[0].dims;
-  std::optional<IndexMap> map = PullView(graph, id, IdentityOf(shape), shape);
+  std::optional<IndexMap> map = PullStep(graph, id, 0, IdentityOf(shape), IndexSpace{shape});
   if (!map) {
     return InternalError(ToAbsl(node.def().name), "(", graph.TypeString(node.in[0]), ") -> ",
                          graph.TypeString({id, 0}), " has no affine index map");
   }
   ViewChain chain{node.in[0], 1, *std::move(map), std::nullopt};
-  chain.inverse = Invert(chain.map, shape, graph.type(node.in[0]).dims);
+  chain.inverse = Invert(graph, chain.map, shape, graph.type(node.in[0]).dims);
   return chain;
 }
 
@@ -27,7 +28,7 @@ std::optional<ViewChain> Join(const Graph& graph, const ViewChain& below, const 
   if (below.length >= kMaxViewChain) return std::nullopt;
   ViewChain chain{below.base, below.length + 1, step.map, std::nullopt};
   for (Value v = step.base; v != below.base; v = graph.node(v).in[0]) {
-    std::optional<IndexMap> map = PullView(graph, v.node, chain.map, shape);
+    std::optional<IndexMap> map = PullStep(graph, v.node, 0, chain.map, IndexSpace{shape});
     if (!map) return std::nullopt;
     chain.map = *std::move(map);
   }
@@ -36,15 +37,33 @@ std::optional<ViewChain> Join(const Graph& graph, const ViewChain& below, const 
   return chain;
 }
 
+// Whether a loop over the node's own shape can read operand `operand` through its views.
+bool Reads(const Graph& graph, NodeId id, int operand, Value base) {
+  const Node& node = graph.node(id);
+  const Shape& shape = node.types[0].dims;
+  IndexSpace space = SpaceOf(graph, id, operand, shape);
+  std::optional<IndexMap> at = PullStep(graph, id, operand, IdentityOf(shape), space);
+  for (Value v = node.in [static_cast<size_t>(operand)]; v != base && at; v = graph.node(v).in[0])
+    at = PullStep(graph, v.node, 0, *at, space);
+  return at.has_value();
+}
+
 }  // namespace
 
-std::optional<IndexMap> PullView(const Graph& graph, NodeId view, const IndexMap& at,
-                                 const Shape& domain) {
-  const Node& node = graph.node(view);
-  std::optional<IndexMap> map = node.def().index(graph, node, at, IndexSpace{domain});
-  if (map)
+IndexSpace SpaceOf(const Graph& graph, NodeId id, int operand, const Shape& domain) {
+  const Node& node = graph.node(id);
+  bool gathered = node.kind() == OpKind::kGather && operand == 0;
+  return {domain, gathered ? GatheredExtent(graph, node) : SizeExpr(0)};
+}
+
+std::optional<IndexMap> PullStep(const Graph& graph, NodeId id, int operand, const IndexMap& at,
+                                 const IndexSpace& space) {
+  const Node& node = graph.node(id);
+  std::optional<IndexMap> map = PullOperand(graph, node, operand, at, space);
+  if (map) {
     map = Through(IdentityMap(static_cast<int>(map->coords.size())), *map,
-                  graph.type(node.in[0]).dims, domain);
+                  graph.type(node.in[static_cast<size_t>(operand)]).dims, space.extents);
+  }
   return map;
 }
 
@@ -54,6 +73,13 @@ absl::StatusOr<Views> Views::Of(const Graph& graph) {
   views.cut_.resize(static_cast<size_t>(graph.size()));
   for (NodeId id = 0; id < graph.size(); ++id) {
     const Node& node = graph.node(id);
+    if (node.kind() == OpKind::kJoin || node.kind() == OpKind::kGather) {
+      for (size_t k = 0; k < node.in.size(); ++k) {
+        const ViewChain* chain = views.Chain(node.in[k]);
+        if (chain != nullptr && !Reads(graph, id, static_cast<int>(k), chain->base))
+          views.cut_[static_cast<size_t>(node.in[k].node)] = true;
+      }
+    }
     if (node.kind() != OpKind::kView) continue;
     JF_ASSIGN_OR_RETURN(ViewChain chain, OneStep(graph, id));
     if (const ViewChain* below = views.Chain(node.in[0])) {

@@ -3,7 +3,8 @@
 // In: an expanded graph. Out: for each view, the value that its chain of views ends at (its base)
 // and the map from the view's coordinates to the base's, and back where that is one to one. Where
 // maps do not compose, or a chain gets long, the view below is `cut`: it is stored and is a base
-// itself. Linear in the graph, no recursion. Must not know: groups.
+// itself; so is a view that a join or gather cannot be pulled through. Linear in the graph, no
+// recursion. Must not know: groups.
 #ifndef JITFUSE_CODEGEN_FUSION_VIEW_CHAIN_H_
 #define JITFUSE_CODEGEN_FUSION_VIEW_CHAIN_H_
 
@@ -19,10 +20,12 @@ namespace jitfuse::internal {
 
 inline constexpr int kMaxViewChain = 8;
 
-// One step down: the coordinates in the view's operand by the axes of `domain`, for those in the
-// view.
-std::optional<IndexMap> PullView(const Graph& graph, NodeId view, const IndexMap& at,
-                                 const Shape& domain);
+// One step down: the coordinates in operand `operand` of a view, join or gather by the axes of
+// `space`, for those in the node, in the form that codegen/fusion/relation.h keeps.
+std::optional<IndexMap> PullStep(const Graph& graph, NodeId node, int operand, const IndexMap& at,
+                                 const IndexSpace& space);
+// The space in which operand `operand` of `node` is read by a loop over `domain`.
+IndexSpace SpaceOf(const Graph& graph, NodeId node, int operand, const Shape& domain);
 
 struct ViewChain {
   Value base;

@@ -13,11 +13,12 @@ bool AffineUses(const Affine& a, int axis) {
 }
 
 // coefs * axes + constant over the axes' full ranges.
-std::optional<Range> AffineRange(const KernelPlan& plan, const Affine& a) {
+std::optional<Range> AffineRange(const KernelPlan& plan, const Affine& a,
+                                 const SizeExpr& indirect) {
   if (!a.constant.IsConstant()) return std::nullopt;
   Range r{a.constant.constant(), a.constant.constant()};
   for (const auto& [axis, coef] : a.coefs) {
-    const SizeExpr& extent = plan.extent(axis);
+    const SizeExpr& extent = axis == kIndirectAxis ? indirect : plan.extent(axis);
     if (!coef.IsConstant() || !extent.IsConstant()) return std::nullopt;
     int64_t end = 0;
     if (__builtin_mul_overflow(coef.constant(), extent.constant() - 1, &end)) return std::nullopt;
@@ -27,12 +28,13 @@ std::optional<Range> AffineRange(const KernelPlan& plan, const Affine& a) {
   return r;
 }
 
-std::optional<Range> TermRange(const KernelPlan& plan, const IndexTerm& t) {
-  std::optional<Range> r = AffineRange(plan, t.linear);
+std::optional<Range> TermRange(const KernelPlan& plan, const IndexTerm& t,
+                               const SizeExpr& indirect) {
+  std::optional<Range> r = AffineRange(plan, t.linear, indirect);
   if (!r || !t.div.IsConstant() || !t.mod.IsConstant() || !t.coef.IsConstant()) return std::nullopt;
   int64_t lo = r->lo / t.div.constant(), hi = r->hi / t.div.constant();
   if (int64_t mod = t.mod.constant(); mod != 0 && hi >= mod) {
-    lo = 0;
+    lo = lo < 0 ? 1 - mod : 0;
     hi = mod - 1;
   }
   int64_t x = lo * t.coef.constant(), y = hi * t.coef.constant();
@@ -41,14 +43,16 @@ std::optional<Range> TermRange(const KernelPlan& plan, const IndexTerm& t) {
 
 // Whether 0 <= a < limit everywhere.
 bool IsBelow(const Affine& a, const SizeExpr& limit, const IndexSpace& space) {
-  SizeExpr most = a.constant;
+  SizeExpr least = a.constant, most = a.constant;
   for (const auto& [axis, coef] : a.coefs) {
-    if (coef.IsConstant() && coef.constant() < 0) return false;
-    most = most + coef * (space.extents[static_cast<size_t>(axis)] - SizeExpr(1));
+    SizeExpr end = coef * (space.extent(axis) - SizeExpr(1));
+    bool backwards = (SizeExpr(0) - coef).IsKnownNonNegative();
+    if (!backwards && !coef.IsKnownNonNegative()) return false;
+    SizeExpr& moved = backwards ? least : most;
+    moved = moved + end;
   }
   SizeExpr room = limit - most;
-  return (!a.constant.IsConstant() || a.constant.constant() >= 0) && room.IsConstant() &&
-         room.constant() >= 1;
+  return least.IsKnownNonNegative() && room.IsConstant() && room.constant() >= 1;
 }
 
 // A quotient and the remainder that goes with it: outer = B*m * (L1 / D1 [% n]), inner = B * (L2 /
@@ -139,8 +143,10 @@ void AddScaled(Affine* a, const Affine& b, const SizeExpr& factor) {
 int64_t EvalAffine(const Affine& a, absl::Span<const int64_t> axes,
                    absl::Span<const int64_t> symbols) {
   int64_t v = a.constant.Eval(symbols);
-  for (const auto& [axis, coef] : a.coefs)
-    v += coef.Eval(symbols) * axes[static_cast<size_t>(axis)];
+  for (const auto& [axis, coef] : a.coefs) {
+    v += coef.Eval(symbols) *
+         (axis == kIndirectAxis ? axes.back() : axes[static_cast<size_t>(axis)]);
+  }
   return v;
 }
 
@@ -153,28 +159,43 @@ void SimplifyTerms(const IndexSpace& space, Affine* linear, std::vector<IndexTer
   std::erase_if(*terms, [](const IndexTerm& t) { return t.IsPlain() || t.coef.Is(0); });
 }
 
+namespace {
+
+void AddExpr(const IndexExpr& e, const SizeExpr& factor, Affine* linear,
+             std::vector<IndexTerm>* terms) {
+  linear->constant = linear->constant + e.constant * factor;
+  for (const IndexTerm& t : e.terms) {
+    IndexTerm scaled = t;
+    scaled.coef = t.coef * factor;
+    terms->push_back(std::move(scaled));
+  }
+}
+
+}  // namespace
+
 AccessMap MakeAccess(int param, const IndexMap& coords, absl::Span<const SizeExpr> strides,
                      const IndexSpace& space) {
   AccessMap out;
   out.param = param;
   for (size_t d = 0; d < coords.coords.size(); ++d) {
-    if (strides[d].Is(0)) continue;
-    const IndexExpr& e = coords.coords[d];
-    out.linear.constant = out.linear.constant + e.constant * strides[d];
-    for (const IndexTerm& t : e.terms) {
-      IndexTerm scaled = t;
-      scaled.coef = t.coef * strides[d];
-      out.terms.push_back(std::move(scaled));
-    }
+    if (!strides[d].Is(0)) AddExpr(coords.coords[d], strides[d], &out.linear, &out.terms);
   }
   SimplifyTerms(space, &out.linear, &out.terms);
+  for (const IndexMask& m : coords.masks) {
+    AccessMask mask{{}, {}, m.lo, m.hi};
+    AddExpr(m.e, 1, &mask.linear, &mask.terms);
+    SimplifyTerms(space, &mask.linear, &mask.terms);
+    out.masks.push_back(std::move(mask));
+  }
   return out;
 }
 
-int64_t EvalAccess(const AccessMap& a, absl::Span<const int64_t> axes,
-                   absl::Span<const int64_t> symbols) {
-  int64_t v = EvalAffine(a.linear, axes, symbols);
-  for (const IndexTerm& t : a.terms) {
+namespace {
+
+int64_t EvalTerms(const std::vector<IndexTerm>& terms, absl::Span<const int64_t> axes,
+                  absl::Span<const int64_t> symbols) {
+  int64_t v = 0;
+  for (const IndexTerm& t : terms) {
     int64_t x = EvalAffine(t.linear, axes, symbols) / t.div.Eval(symbols);
     if (!t.mod.Is(0)) x %= t.mod.Eval(symbols);
     v += t.coef.Eval(symbols) * x;
@@ -182,18 +203,103 @@ int64_t EvalAccess(const AccessMap& a, absl::Span<const int64_t> axes,
   return v;
 }
 
+}  // namespace
+
+bool MasksHold(const AccessMap& a, absl::Span<const int64_t> axes,
+               absl::Span<const int64_t> symbols) {
+  return std::all_of(a.masks.begin(), a.masks.end(), [&](const AccessMask& m) {
+    int64_t v = EvalAffine(m.linear, axes, symbols) + EvalTerms(m.terms, axes, symbols);
+    return m.lo.Eval(symbols) <= v && v < m.hi.Eval(symbols);
+  });
+}
+
+int64_t EvalAccess(const AccessMap& a, absl::Span<const int64_t> axes,
+                   absl::Span<const int64_t> symbols) {
+  return EvalAffine(a.linear, axes, symbols) + EvalTerms(a.terms, axes, symbols);
+}
+
+namespace {
+
+// factor, if `part` times it is exactly what `whole` has along the axes of `part`.
+std::optional<SizeExpr> FactorWithin(const Affine& part, const Affine& whole) {
+  if (part.coefs.empty()) return std::nullopt;
+  const auto& [first, coef] = part.coefs[0];
+  std::optional<SizeExpr> factor = CoefOf(whole, first).DivExact(coef);
+  if (!factor || factor->Is(0)) return std::nullopt;
+  for (const auto& [axis, c] : part.coefs) {
+    if (!(CoefOf(whole, axis) == c * *factor)) return std::nullopt;
+  }
+  return factor;
+}
+
+// The range of `part` where those masks hold that are known and speak of it, forwards or backwards.
+std::optional<Range> WithinMasks(const KernelPlan& plan, const std::vector<AccessMask>& masks,
+                                 const Affine& part, const SizeExpr& indirect) {
+  std::optional<Range> range = AffineRange(plan, part, indirect);
+  for (const AccessMask& m : masks) {
+    if (!m.terms.empty() || m.linear.coefs.size() != part.coefs.size()) continue;
+    std::optional<SizeExpr> factor = FactorWithin(part, m.linear);
+    if (!factor || !(factor->Is(1) || factor->Is(-1))) continue;
+    SizeExpr offset = m.linear.constant - part.constant * *factor;
+    SizeExpr lo = m.lo - offset, hi = m.hi - offset - 1;  // of factor * part
+    if (!lo.IsConstant() || !hi.IsConstant()) continue;
+    Range bounds =
+        factor->Is(1) ? Range{lo.constant(), hi.constant()} : Range{-hi.constant(), -lo.constant()};
+    range = range ? Range{std::max(range->lo, bounds.lo), std::min(range->hi, bounds.hi)} : bounds;
+  }
+  return range;
+}
+
+}  // namespace
+
 std::optional<Range> OffsetRange(const KernelPlan& plan, const AccessMap& a) {
   for (int axis = 0; axis < plan.num_parallel() + static_cast<int>(plan.inner.size()); ++axis) {
     if (plan.extent(axis).Is(0)) return Range{0, -1};
   }
-  std::optional<Range> sum = AffineRange(plan, a.linear);
+  const SizeExpr indirect = a.indirect.value_or(SizeExpr(0));
+  if (a.indirect && indirect.Is(0)) return Range{0, -1};
+  // A part of the offset that a mask speaks of stays within the mask's bounds.
+  Affine rest = a.linear;
+  Range masked;
+  for (const AccessMask& m : a.masks) {
+    std::optional<SizeExpr> factor = m.terms.empty() ? FactorWithin(m.linear, rest) : std::nullopt;
+    std::optional<Range> allowed = factor && factor->IsConstant()
+                                       ? WithinMasks(plan, a.masks, m.linear, indirect)
+                                       : std::nullopt;
+    if (!allowed) continue;
+    if (allowed->hi < allowed->lo) return Range{0, -1};
+    int64_t x = 0, y = 0;
+    if (__builtin_mul_overflow(allowed->lo, factor->constant(), &x) ||
+        __builtin_mul_overflow(allowed->hi, factor->constant(), &y))
+      continue;
+    masked.lo += std::min(x, y);
+    masked.hi += std::max(x, y);
+    AddScaled(&rest, m.linear, SizeExpr(0) - *factor);
+  }
+  std::optional<Range> sum = AffineRange(plan, rest, indirect);
+  if (sum) {
+    sum->lo += masked.lo;
+    sum->hi += masked.hi;
+  }
   for (const IndexTerm& t : a.terms) {
-    std::optional<Range> r = TermRange(plan, t);
+    std::optional<Range> r = TermRange(plan, t, indirect);
     if (!sum || !r) return std::nullopt;
     sum->lo += r->lo;
     sum->hi += r->hi;
   }
   return sum;
+}
+
+bool MasksUseAxis(const AccessMap& a, int axis) {
+  return std::any_of(a.masks.begin(), a.masks.end(), [axis](const AccessMask& m) {
+    return AffineUses(m.linear, axis) ||
+           std::any_of(m.terms.begin(), m.terms.end(),
+                       [axis](const IndexTerm& t) { return AffineUses(t.linear, axis); });
+  });
+}
+
+bool UsesIndirect(const AccessMap& a) {
+  return AffineUses(a.linear, kIndirectAxis) || TermsUseAxis(a, kIndirectAxis);
 }
 
 bool TermsUseAxis(const AccessMap& a, int axis) {
@@ -202,7 +308,7 @@ bool TermsUseAxis(const AccessMap& a, int axis) {
 }
 
 bool UsesAxis(const AccessMap& a, int axis) {
-  return AffineUses(a.linear, axis) || TermsUseAxis(a, axis);
+  return AffineUses(a.linear, axis) || TermsUseAxis(a, axis) || MasksUseAxis(a, axis);
 }
 
 std::optional<SizeExpr> StrideAlong(const AccessMap& a, int axis) {
@@ -214,11 +320,32 @@ int VectorAxis(const KernelPlan& plan) {
   return plan.num_parallel() + static_cast<int>(plan.inner.size()) - 1;
 }
 
+namespace {
+
+// Whether the mask holds for all or none of the points of each vector along `axis`.
+bool IsOneOfVector(const AccessMask& m, int axis, int vec) {
+  auto uses = [axis](const IndexTerm& t) { return AffineUses(t.linear, axis); };
+  if (std::any_of(m.terms.begin(), m.terms.end(), uses)) return false;
+  SizeExpr step = CoefOf(m.linear, axis);
+  if (step.Is(0)) return true;
+  auto keeps = [vec](const SizeExpr& e) { return e.KnownDivisor() % vec == 0; };
+  if (!step.Is(1) || !keeps(m.linear.constant) || !keeps(m.lo) || !keeps(m.hi)) return false;
+  return std::all_of(m.linear.coefs.begin(), m.linear.coefs.end(),
+                     [&](const auto& c) { return c.first == axis || keeps(c.second); }) &&
+         std::all_of(m.terms.begin(), m.terms.end(),
+                     [&](const IndexTerm& t) { return keeps(t.coef); });
+}
+
+}  // namespace
+
 bool IsVectorAccess(const KernelPlan& plan, const AccessMap& a, int vec) {
   const Param& param = plan.params[static_cast<size_t>(a.param)];
   int axis = VectorAxis(plan);
   if (TermsUseAxis(a, axis) || !CoefOf(a.linear, axis).Is(1)) return false;
   if (vec == 1) return true;
+  if (!std::all_of(a.masks.begin(), a.masks.end(),
+                   [&](const AccessMask& m) { return IsOneOfVector(m, axis, vec); }))
+    return false;
   if (param.align < ItemAlign(param, vec)) return false;
   // Everything else must keep the first element's alignment: 16 bytes, or the vector's own size
   // where that is less.
@@ -242,12 +369,22 @@ std::vector<SymbolId> PlanSymbols(const KernelPlan& plan) {
     a.constant.CollectSymbols(&out);
     for (const auto& [axis, coef] : a.coefs) coef.CollectSymbols(&out);
   };
-  auto access = [&](const AccessMap& a) {
-    affine(a.linear);
-    for (const IndexTerm& t : a.terms) {
+  auto all_terms = [&](const std::vector<IndexTerm>& terms) {
+    for (const IndexTerm& t : terms) {
       affine(t.linear);
       for (const SizeExpr* e : {&t.div, &t.mod, &t.coef}) e->CollectSymbols(&out);
     }
+  };
+  auto access = [&](const AccessMap& a) {
+    affine(a.linear);
+    all_terms(a.terms);
+    for (const AccessMask& m : a.masks) {
+      affine(m.linear);
+      all_terms(m.terms);
+      m.lo.CollectSymbols(&out);
+      m.hi.CollectSymbols(&out);
+    }
+    if (a.indirect) a.indirect->CollectSymbols(&out);
   };
   for (const AccessMap& a : plan.accesses) access(a);
   for (const Stage& s : plan.stages) {
@@ -259,20 +396,16 @@ std::vector<SymbolId> PlanSymbols(const KernelPlan& plan) {
   return out;
 }
 
-std::string AffineToString(const Affine& a) {
-  std::string out;
-  for (const auto& [axis, coef] : a.coefs)
-    absl::StrAppend(&out, out.empty() ? "" : " + ", Scaled(coef, absl::StrCat("a", axis)));
-  if (out.empty() || !a.constant.Is(0))
-    absl::StrAppend(&out, out.empty() ? "" : " + ", a.constant.ToString());
-  return out;
+namespace {
+
+std::string AxisName(int axis) {
+  return axis == kIndirectAxis ? std::string("at") : absl::StrCat("a", axis);
 }
 
-std::string AccessToString(const AccessMap& a) {
-  std::string out = a.linear.coefs.empty() && a.linear.constant.Is(0) && !a.terms.empty()
-                        ? ""
-                        : AffineToString(a.linear);
-  for (const IndexTerm& t : a.terms) {
+std::string SumToString(const Affine& linear, const std::vector<IndexTerm>& terms) {
+  std::string out =
+      linear.coefs.empty() && linear.constant.Is(0) && !terms.empty() ? "" : AffineToString(linear);
+  for (const IndexTerm& t : terms) {
     std::string e = AffineToString(t.linear);
     if (!t.div.Is(1))
       e = absl::StrCat(
@@ -281,7 +414,28 @@ std::string AccessToString(const AccessMap& a) {
     if (!t.mod.Is(0)) e = absl::StrCat("(", e, ") % ", t.mod.ToString());
     absl::StrAppend(&out, out.empty() ? "" : " + ", Scaled(t.coef, absl::StrCat("(", e, ")")));
   }
-  return absl::StrCat("p", a.param, "[", out, "]");
+  return out;
+}
+
+}  // namespace
+
+std::string AffineToString(const Affine& a) {
+  std::string out;
+  for (const auto& [axis, coef] : a.coefs)
+    absl::StrAppend(&out, out.empty() ? "" : " + ", Scaled(coef, AxisName(axis)));
+  if (out.empty() || !a.constant.Is(0))
+    absl::StrAppend(&out, out.empty() ? "" : " + ", a.constant.ToString());
+  return out;
+}
+
+std::string AccessToString(const AccessMap& a) {
+  std::string out = absl::StrCat("p", a.param, "[", SumToString(a.linear, a.terms), "]");
+  for (size_t i = 0; i < a.masks.size(); ++i) {
+    const AccessMask& m = a.masks[i];
+    absl::StrAppend(&out, i == 0 ? " if " : " and ", m.lo.ToString(),
+                    " <= ", SumToString(m.linear, m.terms), " < ", m.hi.ToString());
+  }
+  return out;
 }
 
 }  // namespace jitfuse::internal

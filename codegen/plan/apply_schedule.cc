@@ -80,6 +80,7 @@ class KeepPlanner {
     const Inst& inst = plan_.insts[i];
     if (inst.kind == Inst::Kind::kLoad) {
       if (inst.elem && NumElements(plan_.parallel).Is(1)) return false;  // there is one row only
+      if (inst.in[0] >= 0 && !shared_[static_cast<size_t>(inst.in[0])]) return false;
       for (int axis = 0; axis < plan_.num_parallel(); ++axis) {
         if (!plan_.extent(axis).Is(1) &&
             UsesAxis(plan_.accesses[static_cast<size_t>(inst.access)], axis))

@@ -31,7 +31,15 @@ struct FlatAccess {
     int64_t div, mod, coef;
   };
   std::vector<Term> terms;
-  int64_t At(const std::vector<int64_t>& axes) const {
+  struct Mask {
+    FlatAffine linear;
+    std::vector<Term> terms;
+    int64_t lo, hi;
+  };
+  std::vector<Mask> masks;
+  int64_t indirect = 0;  // extent of the gathered axis
+  static int64_t Sum(const FlatAffine& linear, const std::vector<Term>& terms,
+                     const std::vector<int64_t>& axes) {
     int64_t v = linear.At(axes);
     for (const Term& t : terms) {
       int64_t x = t.linear.At(axes) / t.div;
@@ -39,27 +47,56 @@ struct FlatAccess {
     }
     return v;
   }
+  int64_t At(const std::vector<int64_t>& axes) const { return Sum(linear, terms, axes); }
+  bool Holds(const std::vector<int64_t>& axes) const {
+    return std::all_of(masks.begin(), masks.end(), [&](const Mask& m) {
+      int64_t v = Sum(m.linear, m.terms, axes);
+      return m.lo <= v && v < m.hi;
+    });
+  }
 };
 
-FlatAffine Evaluate(const Affine& a, absl::Span<const int64_t> symbols) {
-  FlatAffine out;
-  out.constant = a.constant.Eval(symbols);
-  for (const auto& [axis, coef] : a.coefs)
-    out.coefs.push_back({static_cast<size_t>(axis), coef.Eval(symbols)});
-  return out;
-}
+// Makes FlatAccesses; `position` is where the axes' values hold that of kIndirectAxis.
+class Flattener {
+ public:
+  Flattener(absl::Span<const int64_t> symbols, size_t position)
+      : symbols_(symbols), position_(position) {}
 
-FlatAccess Evaluate(const AccessMap& a, absl::Span<const int64_t> symbols) {
-  FlatAccess out;
-  out.param = static_cast<size_t>(a.param);
-  out.linear = Evaluate(a.linear, symbols);
-  for (const IndexTerm& t : a.terms) {
-    // An extent of 0 can make a divisor 0; then no point is ever visited.
-    out.terms.push_back({Evaluate(t.linear, symbols), std::max<int64_t>(1, t.div.Eval(symbols)),
-                         t.mod.Eval(symbols), t.coef.Eval(symbols)});
+  FlatAccess operator()(const AccessMap& a) const {
+    FlatAccess out;
+    out.param = static_cast<size_t>(a.param);
+    out.linear = Linear(a.linear);
+    out.terms = Terms(a.terms);
+    for (const AccessMask& m : a.masks)
+      out.masks.push_back(
+          {Linear(m.linear), Terms(m.terms), m.lo.Eval(symbols_), m.hi.Eval(symbols_)});
+    if (a.indirect) out.indirect = a.indirect->Eval(symbols_);
+    return out;
   }
-  return out;
-}
+
+ private:
+  FlatAffine Linear(const Affine& a) const {
+    FlatAffine out;
+    out.constant = a.constant.Eval(symbols_);
+    for (const auto& [axis, coef] : a.coefs) {
+      out.coefs.push_back(
+          {axis == kIndirectAxis ? position_ : static_cast<size_t>(axis), coef.Eval(symbols_)});
+    }
+    return out;
+  }
+  std::vector<FlatAccess::Term> Terms(const std::vector<IndexTerm>& terms) const {
+    std::vector<FlatAccess::Term> out;
+    for (const IndexTerm& t : terms) {
+      // An extent of 0 can make a divisor 0; then no point is ever visited.
+      out.push_back({Linear(t.linear), std::max<int64_t>(1, t.div.Eval(symbols_)),
+                     t.mod.Eval(symbols_), t.coef.Eval(symbols_)});
+    }
+    return out;
+  }
+
+  absl::Span<const int64_t> symbols_;
+  size_t position_;
+};
 
 // Accumulators of one reduction over one row: blocks in order, then pairs of equally long runs.
 class Accumulator {
@@ -136,7 +173,8 @@ class Machine {
           absl::Span<const uint64_t> scalars, absl::Span<const int64_t> symbols)
       : plan_(plan), buffers_(buffers), scalars_(scalars) {
     for (const SizeExpr& e : plan.sizes) sizes_.push_back(e.Eval(symbols));
-    for (const AccessMap& a : plan.accesses) accesses_.push_back(Evaluate(a, symbols));
+    Flattener flatten(symbols, plan.parallel.size() + plan.inner.size());
+    for (const AccessMap& a : plan.accesses) accesses_.push_back(flatten(a));
     parallel_ = EvalDims(plan.parallel, symbols);
     inner_ = EvalDims(plan.inner, symbols);
     size_t n = plan.insts.size();
@@ -150,7 +188,7 @@ class Machine {
     for (const Stage& s : plan.stages) {
       StageState state;
       for (const PlanReduce& r : s.reduces) state.accumulators.emplace_back(r);
-      for (const Store& st : s.stores) state.stores.push_back(Evaluate(st.access, symbols));
+      for (const Store& st : s.stores) state.stores.push_back(flatten(st.access));
       std::vector<bool> listed(n, false);
       for (int id : s.elem_insts) listed[static_cast<size_t>(id)] = true;
       for (int id : plan.keep) {
@@ -163,7 +201,7 @@ class Machine {
   }
 
   absl::Status Run() {
-    axes_.assign(parallel_.size() + inner_.size(), 0);
+    axes_.assign(parallel_.size() + inner_.size() + 1, 0);  // the last: the position of a gather
     if (Product(parallel_) == 0) return absl::OkStatus();
     do {
       row_stamp_ = ++clock_;
@@ -260,6 +298,9 @@ class Machine {
     switch (inst.kind) {
       case Inst::Kind::kLoad: {
         const FlatAccess& access = accesses_[static_cast<size_t>(inst.access)];
+        out = ScalarValue::FromBits(0);
+        if (!access.Holds(axes_)) break;
+        if (inst.in[0] >= 0) JF_RETURN_IF_ERROR(TakePosition(inst.in[0], access.indirect));
         JF_ASSIGN_OR_RETURN(const char* address, Address(access));
         out = LoadScalar(plan_.params[access.param].dtype, address);
         break;
@@ -286,6 +327,18 @@ class Machine {
         break;
     }
     stamp_[static_cast<size_t>(id)] = stamp;
+    return absl::OkStatus();
+  }
+
+  // Kernels move a position into range; here it is an error.
+  absl::Status TakePosition(int id, int64_t extent) {
+    JF_RETURN_IF_ERROR(CheckReady(id));
+    int64_t index = values_[static_cast<size_t>(id)].i;
+    if (index < -extent || index >= extent) {
+      return InvalidArgument("plan ", plan_.name, ": index ", index,
+                             " is out of range for an axis of size ", extent);
+    }
+    axes_.back() = index < 0 ? index + extent : index;
     return absl::OkStatus();
   }
 

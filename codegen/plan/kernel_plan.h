@@ -1,8 +1,8 @@
 // KernelPlan: one kernel, abstract enough for both emitters and for an interpreter.
 //
 // A plan iterates over its parallel axes (independent work) and, in each stage, over the inner axes
-// (the reduced ones; empty for Flat plans). Axes are numbered parallel first, then inner: axis p + i
-// is inner axis i. All stages share the inner axes. Instructions form one SSA list for the whole
+// (the reduced ones; empty for Flat plans). Axes are numbered parallel first, then inner: axis p +
+// i is inner axis i. All stages share the inner axes. Instructions form one SSA list for the whole
 // plan. `elem` instructions have a value per (parallel, inner) point, the others one per parallel
 // point ("row values"). In a Flat plan there are no inner axes, every value is per parallel point,
 // and emitters vectorise over the last parallel axis.
@@ -20,6 +20,7 @@
 #define JITFUSE_CODEGEN_PLAN_KERNEL_PLAN_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -32,12 +33,25 @@
 
 namespace jitfuse::internal {
 
+// Holds where lo <= linear(axes) + terms < hi.
+struct AccessMask {
+  Affine linear;
+  std::vector<IndexTerm> terms;
+  SizeExpr lo, hi;
+  friend bool operator==(const AccessMask&, const AccessMask&) = default;
+};
+
 // Element offset into a parameter's buffer: linear(axes) + sum of term.coef * ((linear / div) %
-// mod) over axes of the plan.
+// mod) over axes of the plan. A load where a mask fails gives zero and touches no memory (the
+// offset then means nothing); stores have no masks.
+// An indirect access also speaks of kIndirectAxis: the position that the load's operand in[0], an
+// i64, gives. Negative positions count from the end; then it is moved into 0..extent-1.
 struct AccessMap {
   int param = -1;
   Affine linear;  // offset with constant strides folded in; its constant is the base offset
   std::vector<IndexTerm> terms;  // only those with a div or mod
+  std::vector<AccessMask> masks;
+  std::optional<SizeExpr> indirect;  // extent of the gathered axis
   friend bool operator==(const AccessMap&, const AccessMap&) = default;
 };
 
@@ -55,7 +69,7 @@ struct Param {
 struct Inst {
   enum class Kind : uint8_t {
     kLoad,   // access: accesses[access]; yields the register type of the param's dtype (f16/bf16 ->
-             // f32 register)
+             // f32 register); in[0]: the position, of an indirect access
     kConst,  // bits: ScalarValue bits of `dtype`
     kScalar,  // host scalar number `scalar` of the plan
     kIndex,   // the value of axis `axis`, dtype i64

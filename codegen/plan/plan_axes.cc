@@ -65,8 +65,12 @@ bool AllAffines(const Users& u, Fn fn) {
     }
     return fn(plain);
   };
-  return std::all_of(u.accesses.begin(), u.accesses.end(),
-                     [&](const AccessMap* a) { return fn(a->linear) && terms_ok(a->terms); }) &&
+  auto access_ok = [&](const AccessMap* a) {
+    return fn(a->linear) && terms_ok(a->terms) &&
+           std::all_of(a->masks.begin(), a->masks.end(),
+                       [&](const AccessMask& m) { return fn(m.linear) && terms_ok(m.terms); });
+  };
+  return std::all_of(u.accesses.begin(), u.accesses.end(), access_ok) &&
          std::all_of(u.indices.begin(), u.indices.end(),
                      [&](const IndexExpr* e) { return index_ok(*e); });
 }
@@ -110,7 +114,8 @@ Affine Remap(const Affine& a, const std::vector<int>& to) {
   Affine out;
   out.constant = a.constant;
   for (const auto& [axis, coef] : a.coefs) {
-    if (to[static_cast<size_t>(axis)] >= 0) AddTo(&out, to[static_cast<size_t>(axis)], coef);
+    int now = axis == kIndirectAxis ? axis : to[static_cast<size_t>(axis)];
+    if (now >= 0) AddTo(&out, now, coef);
   }
   return out;
 }
@@ -130,6 +135,10 @@ void ApplyMerge(PlanDraft* draft, const Users& users, const std::vector<Merged>&
   for (AccessMap* a : users.accesses) {
     a->linear = Remap(a->linear, to);
     RemapTerms(&a->terms, to);
+    for (AccessMask& m : a->masks) {
+      m.linear = Remap(m.linear, to);
+      RemapTerms(&m.terms, to);
+    }
   }
   for (IndexExpr* e : users.indices) {
     // A plain term may hold only a part of a run (the major axis in one term, the minor in
@@ -176,29 +185,40 @@ bool CanFlatten(const PlanDraft& draft, const Users& users) {
   if (!IsStatic(absl::MakeConstSpan(plan.parallel).subspan(1))) return false;
   if (plan.parallel.back().KnownDivisor() % (16 / std::min(16, WidestItem(plan))) == 0)
     return false;
+  auto divides = [](const AccessMap* a) {
+    return !a->terms.empty() || std::any_of(a->masks.begin(), a->masks.end(),
+                                            [](const AccessMask& m) { return !m.terms.empty(); });
+  };
   return std::all_of(users.stores.begin(), users.stores.end(),
                      [&](const AccessMap* a) { return IsDense(plan, *a); }) &&
-         std::all_of(users.accesses.begin(), users.accesses.end(),
-                     [](const AccessMap* a) { return a->terms.empty(); });
+         std::none_of(users.accesses.begin(), users.accesses.end(), divides);
 }
 
 void Flatten(PlanDraft* draft, const Users& users) {
   KernelPlan& plan = draft->plan;
   Shape strides = ContiguousStrides(plan.parallel);
   IndexSpace whole{{NumElements(plan.parallel)}};
-  for (AccessMap* a : users.accesses) {
-    Affine old = std::move(a->linear);
-    a->linear = Affine{};
-    a->linear.constant = old.constant;
+  auto flatten = [&](Affine* linear, std::vector<IndexTerm>* terms) {
+    Affine old = std::move(*linear);
+    *linear = Affine{};
+    linear->constant = old.constant;
     for (const auto& [axis, coef] : old.coefs) {
+      if (axis == kIndirectAxis) {
+        AddTo(linear, axis, coef);
+        continue;
+      }
       IndexTerm t;
       AddTo(&t.linear, 0, 1);
       t.div = strides[static_cast<size_t>(axis)];
       t.mod = axis == 0 ? SizeExpr(0) : plan.parallel[static_cast<size_t>(axis)];
       t.coef = coef;
-      a->terms.push_back(std::move(t));
+      terms->push_back(std::move(t));
     }
-    SimplifyTerms(whole, &a->linear, &a->terms);
+    SimplifyTerms(whole, linear, terms);
+  };
+  for (AccessMap* a : users.accesses) {
+    flatten(&a->linear, &a->terms);
+    for (AccessMask& m : a->masks) flatten(&m.linear, &m.terms);
   }
   plan.parallel = whole.extents;
 }
@@ -214,18 +234,20 @@ void SimplifyAxes(PlanDraft* draft, bool flatten) {
   ApplyMerge(draft, users, parallel_runs, inner_runs);
   if (flatten && CanFlatten(*draft, users)) Flatten(draft, users);
   if (draft->plan.parallel.empty()) {
+    // A new first axis of extent 1: the inner ones move up by one.
+    auto shift = [](Affine* f) {
+      for (auto& c : f->coefs) c.first += c.first == kIndirectAxis ? 0 : 1;
+    };
+    auto shift_all = [&shift](Affine* linear, std::vector<IndexTerm>* terms) {
+      shift(linear);
+      for (IndexTerm& t : *terms) shift(&t.linear);
+    };
     for (AccessMap* a : users.accesses) {
-      // A new first axis of extent 1: the inner ones move up by one.
-      auto shift = [](Affine* f) {
-        for (auto& c : f->coefs) ++c.first;
-      };
-      shift(&a->linear);
-      for (IndexTerm& t : a->terms) shift(&t.linear);
+      shift_all(&a->linear, &a->terms);
+      for (AccessMask& m : a->masks) shift_all(&m.linear, &m.terms);
     }
     for (IndexExpr* e : users.indices) {
-      for (IndexTerm& t : e->terms) {
-        for (auto& c : t.linear.coefs) ++c.first;
-      }
+      for (IndexTerm& t : e->terms) shift(&t.linear);
     }
     draft->plan.parallel.push_back(1);
   }

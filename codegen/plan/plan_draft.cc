@@ -5,7 +5,15 @@
 namespace jitfuse::internal {
 
 bool PlanDraft::DependsOnInner(const Affine& a) const {
-  return !a.coefs.empty() && a.coefs.back().first >= plan.num_parallel();
+  return std::any_of(a.coefs.begin(), a.coefs.end(), [this](const auto& c) {
+    return c.first >= plan.num_parallel() && c.first != kIndirectAxis;
+  });
+}
+
+bool PlanDraft::DependsOnInner(const Affine& a, const std::vector<IndexTerm>& terms) const {
+  return DependsOnInner(a) || std::any_of(terms.begin(), terms.end(), [this](const IndexTerm& t) {
+           return DependsOnInner(t.linear);
+         });
 }
 
 int PlanDraft::AddConst(DType dtype, uint64_t bits, bool elem) {
@@ -28,7 +36,7 @@ int PlanDraft::AddSize(const SizeExpr& size) {
   return AddInst(i, 0);
 }
 
-int PlanDraft::AddIndex(const IndexExpr& e) {
+int PlanDraft::AddIndex(const IndexExpr& e, int position) {
   if (e.terms.empty()) return AddSize(e.constant);
   Inst i;
   i.kind = Inst::Kind::kIndex;
@@ -36,18 +44,24 @@ int PlanDraft::AddIndex(const IndexExpr& e) {
   i.size = index_exprs.Add(e);
   i.elem = IsFlat() || std::any_of(e.terms.begin(), e.terms.end(),
                                    [this](const IndexTerm& t) { return DependsOnInner(t.linear); });
-  return AddInst(i, 0);
+  if (position < 0) return AddInst(i, 0);
+  i.in[0] = position;
+  i.elem = i.elem || inst(position).elem;
+  return AddInst(i, avail[static_cast<size_t>(position)]);
 }
 
-int PlanDraft::AddLoad(const AccessMap& access) {
+int PlanDraft::AddLoad(const AccessMap& access, int position) {
   Inst i;
   i.kind = Inst::Kind::kLoad;
   i.dtype = ComputeType(plan.params[static_cast<size_t>(access.param)].dtype);
   i.access = accesses.Add(access);
-  i.elem = IsFlat() || DependsOnInner(access.linear) ||
-           std::any_of(access.terms.begin(), access.terms.end(),
-                       [this](const IndexTerm& t) { return DependsOnInner(t.linear); });
-  return AddInst(i, 0);
+  i.elem = IsFlat() || DependsOnInner(access.linear, access.terms) ||
+           std::any_of(access.masks.begin(), access.masks.end(),
+                       [this](const AccessMask& m) { return DependsOnInner(m.linear, m.terms); });
+  if (position < 0) return AddInst(i, 0);
+  i.in[0] = position;
+  i.elem = i.elem || inst(position).elem;
+  return AddInst(i, avail[static_cast<size_t>(position)]);
 }
 
 int PlanDraft::AddOp(ScalarOp op, DType dtype, absl::Span<const int> in) {

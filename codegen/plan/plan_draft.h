@@ -1,10 +1,11 @@
 // PlanDraft: a kernel plan while BuildPlan makes it.
 //
 // It differs from a finished plan in that: axes are those of the group's domain (uncollapsed);
-// kIndex instructions read a whole index expression (index_exprs[size], axis -1), so that axes may
-// still be collapsed and reordered; row_insts and elem_insts are empty; avail says per instruction
-// from which stage on its operands exist (a value made of the results of stage s has avail s + 1).
-// Dead instructions may be present. AddInst makes every distinct instruction once.
+// kIndex instructions read a whole index expression (index_exprs[size], axis -1; kIndirectAxis in
+// it is the value of in[0]), so that axes may still be collapsed and reordered; row_insts and
+// elem_insts are empty; avail says per instruction from which stage on its operands exist (a value
+// made of the results of stage s has avail s + 1). Dead instructions may be present. AddInst makes
+// every distinct instruction once.
 #ifndef JITFUSE_CODEGEN_PLAN_PLAN_DRAFT_H_
 #define JITFUSE_CODEGEN_PLAN_PLAN_DRAFT_H_
 
@@ -40,12 +41,12 @@ inline size_t HashOf(const IndexExpr& e) {
   return absl::HashOf(HashOf(e.terms), HashOf(e.constant));
 }
 inline size_t HashOf(const IndexMap& m) {
-  size_t h = m.coords.size();
+  size_t h = absl::HashOf(m.coords.size(), m.masks.size());
   for (const IndexExpr& e : m.coords) h = absl::HashOf(h, HashOf(e));
   return h;
 }
 inline size_t HashOf(const AccessMap& a) {
-  return absl::HashOf(a.param, HashOf(a.linear), HashOf(a.terms));
+  return absl::HashOf(a.param, HashOf(a.linear), HashOf(a.terms), a.masks.size());
 }
 
 // Each distinct value gets a number, in order of first appearance.
@@ -103,12 +104,14 @@ struct PlanDraft {
   const Inst& inst(int id) const { return plan.insts[static_cast<size_t>(id)]; }
   int AddConst(DType dtype, uint64_t bits, bool elem);
   int AddSize(const SizeExpr& size);  // an i64: a constant or a kSize
-  int AddIndex(const IndexExpr& e);   // an i64
-  int AddLoad(const AccessMap& access);
+  // An i64; `position` is the value of kIndirectAxis.
+  int AddIndex(const IndexExpr& e, int position = -1);
+  int AddLoad(const AccessMap& access, int position = -1);  // position: of an indirect access
   int AddOp(ScalarOp op, DType dtype, absl::Span<const int> in);
   int AddConvert(int value, DType to);  // none if the register is already of that type
   int AddElem(int value);               // the value as an elem instruction
   bool DependsOnInner(const Affine& a) const;
+  bool DependsOnInner(const Affine& a, const std::vector<IndexTerm>& terms) const;
   bool IsFlat() const { return plan.inner.empty(); }
 
  private:

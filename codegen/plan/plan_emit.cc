@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/support/status.h"
+#include "ir/view_index.h"
 
 namespace jitfuse::internal {
 namespace {
@@ -16,12 +17,14 @@ Inst Leaf(Inst::Kind kind, DType dtype, bool elem) {
 }
 
 bool UsesInner(const IndexMap& map, int num_parallel) {
-  for (const IndexExpr& e : map.coords) {
-    for (const IndexTerm& t : e.terms) {
-      if (!t.linear.coefs.empty() && t.linear.coefs.back().first >= num_parallel) return true;
-    }
-  }
-  return false;
+  auto uses = [num_parallel](const IndexExpr& e) {
+    return std::any_of(e.terms.begin(), e.terms.end(), [num_parallel](const IndexTerm& t) {
+      return !t.linear.coefs.empty() && t.linear.coefs.back().first >= num_parallel;
+    });
+  };
+  return std::any_of(map.coords.begin(), map.coords.end(), uses) ||
+         std::any_of(map.masks.begin(), map.masks.end(),
+                     [&](const IndexMask& m) { return uses(m.e); });
 }
 
 bool Mentions(const ScalarProgram& program, uint64_t arg) {
@@ -38,6 +41,7 @@ PlanEmitter::PlanEmitter(const Graph& graph, const Group& group, const EdgeLayou
       two_pass_(two_pass),
       draft_(*draft),
       inside_(group.nodes.begin(), group.nodes.end()) {
+  for (Value v : group.inputs) inside_.erase(v.node);
   const KernelPlan& plan = draft->plan;
   space_.extents = plan.parallel;
   space_.extents.insert(space_.extents.end(), plan.inner.begin(), plan.inner.end());
@@ -109,22 +113,24 @@ absl::StatusOr<std::optional<int>> PlanEmitter::Step(const Key& key, Ask* ask) {
       return draft_.AddInst(i, 0);
     }
     case OpKind::kIota:
-      return Iota(node, map);
+      return Iota(node, maps_.at(map));
     default:
       break;
   }
-  if (!inside_.contains(v.node)) return Load(v, map);
+  if (!inside_.contains(v.node)) return Load(v, maps_.at(map), space_);
   switch (node.kind()) {
     case OpKind::kPointwise:
       return Pointwise(node, map, ask);
     case OpKind::kView:
       return View(key, ask);
+    case OpKind::kJoin:
+      return Join(key, ask);
+    case OpKind::kGather:
+      return Gather(key, ask);
     case OpKind::kReduce:
       return Reduce(key, ask);
     default:
-      return InternalError(
-          Describe(v),
-          ": a loop group holds pointwise, view, iota, constant and reduce nodes only");
+      return InternalError(Describe(v), ": a loop group holds no such node");
   }
 }
 
@@ -141,13 +147,16 @@ int PlanEmitter::Param(Value v, ParamRole role, const Layout* layout) {
   return it->second;
 }
 
-int PlanEmitter::Load(Value v, int map) {
+int PlanEmitter::Load(Value v, const IndexMap& map, const IndexSpace& space, int position) {
   auto it = layouts_.reads.find(v);
   const Layout* layout = it == layouts_.reads.end() ? nullptr : &it->second;
   int param = Param(v, ParamRole::kInput, layout);
-  return draft_.AddLoad(MakeAccess(
-      param, maps_.at(map),
-      layout != nullptr ? layout->strides : ContiguousStrides(graph_.type(v).dims), space_));
+  AccessMap access = MakeAccess(
+      param, map, layout != nullptr ? layout->strides : ContiguousStrides(graph_.type(v).dims),
+      space);
+  if (!UsesIndirect(access)) return draft_.AddLoad(access);
+  access.indirect = space.indirect;
+  return draft_.AddLoad(access, position);
 }
 
 absl::Status PlanEmitter::Store(Value v, int map) {
@@ -172,9 +181,9 @@ absl::Status PlanEmitter::Store(Value v, int map) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<int> PlanEmitter::Iota(const Node& node, int map) {
+int PlanEmitter::Iota(const Node& node, const IndexMap& map, int position) {
   auto axis = static_cast<size_t>(node.Get<int64_t>("axis"));
-  return draft_.AddConvert(draft_.AddIndex(maps_.at(map).coords[axis]), node.types[0].dtype);
+  return draft_.AddConvert(draft_.AddIndex(map.coords[axis], position), node.types[0].dtype);
 }
 
 // Expand has made broadcasts explicit; a group built by hand may still hold implicit ones.
@@ -256,16 +265,142 @@ absl::StatusOr<std::optional<int>> PlanEmitter::Pointwise(const Node& node, int 
   return Inline(*body, args)[0];
 }
 
+// The number of the operand's map; nullopt: there is no affine one.
+std::optional<int> PlanEmitter::OperandOf(const Node& node, int operand, int map) {
+  std::pair<Key, int> key{{{static_cast<NodeId>(&node - &graph_.node(0)), 0}, map}, operand};
+  auto it = operand_maps_.find(key);
+  if (it != operand_maps_.end()) return it->second;
+  std::optional<IndexMap> in = PullOperand(graph_, node, operand, maps_.at(map), space_);
+  if (!in) return std::nullopt;
+  int id = Intern(node.in[static_cast<size_t>(operand)], std::move(*in));
+  operand_maps_.emplace(key, id);
+  return id;
+}
+
 absl::StatusOr<std::optional<int>> PlanEmitter::View(const Key& key, Ask* ask) {
   const auto& [v, map] = key;
   const Node& node = graph_.node(v);
-  auto it = view_maps_.find(key);
-  if (it == view_maps_.end()) {
-    std::optional<IndexMap> in = node.def().index(graph_, node, maps_.at(map), space_);
-    if (!in) return InternalError(Describe(v), ": the chain of views has no affine index map");
-    it = view_maps_.emplace(key, Intern(node.in[0], std::move(*in))).first;
+  std::optional<int> in = OperandOf(node, 0, map);
+  if (!in) return InternalError(Describe(v), ": the chain of views has no affine index map");
+  return Known(node.in[0], *in, ask);
+}
+
+// Whether all masks hold here, as a bool. `reached`: their lower bounds are known to hold.
+int PlanEmitter::Condition(const std::vector<IndexMask>& masks, bool reached) {
+  int all = -1;
+  auto add = [&](ScalarOp op, const IndexExpr& e, const SizeExpr& bound) {
+    int one = draft_.AddOp(op, DType::kBool, {draft_.AddIndex(e), draft_.AddSize(bound)});
+    all = all < 0 ? one : draft_.AddOp(ScalarOp::kAnd, DType::kBool, {all, one});
+  };
+  for (const IndexMask& m : masks) {
+    std::optional<SizeExpr> least = LowerBound(m.e, space_), most = UpperBound(m.e, space_);
+    bool above = reached || (least && (*least - m.lo).IsKnownNonNegative());
+    bool below = most && (m.hi - *most - 1).IsKnownNonNegative();
+    if (!above) add(ScalarOp::kGe, m.e, m.lo);
+    if (!below) add(ScalarOp::kLt, m.e, m.hi);
   }
-  return Known(node.in[0], it->second, ask);
+  return all;
+}
+
+// Operands in turn: the first one whose masks hold. One that has nothing here is left out, as are
+// those behind one that has everything.
+absl::StatusOr<std::optional<int>> PlanEmitter::Join(const Key& key, Ask* ask) {
+  const auto& [v, map] = key;
+  const Node& node = graph_.node(v);
+  bool fills = node.def().FindAttr("value") != nullptr;
+  struct Choice {
+    int value, condition;
+  };
+  std::vector<Choice> choices;
+  bool complete = false;
+  for (size_t k = 0; k < node.in.size() && !complete; ++k) {
+    auto operand = static_cast<int>(k);
+    std::optional<std::vector<IndexMask>> masks =
+        JoinMasks(graph_, node, operand, maps_.at(map), space_);
+    std::optional<int> at = OperandOf(node, operand, map);
+    if (!masks || !at)
+      return InternalError(Describe(v), ": the chain of views has no affine index map");
+    auto fact = [&](const IndexMask& m) { return FactOf(m, space_); };
+    if (std::any_of(masks->begin(), masks->end(),
+                    [&](const IndexMask& m) { return fact(m) == MaskFact::kNever; }))
+      continue;
+    std::erase_if(*masks, [&](const IndexMask& m) { return fact(m) == MaskFact::kAlways; });
+    complete = masks->empty();
+    std::optional<int> value = Known(node.in[k], *at, ask);
+    if (!value || !ask->empty()) continue;
+    choices.push_back({*value, complete ? -1 : Condition(*masks, !fills)});
+  }
+  if (!ask->empty()) return std::optional<int>();
+  if (!fills && !choices.empty()) complete = true;  // operands leave no gap: the last has the rest
+  DType type = ComputeType(node.types[0].dtype);
+  double fill = fills ? node.Get<double>("value") : 0;
+  ScalarValue rounded = ConvertScalar(type, node.types[0].dtype, ScalarFromDouble(type, fill));
+  int result = -1;
+  if (complete) {
+    result = choices.back().value;
+    choices.pop_back();
+  } else if (fills && choices.size() == 1 && rounded.bits() == 0 &&
+             draft_.inst(choices[0].value).kind == Inst::Kind::kLoad) {
+    return std::optional<int>(choices[0].value);  // a load gives zero where its masks fail
+  } else {
+    result = draft_.AddConst(type, rounded.bits(), draft_.IsFlat());
+  }
+  for (size_t i = choices.size(); i-- > 0;) {
+    result =
+        draft_.AddOp(ScalarOp::kSelect, type, {choices[i].condition, choices[i].value, result});
+  }
+  return std::optional<int>(result);
+}
+
+// The position that index i means: counted from the end if negative, moved into 0..extent-1.
+int PlanEmitter::InRange(int index, const SizeExpr& extent) {
+  int size = draft_.AddSize(extent), zero = draft_.AddSize(0), last = draft_.AddSize(extent - 1);
+  int negative = draft_.AddOp(ScalarOp::kLt, DType::kBool, {index, zero});
+  int from_end = draft_.AddOp(ScalarOp::kAdd, DType::kI64, {index, size});
+  int at = draft_.AddOp(ScalarOp::kSelect, DType::kI64, {negative, from_end, index});
+  at = draft_.AddOp(ScalarOp::kMaximum, DType::kI64, {at, zero});
+  return draft_.AddOp(ScalarOp::kMinimum, DType::kI64, {at, last});
+}
+
+absl::StatusOr<std::optional<int>> PlanEmitter::Gather(const Key& key, Ask* ask) {
+  const auto& [v, map] = key;
+  const Node& node = graph_.node(v);
+  std::optional<int> index_map = OperandOf(node, 1, map);
+  IndexSpace space = space_;
+  space.indirect = GatheredExtent(graph_, node);
+  std::optional<IndexMap> at = PullOperand(graph_, node, 0, maps_.at(map), space);
+  Value base = node.in[0];
+  while (at && inside_.contains(base.node) && graph_.node(base).kind() == OpKind::kView) {
+    at = PullOperand(graph_, graph_.node(base), 0, *at, space);
+    base = graph_.node(base).in[0];
+  }
+  if (!index_map || !at)
+    return InternalError(Describe(v), ": the chain of views has no affine index map");
+  OpKind kind = graph_.node(base).kind();
+  if (kind == OpKind::kConstant || kind == OpKind::kScalar) return Known(base, map, ask);
+  if (space.indirect.Is(0)) {  // nothing is there to be picked
+    DType type = ComputeType(node.types[0].dtype);
+    return std::optional<int>(draft_.AddConst(type, 0, draft_.IsFlat()));
+  }
+  std::optional<int> index = Known(node.in[1], *index_map, ask);
+  if (!index) return std::optional<int>();
+  DType type = graph_.type(node.in[1]).dtype;
+  if (type == DType::kU64) {  // the largest ones are no negative positions
+    int most = draft_.AddConst(type, static_cast<uint64_t>(INT64_MAX), draft_.IsFlat());
+    index = draft_.AddOp(ScalarOp::kMinimum, type, {*index, most});
+  }
+  int position = draft_.AddConvert(*index, DType::kI64);
+  if (kind == OpKind::kIota) {
+    return std::optional<int>(Iota(graph_.node(base), *at, InRange(position, space.indirect)));
+  }
+  const Shape& dims = graph_.type(base).dims;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (dims[d].Is(1)) at->coords[d] = IndexExpr{};
+  }
+  // Of an axis that may be empty nothing can be read.
+  if (!(space.indirect - 1).IsKnownNonNegative() || !space.indirect.IsConstant())
+    at->masks.push_back({IndexExpr{}, 0, space.indirect});
+  return std::optional<int>(Load(base, *at, space, position));
 }
 
 // Where the reduction's operand is read: `at` in the kept dims, the inner axes in the reduced ones.

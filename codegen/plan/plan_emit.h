@@ -50,11 +50,16 @@ class PlanEmitter {
 
   absl::StatusOr<std::optional<int>> Step(const Key& key, Ask* ask);
   std::optional<int> Known(Value v, int map, Ask* ask);
-  int Load(Value v, int map);
+  int Load(Value v, const IndexMap& map, const IndexSpace& space, int position = -1);
   int Param(Value v, ParamRole role, const Layout* layout);
-  absl::StatusOr<int> Iota(const Node& node, int map);
+  int Iota(const Node& node, const IndexMap& map, int position = -1);
   absl::StatusOr<std::optional<int>> Pointwise(const Node& node, int map, Ask* ask);
   absl::StatusOr<std::optional<int>> View(const Key& key, Ask* ask);
+  absl::StatusOr<std::optional<int>> Join(const Key& key, Ask* ask);
+  int Condition(const std::vector<IndexMask>& masks, bool reached);
+  std::optional<int> OperandOf(const Node& node, int operand, int map);
+  absl::StatusOr<std::optional<int>> Gather(const Key& key, Ask* ask);
+  int InRange(int index, const SizeExpr& extent);
   absl::StatusOr<std::optional<int>> Reduce(const Key& key, Ask* ask);
   absl::StatusOr<IndexMap> ReducedElement(const Node& node, const IndexMap& at) const;
   std::vector<int> Accumulate(const Node& node, const ReduceProgram& program, int x,
@@ -74,11 +79,11 @@ class PlanEmitter {
   bool two_pass_;
   PlanDraft& draft_;
   IndexSpace space_;
-  absl::flat_hash_set<NodeId> inside_;
+  absl::flat_hash_set<NodeId> inside_;  // nodes that are computed, not read
   Interner<IndexMap> maps_;
   absl::flat_hash_map<Key, int> memo_;
   absl::flat_hash_map<Value, int> pulled_;
-  absl::flat_hash_map<Key, int> view_maps_;  // (view, map) -> operand's map
+  absl::flat_hash_map<std::pair<Key, int>, int> operand_maps_;  // ((node, map), operand) -> its map
   absl::flat_hash_map<NodeId, std::vector<ReduceProgram>> reduces_;
   absl::flat_hash_map<Key, std::vector<int>> passes_;  // ((node, pass), map) -> results
   absl::flat_hash_map<std::pair<Value, ParamRole>, int> params_;

@@ -11,18 +11,22 @@ namespace {
 Inst& At(KernelPlan* plan, int id) { return plan->insts[static_cast<size_t>(id)]; }
 
 // ---- Index arithmetic.
-int LowerAffine(PlanDraft* draft, const Affine& a) {
+// `position`: the value of kIndirectAxis.
+int LowerAffine(PlanDraft* draft, const Affine& a, int position) {
   int sum = -1;
   auto add = [&](int term) {
     sum = sum < 0 ? term : draft->AddOp(ScalarOp::kAdd, DType::kI64, {sum, term});
   };
   for (const auto& [axis, coef] : a.coefs) {
-    Inst i;
-    i.kind = Inst::Kind::kIndex;
-    i.dtype = DType::kI64;
-    i.axis = axis;
-    i.elem = draft->IsFlat() || axis >= draft->plan.num_parallel();
-    int value = draft->AddInst(i, 0);
+    int value = position;
+    if (axis != kIndirectAxis) {
+      Inst i;
+      i.kind = Inst::Kind::kIndex;
+      i.dtype = DType::kI64;
+      i.axis = axis;
+      i.elem = draft->IsFlat() || axis >= draft->plan.num_parallel();
+      value = draft->AddInst(i, 0);
+    }
     add(coef.Is(1) ? value
                    : draft->AddOp(ScalarOp::kMul, DType::kI64, {value, draft->AddSize(coef)}));
   }
@@ -30,23 +34,23 @@ int LowerAffine(PlanDraft* draft, const Affine& a) {
   return sum;
 }
 
-// floor(value / by); values and divisors are not negative, but a symbolic divisor may be 0 where
-// nothing is looped over.
+// floor(value / by); values (where they matter) and divisors are not negative, but a symbolic
+// divisor may be 0 where nothing is looped over.
 int LowerDiv(PlanDraft* draft, int value, const SizeExpr& by) {
   ScalarOp op = by.IsConstant() ? ScalarOp::kDivRaw : ScalarOp::kTruncDivide;
   return draft->AddOp(op, DType::kI64, {value, draft->AddSize(by)});
 }
 
-int LowerIndex(PlanDraft* draft, const IndexExpr& e) {
+int LowerIndex(PlanDraft* draft, const IndexExpr& e, int position) {
   Affine plain;
   plain.constant = e.constant;
   for (const IndexTerm& t : e.terms) {
     if (t.IsPlain()) AddScaled(&plain, t.linear, t.coef);
   }
-  int sum = plain.coefs.empty() && plain.constant.Is(0) ? -1 : LowerAffine(draft, plain);
+  int sum = plain.coefs.empty() && plain.constant.Is(0) ? -1 : LowerAffine(draft, plain, position);
   for (const IndexTerm& t : e.terms) {
     if (t.IsPlain()) continue;
-    int value = LowerAffine(draft, t.linear);
+    int value = LowerAffine(draft, t.linear, position);
     if (!t.div.Is(1)) value = LowerDiv(draft, value, t.div);
     if (!t.mod.Is(0)) {
       int whole = draft->AddOp(ScalarOp::kMul, DType::kI64,
@@ -117,7 +121,8 @@ PlanDraft Rebuild(const PlanDraft& draft) {
     if (uses[i] == 0) continue;
     Inst inst = old.insts[i];
     if (inst.kind == Inst::Kind::kIndex) {
-      to[i] = LowerIndex(&out, draft.index_exprs.at(inst.size));
+      int position = inst.in[0] >= 0 ? to[static_cast<size_t>(inst.in[0])] : -1;
+      to[i] = LowerIndex(&out, draft.index_exprs.at(inst.size), position);
       continue;
     }
     if (inst.kind == Inst::Kind::kLoad)
@@ -185,12 +190,21 @@ int OffsetBits(const KernelPlan& plan, int if_symbolic) {
     if (!n || *n > kMax) return 64;
   }
   bool wide = false;
-  auto look = [&](const AccessMap& a) {
+  auto check = [&](const AccessMap& a) {
     std::optional<Range> r = OffsetRange(plan, a);
     if (!r) {
       is_static = false;
     } else if (r->hi > kMax || r->lo < -kMax) {
       wide = true;
+    }
+  };
+  auto look = [&](const AccessMap& a) {
+    check(a);
+    for (const AccessMask& m : a.masks) {
+      check({-1, m.linear, m.terms, {}, a.indirect});
+      for (const SizeExpr& bound : {m.lo, m.hi}) {
+        if (bound.IsConstant() && std::abs(bound.constant()) > kMax) wide = true;
+      }
     }
   };
   for (const AccessMap& a : plan.accesses) look(a);

@@ -67,13 +67,15 @@ std::string NodeText(const Graph& graph, NodeId id, const Namer& name) {
 std::string PlanName(const Graph& graph, const Group& group, int index) {
   std::string name = absl::StrCat("k", index);
   size_t left_out = 0;
-  bool only_views = std::all_of(group.nodes.begin(), group.nodes.end(), [&graph](NodeId id) {
-    return graph.node(id).kind() != OpKind::kPointwise && graph.node(id).kind() != OpKind::kReduce;
-  });
+  auto computes = [&graph](NodeId id) {
+    OpKind kind = graph.node(id).kind();
+    return kind == OpKind::kPointwise || kind == OpKind::kReduce || kind == OpKind::kJoin ||
+           kind == OpKind::kGather;
+  };
+  bool only_views = std::none_of(group.nodes.begin(), group.nodes.end(), computes);
   for (NodeId id : group.nodes) {
     const Node& node = graph.node(id);
-    bool named = node.kind() == OpKind::kPointwise || node.kind() == OpKind::kReduce ||
-                 (only_views && node.kind() != OpKind::kConstant);
+    bool named = computes(id) || (only_views && node.kind() != OpKind::kConstant);
     if (!named) continue;
     std::string part = absl::StrCat("_", ToAbsl(node.def().name));
     if (left_out > 0 || name.size() + part.size() > kMaxName - 12) {

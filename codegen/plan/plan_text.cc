@@ -63,6 +63,13 @@ std::string StoreText(const Store& st) {
   return absl::StrCat("store ", AccessToString(st.access), " = ", Percent(st.value));
 }
 
+// The position of an indirect load.
+std::string PositionText(const KernelPlan& plan, const Inst& load) {
+  const AccessMap& a = plan.accesses[static_cast<size_t>(load.access)];
+  if (!a.indirect) return "";
+  return absl::StrCat(" at ", Percent(load.in[0]), " of ", a.indirect->ToString());
+}
+
 void WriteStage(const KernelPlan& plan, size_t s, Writer* w) {
   const Stage& stage = plan.stages[s];
   w->Line("stage ", s).Indent();
@@ -112,7 +119,8 @@ std::string InstToString(const KernelPlan& plan, int id) {
   switch (i.kind) {
     case Inst::Kind::kLoad:
       return absl::StrCat(out, "load ",
-                          AccessToString(plan.accesses[static_cast<size_t>(i.access)]));
+                          AccessToString(plan.accesses[static_cast<size_t>(i.access)]),
+                          PositionText(plan, i));
     case Inst::Kind::kConst:
       return absl::StrCat(out, Literal(i.dtype, i.bits));
     case Inst::Kind::kScalar:

@@ -153,6 +153,72 @@ void RunOnce(const SweepCase& c, const jitfuse::Function& f, const Sizes& sizes,
     EXPECT_TRUE((*checks)[o].ok) << "output " << o << ": " << (*checks)[o].where;
 }
 
+const std::vector<std::string> kAll = {"f32", "f64", "f16", "bf16", "i32", "i64", "u8",
+                                       "i8",  "i16", "u16", "u32",  "u64", "bool"};
+
+// Views, joins, gathers, pooling. Integer inputs are -6..6 or 0..12: positions of an axis of 13.
+void AddViews(std::vector<SweepCase>* out) {
+  AddFor(kAll, "slices",
+         "graph f(%a: $T[n,m]) -> ($T[n,m], $T[n,m], $T[ceildiv(n,2),m]) {\n %0 = flip(%a) "
+         "{axes=[1]} : $T[n,m]\n %1 = roll(%a) {shifts=[1,-3], axes=[0,1]} : $T[n,m]\n %2 = "
+         "slice(%a) {steps=[-2,1]} : $T[ceildiv(n,2),m]\n return %0, %1, %2\n}",
+         kPlanes, true, out);
+  AddFor(kAll, "repeats",
+         "graph f(%a: $T[n,m]) -> ($T[n,m*2], $T[n*2,m]) {\n %0 = tile(%a) {reps=[1,2]} : "
+         "$T[n,m*2]\n %1 = repeat(%a) {repeats=2} : $T[n*2,m]\n return %0, %1\n}",
+         kPlanes, true, out);
+  AddFor(kAll, "joins",
+         "graph f(%a: $T[n,m], %b: $T[n,8], %c: $T[2,m]) -> ($T[n,m+8], $T[n+2,m], $T[n,m,2]) {\n "
+         "%0 = concatenate(%a, %b) {axis=1} : $T[n,m+8]\n %1 = concatenate(%a, %c) : $T[n+2,m]\n "
+         "%2 = stack(%a, %a) {axis=2} : $T[n,m,2]\n return %0, %1, %2\n}",
+         kPlanes, true, out);
+  AddFor(kAll, "pads",
+         "graph f(%a: $T[n,20]) -> ($T[n,36], $T[n+1,21], $T[n,24]) {\n %0 = pad(%a) {low=[0,8], "
+         "high=[0,8], value=1} : $T[n,36]\n %1 = pad(%a) {low=[1,0], high=[0,1]} : $T[n+1,21]\n %2 "
+         "= pad_reflect(%a) {low=[0,3], high=[0,1]} : $T[n,24]\n return %0, %1, %2\n}",
+         kLines, true, out);
+  for (const char* index : {"i32", "i64", "u8", "i16"}) {
+    AddFor(index == std::string("i32") ? kAll : std::vector<std::string>{"f32", "bf16"},
+           std::string("gathers_") + index,
+           Replace("graph f(%a: $T[13,m], %b: $T[n,13], %i: $I[n], %j: $I[n,4]) -> ($T[n,m], "
+                   "$T[n,4], $T[n,4,n]) {\n %0 = take(%a, %i) : $T[n,m]\n %1 = take_along_axis(%b, "
+                   "%j) {axis=1} : $T[n,4]\n %2 = transpose(%b) : $T[13,n]\n %3 = take(%2, %j) : "
+                   "$T[n,4,n]\n return %0, %1, %3\n}",
+                   "$I", index),
+           kPlanes, true, out);
+  }
+  AddFor(kFloats, "rotary",
+         "graph f(%q: $T[2,n,16], %k: $T[n,16], %c: $T[n,16], %s: $T[n,16]) -> ($T[2,n,16], "
+         "$T[n,16]) {\n %0 = slice(%q) {starts=[0,0,8]} : $T[2,n,8]\n %1 = negative(%0) : "
+         "$T[2,n,8]\n %2 = slice(%q) {stops=[2,9223372036854775807,8]} : $T[2,n,8]\n %3 = "
+         "concatenate(%1, %2) {axis=2} : $T[2,n,16]\n %4 = multiply(%q, %c) : $T[2,n,16]\n %5 = "
+         "multiply(%3, %s) : $T[2,n,16]\n %6 = add(%4, %5) : $T[2,n,16]\n %7 = multiply(%k, %c) : "
+         "$T[n,16]\n return %6, %7\n}",
+         kLines, false, out);
+  AddFor(kFloats, "embedding_norm",
+         "graph f(%i: i64[n], %t: $T[13,m], %w: $T[m]) -> ($T[n,m]) {\n %0 = embedding(%i, %t) : "
+         "$T[n,m]\n %1 = rms_norm(%0, %w) : $T[n,m]\n return %1\n}",
+         kRows, false, out);
+  AddFor(kFloats, "cat_softmax",
+         "graph f(%a: $T[n,m], %b: $T[n,5]) -> ($T[n,m+5]) {\n %0 = concatenate(%a, %b) {axis=1} : "
+         "$T[n,m+5]\n %1 = softmax(%0) : $T[n,m+5]\n return %1\n}",
+         kRows, false, out);
+  std::vector<std::string> numbers = kFloats;
+  numbers.insert(numbers.end(), kInts.begin(), kInts.end());
+  AddFor(numbers, "max_pool",
+         "graph f(%a: $T[n,2,9,12], %b: $T[n,9,12,2]) -> ($T[n,2,5,6], $T[n,5,6,2]) {\n %0 = "
+         "max_pool(%a) {kernel=[3,3], stride=[2,2], padding=[1,1]} : $T[n,2,5,6]\n %1 = "
+         "max_pool(%b) {kernel=[3,3], stride=[2,2], padding=[1,1], channels_last=true} : "
+         "$T[n,5,6,2]\n return %0, %1\n}",
+         {{{"n", 1}}, {{"n", 3}}, {{"n", 0}}}, false, out);
+  AddFor(
+      kFloats, "avg_pool",
+      "graph f(%a: $T[n,2,9,12], %b: $T[n,m]) -> ($T[n,2,5,6], $T[n,m]) {\n %0 = avg_pool(%a) "
+      "{kernel=[3,3], stride=[2,2], padding=[1,1], count_include_pad=false} : $T[n,2,5,6]\n %1 = "
+      "avg_pool(%b) {kernel=[3], stride=[1], padding=[1]} : $T[n,m]\n return %0, %1\n}",
+      {{{"n", 1}, {"m", 40}}, {{"n", 3}, {"m", 7}}}, false, out);
+}
+
 }  // namespace
 
 std::vector<SweepCase> SweepCases() {
@@ -245,6 +311,7 @@ std::vector<SweepCase> SweepCases() {
                 "$U", to),
         kLines, true, &out);
   }
+  AddViews(&out);
   out.push_back({"round_trip",
                  "graph f(%a: f32[n]) -> (f32[n], f32[n]) {\n %0 = cast(%a) {dtype=bf16} : "
                  "bf16[n]\n %1 = cast(%0) {dtype=f32} : f32[n]\n %2 = cast(%a) {dtype=f16} : "

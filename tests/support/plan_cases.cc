@@ -320,6 +320,56 @@ const GraphCase kGraphs[] = {
     {"graph squares(%x: bf16[n,2048]) -> (bf16[n]) {"
      " %0 = square(%x) : bf16[n,2048] %1 = sum(%0) {axes=[1]} : bf16[n] return %1 }",
      {3}},
+    {"graph joined(%x: f32[n,64], %y: f32[n,32]) -> (f32[n,96]) { %0 = exp(%x) : f32[n,64] %1 = "
+     "concatenate(%0, %y) {axis=1} : f32[n,96] %2 = relu(%1) : f32[n,96] return %2 }",
+     {7}},
+    {"graph joined_odd(%x: bf16[n,13], %y: bf16[n,8]) -> (bf16[n,21]) { %0 = concatenate(%x, %y) "
+     "{axis=1} : bf16[n,21] %1 = negative(%0) : bf16[n,21] return %1 }",
+     {7}},
+    {"graph joined_rows(%x: f16[n,8], %y: f16[3,8]) -> (f16[n+3,8]) { %0 = concatenate(%x, %y) : "
+     "f16[n+3,8] return %0 }",
+     {5}},
+    {"graph joined_softmax(%x: f32[n,64], %y: f32[n,9]) -> (f32[n,73]) { %0 = concatenate(%x, %y) "
+     "{axis=1} : f32[n,73] %1 = softmax(%0) : f32[n,73] return %1 }",
+     {5}},
+    {"graph padded(%x: f32[6,n]) -> (f32[8,n+8]) { %0 = pad(%x) {low=[1,4], high=[1,4], value=2} : "
+     "f32[8,n+8] return %0 }",
+     {9}},
+    {"graph padded_u8(%x: u8[6,16]) -> (u8[7,48]) { %0 = pad(%x) {low=[1,16], high=[0,16]} : "
+     "u8[7,48] return %0 }",
+     {}},
+    {"graph flipped(%x: f32[12,n], %y: f32[12,n]) -> (f32[12,n]) { %0 = flip(%x) : f32[12,n] %1 = "
+     "add(%0, %y) : f32[12,n] return %1 }",
+     {40}},
+    {"graph rolled(%x: i16[n,10]) -> (i16[n,10]) { %0 = roll(%x) {shifts=[3,-2], axes=[1,0]} : "
+     "i16[n,10] return %0 }",
+     {7}},
+    {"graph stepped(%x: f64[9,40]) -> (f64[5,20]) { %0 = slice(%x) {starts=[8,1], "
+     "stops=[9223372036854775807,9223372036854775807], steps=[-2,2]} : f64[5,20] return %0 }",
+     {}},
+    {"graph picked(%x: f32[13,64], %i: i32[n]) -> (f32[n,64]) { %0 = remainder(%i, 13) : i32[n] %1 "
+     "= "
+     "subtract(%0, 6) : i32[n] %2 = take(%x, %1) : f32[n,64] %3 = exp(%2) : f32[n,64] return %3 }",
+     {11}},
+    {"graph picked_last(%x: bf16[n,13], %i: i64[24]) -> (bf16[n,24]) { %0 = remainder(%i, 13) : "
+     "i64[24] %1 = take(%x, %0) {axis=1} : bf16[n,24] return %1 }",
+     {11}},
+    {"graph picked_along(%x: f32[n,13], %i: u8[n,16]) -> (f32[n]) { %0 = remainder(%i, 13) : "
+     "u8[n,16] "
+     "%1 = take_along_axis(%x, %0) {axis=1} : f32[n,16] %2 = sum(%1) {axes=[1]} : f32[n] return %2 "
+     "}",
+     {11}},
+    {"graph picked_norm(%t: f16[13,256], %i: i32[n]) -> (f16[n,256]) { %0 = remainder(%i, 13) : "
+     "i32[n] "
+     "%1 = embedding(%0, %t) : f16[n,256] %2 = rms_norm(%1) : f16[n,256] return %2 }",
+     {5}},
+    {"graph pooled(%x: f32[n,2,9,8]) -> (f32[n,2,5,4]) { %0 = max_pool(%x) {kernel=[3,3], "
+     "stride=[2,2], padding=[1,1]} : f32[n,2,5,4] return %0 }",
+     {3}},
+    {"graph pooled_mean(%x: bf16[n,9,8,2]) -> (bf16[n,5,4,2]) { %0 = avg_pool(%x) {kernel=[3,3], "
+     "stride=[2,2], padding=[1,1], count_include_pad=false, channels_last=true} : bf16[n,5,4,2] "
+     "return %0 }",
+     {3}},
     {"graph none(%a: f32[0,6], %s: scalar f32) -> (f32[0,6]) { %0 = multiply(%a, %s) : f32[0,6] "
      "return %0 }",
      {}},

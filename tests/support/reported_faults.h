@@ -212,6 +212,45 @@ TEST_F(ReportedFaults, Case10_WrittenRoundTripsStay) {
   }
 }
 
+// q*cos + cat(-q2, q1)*sin: no worse than bf16 after every op, with fixed and with symbolic sizes.
+TEST_F(ReportedFaults, Case12_RotaryChain) {
+  auto round = [](double v) {
+    const auto bits = std::bit_cast<uint32_t>(static_cast<float>(v));
+    return static_cast<double>(
+        std::bit_cast<float>((bits + 0x7fffu + (bits >> 16 & 1)) & 0xffff0000u));
+  };
+  for (bool symbolic : {false, true}) {
+    for (int64_t heads : {2, 1}) {
+      Builder b;
+      const jitfuse::DimSpec length = symbolic ? jitfuse::DimSpec("s") : jitfuse::DimSpec(7);
+      Tensor q = b.Input("q", DType::kBF16, {1, heads, length, 16});
+      Tensor cos = b.Input("cos", DType::kBF16, {1, length, 16});
+      Tensor sin = b.Input("sin", DType::kBF16, {1, length, 16});
+      std::vector<Tensor> halves = Split(q, {8, 8}, -1);
+      Tensor turned = jitfuse::Concatenate({-halves[1], halves[0]}, -1);
+      Function f = Compile(b, {q * cos + turned * sin});
+      const auto n = static_cast<size_t>(heads) * 7 * 16;
+      const Values x = Each(Random(n, 12), round), c = Each(Random(7 * 16, 13), round),
+                   s = Each(Random(7 * 16, 14), round);
+      const Values got =
+          Run1(f, {Make(DType::kBF16, {1, heads, 7, 16}, x), Make(DType::kBF16, {1, 7, 16}, c),
+                   Make(DType::kBF16, {1, 7, 16}, s)});
+      ASSERT_EQ(got.size(), n);
+      double ours = 0, op_by_op = 0;
+      for (size_t i = 0; i < n; ++i) {
+        const size_t j = i % 16, at = i % (7 * 16);
+        const double other = j < 8 ? -x[i + 8] : x[i - 8];
+        const double exact = x[i] * c[at] + other * s[at];
+        ours = std::fmax(ours, std::fabs(got[i] - exact));
+        op_by_op = std::fmax(op_by_op,
+                             std::fabs(round(round(x[i] * c[at]) + round(other * s[at])) - exact));
+      }
+      EXPECT_LE(ours, op_by_op);
+      EXPECT_GT(op_by_op, 0);
+    }
+  }
+}
+
 TEST_F(ReportedFaults, Case14_MeanDoesNotOverflowInItsSum) {
   Builder b;
   Tensor x = b.Input("x", DType::kF16, {"n", "m"});
@@ -319,6 +358,18 @@ TEST_F(ReportedFaults, Case23_EmptyBroadcasts) {
   }
 }
 
+TEST_F(ReportedFaults, Case23_ExpandedToNothing) {
+  Builder b;
+  Tensor x = b.Input("a", DType::kF32, {1, "n"});
+  Function f = Compile(b, {Broadcast(x, {0, "n"}) + b.Constant(DType::kF32, 1),
+                           jitfuse::Concatenate({x, Broadcast(x, {0, "n"})}), Repeat(x, 0, 0)});
+  auto r = f.Run({Make(DType::kF32, {1, 0}, {})});
+  ASSERT_TRUE(r.ok()) << r.status().message();
+  EXPECT_EQ((*r)[0].dims(), (Dims{0, 0}));
+  EXPECT_EQ((*r)[1].dims(), (Dims{1, 0}));
+  EXPECT_EQ((*r)[2].dims(), (Dims{0, 0}));
+}
+
 TEST_F(ReportedFaults, Case26_UnitDimsOnOneFunction) {
   Builder b;
   Tensor a = b.Input("a", DType::kF32, {"n", 3}), c = b.Input("c", DType::kF32, {3});
@@ -395,6 +446,31 @@ TEST_F(ReportedFaults, Case30_AResidualThatIsASliceOfALargerBuffer) {
     }
     ExpectSame(Run1(f, {z_array, slice}), want, "a slice");
   }
+}
+
+// The slice is taken in the graph, with a step, from the larger tensor.
+TEST_F(ReportedFaults, Case30_ASliceWithinTheGraph) {
+  Builder b;
+  Tensor z = b.Input("z", DType::kF32, {4, 32, 8, 8}),
+         big = b.Input("r", DType::kF32, {4, 96, 8, 8});
+  Function f = Compile(b, {Relu(z) + Slice(big, {0, 32, 0, 0}, {4, 64, 8, 8}),
+                           Relu(z) * Slice(big, {0, 95, 0, 0}, {4, 31, 8, 8}, {1, -2, 1, 1})});
+  const Values r = Random(4 * 96 * 64, 30), zs = Random(4 * 32 * 64, 31);
+  std::vector<Values> got =
+      Run(f, {Make(DType::kF32, {4, 32, 8, 8}, zs), Make(DType::kF32, {4, 96, 8, 8}, r)});
+  ASSERT_EQ(got.size(), 2u);
+  Values sum, product;
+  for (size_t n = 0; n < 4; ++n) {
+    for (size_t c = 0; c < 32; ++c) {
+      for (size_t i = 0; i < 64; ++i) {
+        const float a = static_cast<float>(std::fmax(zs[(n * 32 + c) * 64 + i], 0));
+        sum.push_back(a + static_cast<float>(r[(n * 96 + 32 + c) * 64 + i]));
+        product.push_back(a * static_cast<float>(r[(n * 96 + 95 - 2 * c) * 64 + i]));
+      }
+    }
+  }
+  ExpectSame(got[0], sum, "a slice");
+  ExpectSame(got[1], product, "backwards");
 }
 
 TEST_F(ReportedFaults, Case32_TiedStridesAreNoBroadcast) {

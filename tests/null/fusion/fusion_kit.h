@@ -45,7 +45,8 @@ struct Planned {
     std::vector<std::string> names;
     for (NodeId id : plan.groups[g].nodes) {
       OpKind kind = graph.node(id).kind();
-      if (kind == OpKind::kPointwise || kind == OpKind::kReduce || kind == OpKind::kMatMul)
+      if (kind == OpKind::kPointwise || kind == OpKind::kReduce || kind == OpKind::kMatMul ||
+          kind == OpKind::kJoin || kind == OpKind::kGather)
         names.emplace_back(graph.node(id).def().name);
     }
     return absl::StrJoin(names, " ");

@@ -98,6 +98,9 @@ class RandomGraph {
     if (Skip(def)) return false;
     std::vector<Value> in;
     for (size_t i = 0; i < def.args.size(); ++i) in.push_back(Pick(i == 0 || def.args.size() == 3));
+    if (def.is_variadic()) {
+      for (int more = Below(3); more > 0; --more) in.push_back(Below(2) ? in[0] : Pick(false));
+    }
     Attrs attrs;
     switch (def.kind) {
       case OpKind::kPointwise:
@@ -108,6 +111,10 @@ class RandomGraph {
         return Reduce(def, in[0]);
       case OpKind::kView:
         return View(def, in[0]);
+      case OpKind::kJoin:
+        return Join(def, in);
+      case OpKind::kGather:
+        return Gather(def, in[0]);
       case OpKind::kIota:
         return Keep(graph_.Add(def.op, {},
                                {{"shape", std::vector<Dim>{rows_, columns_}},
@@ -139,10 +146,102 @@ class RandomGraph {
       if (auto half = shape[0].DivExact(2)) shape = {*half, 2};
       return Keep(graph_.Add(def.op, {x}, {{"shape", shape}}));
     }
-    return Keep(graph_.Add(def.op, {x}, {{"shape", std::vector<Dim>{rows_, columns_}}}));
+    if (def.op == Op::kBroadcast)
+      return Keep(graph_.Add(def.op, {x}, {{"shape", std::vector<Dim>{rows_, columns_}}}));
+    auto rank = static_cast<int64_t>(dims.size());
+    if (rank == 0) return false;
+    int64_t axis = Below(static_cast<int>(rank));
+    auto at = static_cast<size_t>(axis);
+    if (def.op == Op::kSlice) {
+      std::vector<int64_t> starts(dims.size(), 0), stops(dims.size(), INT64_MAX),
+          steps(dims.size(), 1);
+      steps[at] = std::vector<int64_t>{1, 2, -1, -3, 3}[static_cast<size_t>(Below(5))];
+      starts[at] = steps[at] < 0 ? INT64_MAX : Below(3) - 1;
+      if (Below(2)) stops[at] = Below(9) - 4;
+      return Keep(
+          graph_.Add(def.op, {x}, {{"starts", starts}, {"stops", stops}, {"steps", steps}}));
+    }
+    if (def.op == Op::kFlip)
+      return Keep(graph_.Add(def.op, {x}, {{"axes", std::vector<int64_t>{axis}}}));
+    if (def.op == Op::kRoll) {
+      return Keep(graph_.Add(
+          def.op, {x},
+          {{"shifts", std::vector<int64_t>{Below(9) - 4}}, {"axes", std::vector<int64_t>{axis}}}));
+    }
+    if (def.op == Op::kTile) {
+      std::vector<int64_t> reps(dims.size(), 1);
+      reps[at] = 1 + Below(3);
+      return Keep(graph_.Add(def.op, {x}, {{"reps", reps}}));
+    }
+    if (def.op == Op::kRepeat) {
+      return Keep(graph_.Add(def.op, {x}, {{"repeats", int64_t{1 + Below(3)}}, {"axis", axis}}));
+    }
+    return Keep(graph_.Add(def.op, {x},
+                           {{"axis", axis},
+                            {"size", int64_t{1 + Below(3)}},
+                            {"stride", int64_t{1 + Below(2)}},
+                            {"dilation", int64_t{1 + Below(2)}}}));
+  }
+  bool Join(const OpDef& def, const std::vector<Value>& in) {
+    const Shape& dims = graph_.type(in[0]).dims;
+    if (dims.empty()) return false;
+    if (def.op == Op::kConcatenate)
+      return Keep(
+          graph_.Add(def.op, in, {{"axis", int64_t{Below(static_cast<int>(dims.size()))}}}));
+    std::vector<Dim> low, high;
+    for (size_t d = 0; d < dims.size(); ++d) {
+      low.push_back(Below(3));
+      high.push_back(Below(3));
+    }
+    return Keep(graph_.Add(def.op, {in[0]},
+                           {{"low", low}, {"high", high}, {"value", double(Below(3) - 1)}}));
+  }
+  // Positions are always in range: what the evaluator knows exactly.
+  bool Gather(const OpDef& def, Value x) {
+    const Shape& dims = graph_.type(x).dims;
+    if (dims.empty()) return false;
+    auto axis = static_cast<size_t>(Below(static_cast<int>(dims.size())));
+    int64_t size = dims[axis].constant();
+    if (size == 0) return false;
+    std::vector<Dim> shape(dims.begin(), dims.end());
+    if (def.op == Op::kTake) shape = {Dim(1 + Below(4)), Dim(1 + Below(3))};
+    auto one = [&](int along) {
+      return graph_.Add(Op::kIota, {},
+                        {{"shape", shape}, {"axis", int64_t{along}}, {"dtype", DType::kI32}});
+    };
+    absl::StatusOr<Value> index = one(Below(static_cast<int>(shape.size())));
+    if (!index.ok()) return false;
+    Value modulus = graph_.AddConstantInt(DType::kI32, Below(2) ? size : -size);
+    absl::StatusOr<Value> moved =
+        graph_.Add(Op::kAdd, {*index, graph_.AddConstantInt(DType::kI32, Below(7))});
+    if (!moved.ok()) return false;
+    absl::StatusOr<Value> in_range = graph_.Add(Op::kRemainder, {*moved, modulus});
+    return in_range.ok() &&
+           Keep(graph_.Add(def.op, {x, *in_range}, {{"axis", static_cast<int64_t>(axis)}}));
   }
   bool Composite(const OpDef& def, std::vector<Value> in) {
     Attrs attrs;
+    const Shape& dims = graph_.type(in[0]).dims;
+    if (def.is_variadic()) return Keep(graph_.Add(def.op, in));
+    if (def.FindAttr("low") != nullptr) {
+      std::vector<int64_t> low, high;
+      for (size_t d = 0; d < dims.size(); ++d) {
+        low.push_back(Below(2));
+        high.push_back(Below(3));
+      }
+      return Keep(graph_.Add(def.op, {in[0]}, {{"low", low}, {"high", high}}));
+    }
+    if (def.FindAttr("kernel") != nullptr) {
+      if (dims.empty()) return false;
+      size_t n = 1 + static_cast<size_t>(Below(std::min<int>(2, static_cast<int>(dims.size()))));
+      std::vector<int64_t> kernel(n, 1 + Below(3)), stride(n, 1 + Below(2)), padding(n, Below(2));
+      return Keep(graph_.Add(def.op, {in[0]},
+                             {{"kernel", kernel},
+                              {"stride", stride},
+                              {"padding", padding},
+                              {"ceil_mode", Below(2) == 0}}));
+    }
+    if (def.op == Op::kEmbedding) return false;
     if (def.FindAttr("axes") != nullptr) attrs.push_back({"axes", std::vector<int64_t>{0}});
     in.resize(1 + static_cast<size_t>(Below(static_cast<int>(in.size()))));
     return Keep(graph_.Add(def.op, in, attrs));

@@ -1,0 +1,195 @@
+// Composites made of views, joins and gathers. Declared in expand.h.
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "ir/builder.h"
+#include "ir/expand.h"
+#include "ir/infer.h"
+#include "ir/op_enum.h"
+#include "ir/slicing.h"
+#include "ir/support/status.h"
+
+namespace jitfuse::internal {
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+Expansion Done(const Chain& c, Value v) {
+  if (!c.ok()) return c.status();
+  return absl::InlinedVector<Value, 1>{v};
+}
+
+// x[start:stop:step] along one axis.
+Value SliceAlong(Chain* c, Value x, size_t axis, int64_t start, int64_t stop, int64_t step = 1) {
+  if (!c->ok()) return {};
+  size_t rank = c->type(x).dims.size();
+  Ints starts(rank, 0), stops(rank, kEnd), steps(rank, 1);
+  starts[axis] = start;
+  stops[axis] = stop;
+  steps[axis] = step;
+  return c->Add(
+      Op::kSlice, {x},
+      {{"starts", std::move(starts)}, {"stops", std::move(stops)}, {"steps", std::move(steps)}});
+}
+
+// Axis by axis: what `before` and `behind` make of x, joined with it. They get the axis and the
+// number of elements.
+template <typename Before, typename Behind>
+Expansion PadFrom(Graph* graph, const Node& node, const Before& before, const Behind& behind) {
+  Chain c(graph);
+  const auto &low = node.Get<Ints>("low"), &high = node.Get<Ints>("high");
+  Value x = node.in[0];
+  for (size_t axis = 0; axis < low.size() && c.ok(); ++axis) {
+    std::vector<Value> parts;
+    if (low[axis] > 0) parts.push_back(before(&c, x, axis, low[axis]));
+    parts.push_back(x);
+    if (high[axis] > 0) parts.push_back(behind(&c, x, axis, high[axis]));
+    if (parts.size() > 1)
+      x = c.Add(Op::kConcatenate, parts, {{"axis", static_cast<int64_t>(axis)}});
+  }
+  return Done(c, x);
+}
+
+Value Windows(Chain* c, Value x, const PoolAxis& axis) {
+  return c->Add(Op::kWindows, {x},
+                {{"axis", static_cast<int64_t>(axis.dim)},
+                 {"size", axis.kernel},
+                 {"stride", axis.stride},
+                 {"dilation", axis.dilation}});
+}
+
+absl::StatusOr<Pooling> PoolingOfNode(const Graph& graph, const Node& node) {
+  const TensorType x = graph.type(node.in[0]);
+  InferContext context{node.def(), absl::MakeConstSpan(&x, 1), node.attrs, graph.symbols().names,
+                       [](const Dim& a, const Dim&) -> absl::StatusOr<Dim> { return a; }};
+  return PoolingOf(context);
+}
+
+// Elements before and behind each pooled dim: the padding, or what ceil_mode puts behind it.
+Value Padded(Chain* c, Value x, const Pooling& pooling, bool padding, bool extra, double value) {
+  if (!c->ok()) return {};
+  size_t rank = c->type(x).dims.size();
+  std::vector<Dim> low(rank, Dim(0)), high(rank, Dim(0));
+  bool any = false;
+  for (const PoolAxis& axis : pooling.axes) {
+    int64_t before = padding ? axis.padding : 0;
+    int64_t behind = before + (extra ? axis.extra : 0);
+    low[axis.dim] = before;
+    high[axis.dim] = behind;
+    any = any || behind > 0;
+  }
+  if (!any) return x;
+  return c->Add(Op::kPad, {x},
+                {{"low", std::move(low)}, {"high", std::move(high)}, {"value", value}});
+}
+
+// The windows of x, reduced.
+Value Pooled(Chain* c, Op reduce, Value x, const Pooling& pooling) {
+  if (!c->ok()) return {};
+  Ints axes;
+  auto rank = static_cast<int64_t>(c->type(x).dims.size());
+  for (const PoolAxis& axis : pooling.axes) {
+    x = Windows(c, x, axis);
+    axes.push_back(rank++);
+  }
+  return c->Add(reduce, {x}, {{"axes", std::move(axes)}});
+}
+
+}  // namespace
+
+Expansion ExpandStack(Graph* graph, const Node& node) {
+  Chain c(graph);
+  auto rank = static_cast<int64_t>(node.types[0].dims.size());
+  int64_t axis = node.Get<int64_t>("axis");
+  if (axis < 0) axis += rank;
+  std::vector<Value> parts;
+  for (Value v : node.in) {
+    Shape dims = graph->type(v).dims;
+    dims.insert(dims.begin() + axis, Dim(1));
+    parts.push_back(c.Reshape(v, dims));
+    if (!c.ok()) return c.status();
+  }
+  return Done(c, c.Add(Op::kConcatenate, parts, {{"axis", axis}}));
+}
+
+Expansion ExpandPadReflect(Graph* graph, const Node& node) {
+  auto before = [](Chain* c, Value x, size_t axis, int64_t n) {
+    return SliceAlong(c, x, axis, n, 0, -1);  // n, n-1, .. 1
+  };
+  auto behind = [](Chain* c, Value x, size_t axis, int64_t n) {
+    return SliceAlong(c, x, axis, -2, -2 - n, -1);
+  };
+  return PadFrom(graph, node, before, behind);
+}
+
+Expansion ExpandPadEdge(Graph* graph, const Node& node) {
+  auto repeated = [](Chain* c, Value edge, size_t axis, int64_t n) {
+    return c->Add(Op::kRepeat, {edge}, {{"repeats", n}, {"axis", static_cast<int64_t>(axis)}});
+  };
+  auto before = [&](Chain* c, Value x, size_t axis, int64_t n) {
+    return repeated(c, SliceAlong(c, x, axis, 0, 1), axis, n);
+  };
+  auto behind = [&](Chain* c, Value x, size_t axis, int64_t n) {
+    return repeated(c, SliceAlong(c, x, axis, -1, kEnd), axis, n);
+  };
+  return PadFrom(graph, node, before, behind);
+}
+
+Expansion ExpandPadWrap(Graph* graph, const Node& node) {
+  auto before = [](Chain* c, Value x, size_t axis, int64_t n) {
+    return SliceAlong(c, x, axis, -n, kEnd);
+  };
+  auto behind = [](Chain* c, Value x, size_t axis, int64_t n) {
+    return SliceAlong(c, x, axis, 0, n);
+  };
+  return PadFrom(graph, node, before, behind);
+}
+
+Expansion ExpandEmbedding(Graph* graph, const Node& node) {
+  Chain c(graph);
+  return Done(c, c.Add(Op::kTake, {node.in[1], node.in[0]}, {{"axis", int64_t{0}}}));
+}
+
+Expansion ExpandMaxPool(Graph* graph, const Node& node) {
+  Chain c(graph);
+  JF_ASSIGN_OR_RETURN(Pooling pooling, PoolingOfNode(*graph, node));
+  // The least value of the dtype, as max itself begins with.
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  DType dtype = node.types[0].dtype;
+  double least =
+      IsFloat(dtype) ? -kInfinity : ScalarToDouble(dtype, ScalarFromDouble(dtype, -kInfinity));
+  Value x = Padded(&c, node.in[0], pooling, true, true, least);
+  return Done(c, Pooled(&c, Op::kMax, x, pooling));
+}
+
+Expansion ExpandAvgPool(Graph* graph, const Node& node) {
+  Chain c(graph);
+  JF_ASSIGN_OR_RETURN(Pooling pooling, PoolingOfNode(*graph, node));
+  DType dtype = node.types[0].dtype, compute = ComputeType(dtype);
+  bool include = node.Get<bool>("count_include_pad");
+  bool padded = false, reaches_beyond = false;
+  int64_t elements = 1;
+  for (const PoolAxis& axis : pooling.axes) {
+    padded = padded || axis.padding > 0;
+    reaches_beyond = reaches_beyond || axis.extra > 0;
+    elements *= axis.kernel;
+  }
+  Value x = c.Cast(node.in[0], compute);
+  Value sum = Pooled(&c, Op::kSum, Padded(&c, x, pooling, true, true, 0), pooling);
+  Value count = c.Constant(compute, static_cast<double>(elements));
+  if ((padded && !include) || reaches_beyond) {
+    // As many as there are: ones in place of x (and of its padding), summed up likewise.
+    if (!c.ok()) return c.status();
+    const Shape dims = graph->type(x).dims;
+    Value ones = c.Add(Op::kBroadcast, {c.Constant(compute, 1)},
+                       {{"shape", std::vector<Dim>(dims.begin(), dims.end())}});
+    if (include) ones = Padded(&c, ones, pooling, true, false, 1);
+    Pooling outer = pooling;
+    for (PoolAxis& axis : outer.axes) axis.padding = include ? 0 : axis.padding;
+    count = Pooled(&c, Op::kSum, Padded(&c, ones, outer, true, true, 0), pooling);
+  }
+  return Done(c, c.Cast(c.Add(Op::kDivide, {sum, count}), dtype));
+}
+
+}  // namespace jitfuse::internal

@@ -1,0 +1,28 @@
+// What inference functions share: comparisons of operands, and words for their messages.
+//
+// In: an InferContext. Out: InvalidArgument that begins with the call, as everywhere in inference.
+// Included by ir/infer*.cc alone.
+#ifndef JITFUSE_IR_INFER_SUPPORT_H_
+#define JITFUSE_IR_INFER_SUPPORT_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "ir/infer.h"
+
+namespace jitfuse::internal {
+
+std::string Ordinal(const OpDef& def, size_t operand);       // "weight", "xs[2]"
+std::string IntsToString(absl::Span<const int64_t> values);  // "[1,-1]"
+// Operands from `first` on have one dtype.
+absl::Status CheckSameDType(const InferContext& c, size_t first);
+// Two sizes that must be equal; `what` starts the sentence of the error.
+absl::StatusOr<Dim> MustEqual(const InferContext& c, const Dim& a, const Dim& b,
+                              const std::string& what);
+absl::Status CheckRank(const InferContext& c, size_t operand, size_t least, std::string_view why);
+
+}  // namespace jitfuse::internal
+
+#endif  // JITFUSE_IR_INFER_SUPPORT_H_
