@@ -104,7 +104,7 @@ void Sweep::CountInRun(int group, NodeId id, const absl::flat_hash_map<NodeId, i
         bool last = at == id && ++run->seen[base] == readers.at(base) &&
                     !stored_[static_cast<size_t>(base)];
         if (last) run->outputs -= results(base);
-      } else if (!source && At(group).clones.contains(base)) {
+      } else if (!source && ClonedIn(group, operand.base)) {
         if (run->cloned.insert(base).second) todo.push_back(base);
       } else {
         run->reads.insert(operand.base);
@@ -130,35 +130,6 @@ std::vector<Sweep::Part> Sweep::SplitRows(Part part) const {
   return {std::move(rows), std::move(elements)};
 }
 
-// What computing the part's members takes: nodes of the group, and values from outside.
-void Sweep::Collect(const Part& part, const absl::flat_hash_set<Value>& in_memory,
-                    absl::flat_hash_set<NodeId>* nodes, absl::flat_hash_set<Value>* inputs) const {
-  const WorkGroup& g = At(part.group);
-  absl::flat_hash_set<NodeId> members(part.members.begin(), part.members.end());
-  std::vector<NodeId> todo = part.members;
-  nodes->clear();
-  inputs->clear();
-  nodes->insert(todo.begin(), todo.end());
-  while (!todo.empty()) {
-    NodeId id = todo.back();
-    todo.pop_back();
-    for (const Operand& operand : OperandsOf(id)) {
-      for (Value v = operand.value; v != operand.base; v = graph_.node(v).in[0])
-        nodes->insert(v.node);
-      NodeId base = operand.base.node;
-      bool computed = IsSource(operand.base) ? !InMemory(operand.base)
-                                             : members.contains(base) || g.clones.contains(base);
-      if (!IsSource(operand.base) && (operand.gathered || in_memory.contains(operand.base)))
-        computed = members.contains(base) && !operand.gathered;
-      if (!computed) {
-        inputs->insert(operand.base);
-      } else if (nodes->insert(base).second) {
-        todo.push_back(base);
-      }
-    }
-  }
-}
-
 Group Sweep::Write(const Part& part) const {
   const WorkGroup& g = At(part.group);
   Group out;
@@ -167,15 +138,29 @@ Group Sweep::Write(const Part& part) const {
     WriteGemm(part, &out);
     return out;
   }
+  absl::flat_hash_set<NodeId> members(part.members.begin(), part.members.end());
   absl::flat_hash_set<NodeId> nodes;
   absl::flat_hash_set<Value> inputs;
-  // A value that a gather picks from is read from memory by everyone, even if it has a clone here.
-  absl::flat_hash_set<Value> in_memory;
-  do {
-    in_memory.insert(inputs.begin(), inputs.end());
-    Collect(part, in_memory, &nodes, &inputs);
-  } while (std::any_of(inputs.begin(), inputs.end(),
-                       [&](Value v) { return nodes.contains(v.node) && !in_memory.contains(v); }));
+  std::vector<NodeId> todo = part.members;
+  for (NodeId id : todo) nodes.insert(id);
+  while (!todo.empty()) {
+    NodeId id = todo.back();
+    todo.pop_back();
+    for (const Operand& operand : OperandsOf(id)) {
+      for (Value v = operand.value; v != operand.base; v = graph_.node(v).in[0])
+        nodes.insert(v.node);
+      NodeId base = operand.base.node;
+      bool computed = IsSource(operand.base) ? !InMemory(operand.base)
+                      : operand.gathered
+                          ? false
+                          : members.contains(base) || ClonedIn(part.group, operand.base);
+      if (!computed) {
+        inputs.insert(operand.base);
+      } else if (nodes.insert(base).second) {
+        todo.push_back(base);
+      }
+    }
+  }
   out.nodes.assign(nodes.begin(), nodes.end());
   std::sort(out.nodes.begin(), out.nodes.end());
   out.inputs.assign(inputs.begin(), inputs.end());
@@ -214,7 +199,7 @@ void Sweep::WriteOutputs(const Part& part, Group* out) const {
     }
     for (const auto& [reader, maps] : g.clones) {
       for (const Operand& operand : OperandsOf(reader)) {
-        if (members.contains(operand.base.node) && !g.clones.contains(operand.base.node))
+        if (members.contains(operand.base.node) && !ClonedIn(part.group, operand.base))
           wanted.insert(operand.base);
       }
     }

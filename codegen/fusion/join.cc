@@ -125,6 +125,13 @@ bool Sweep::Resolve(const Operand& operand, const IndexMap& at, const Ask& ask, 
     if (InMemory(operand.base)) plan->reads.push_back(operand.base);
     return true;
   }
+  bool read_already =
+      At(plan->group).reads.contains(operand.base) ||
+      std::find(plan->reads.begin(), plan->reads.end(), operand.base) != plan->reads.end();
+  if (read_already && Home(operand.base) != plan->group) {
+    plan->reads.push_back(operand.base);
+    return true;
+  }
   return InGroup(plan->group, operand.base.node) ? ResolveInside(operand, at, ask, plan, why)
                                                  : ResolveOutside(operand, at, ask, plan, why);
 }

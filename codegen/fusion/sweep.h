@@ -211,8 +211,6 @@ class Sweep {
   void CountInRun(int group, NodeId id, const absl::flat_hash_map<NodeId, int>& readers,
                   RunCounter* run) const;
   std::vector<Part> SplitRows(Part part) const;
-  void Collect(const Part& part, const absl::flat_hash_set<Value>& in_memory,
-               absl::flat_hash_set<NodeId>* nodes, absl::flat_hash_set<Value>* inputs) const;
   Group Write(const Part& part) const;
   void WriteNode(const Part& part, NodeId id, std::vector<NodeId>* todo, Group* out) const;
   void WriteGemm(const Part& part, Group* out) const;
@@ -232,6 +230,11 @@ class Sweep {
   bool InGroup(int group, NodeId node) const {
     return home_[static_cast<size_t>(node)] == group ||
            groups_[static_cast<size_t>(group)].clones.contains(node);
+  }
+  // Whether the group has a copy of a value of another one. What it also reads from memory, at
+  // another map, it reads everywhere.
+  bool ClonedIn(int group, Value base) const {
+    return At(group).clones.contains(base.node) && !At(group).reads.contains(base);
   }
   bool ExistsAt(int group, NodeId node, const IndexMap& at) const;
   // Where `operand` is read by a node at `at`: through its views one by one, as plans do.

@@ -46,7 +46,8 @@ void Sweep::TraceGroup(int group) {
       NodeId base = operand.base.node;
       bool iota_stored = g.kind == GroupKind::kGemm && Home(operand.base) >= 0;
       if (IsSource(operand.base) && !InMemory(operand.base) && !iota_stored) continue;
-      if (!IsSource(operand.base) && !operand.gathered && InGroup(group, base)) {
+      if (!IsSource(operand.base) && !operand.gathered &&
+          (Home(operand.base) == group || ClonedIn(group, operand.base))) {
         reach(base);
         continue;
       }

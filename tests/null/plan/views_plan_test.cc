@@ -151,6 +151,12 @@ constexpr ViewCase kCases[] = {
      "stride=[2], "
      "padding=[1], ceil_mode=true} : f64[n,6] return %0 }",
      1},
+    // A value that is read from memory at one map and could be computed again at another.
+    {"graph read_and_again(%x: f32[4,3]) -> (f32[50]) { %0 = abs(%x) : f32[4,3] %1 = tile(%0) "
+     "{reps=[1,2]} : f32[4,6] %2 = pad(%1) {low=[1,1], high=[2,0], value=1} : f32[7,7] %3 = "
+     "hardswish(%2) : f32[7,7] %4 = reshape(%3) {shape=[49]} : f32[49] %5 = mish(%4) : f32[49] %6 "
+     "= "
+     "pad_edge(%5) {low=[0], high=[1]} : f32[50] return %6 }"},
     {"graph none(%x: f32[0,3], %y: f32[n,3]) -> (f32[n,3], f32[0,3]) { %0 = concatenate(%x, %y) : "
      "f32[n,3] %1 = flip(%x) : f32[0,3] return %0, %1 }"},
     {"graph deep(%x: f32[2,1,n,1,2,1,1,3]) -> (f32[2,1,n,2,2,1,1,3]) { %0 = flip(%x) : "
