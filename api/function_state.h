@@ -18,7 +18,7 @@ namespace internal {
 
 class FunctionState {
  public:
-  FunctionState(DeviceKind kind, Graph graph, const Options& options, const Backend* backend,
+  FunctionState(DeviceKind kind, const Graph& graph, const Options& options, const Backend* backend,
                 KernelCache* kernels)
       : kind_(kind),
         options_(options),

@@ -17,8 +17,12 @@
 
 namespace jitfuse_bench {
 
+#ifdef __clang__  // does not take these together
+#define JF_LOOP __attribute__((noinline))
+#else
 #define JF_LOOP \
   __attribute__((noinline, optimize("O3"), target_clones("avx512f", "avx2", "default")))
+#endif
 // Their own functions, so that gcc makes versions for each CPU.
 JF_LOOP void Copy(const float* __restrict a, float* __restrict y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] = a[i] * 3.0f;

@@ -31,8 +31,8 @@ class SizeExpr {
   enum class AtomKind : uint8_t { kSymbol, kCeilDiv, kFloorDiv, kMax, kMin };
 
   SizeExpr() = default;  // 0
-  SizeExpr(int64_t constant)
-      : constant_(constant) {}  // NOLINT: implicit on purpose, dims are written as numbers
+  // Implicit on purpose: dims are written as numbers.
+  SizeExpr(int64_t constant) : constant_(constant) {}  // NOLINT(google-explicit-constructor)
   static SizeExpr Symbol(SymbolId id);
 
   bool IsConstant() const { return poly_ == nullptr; }

@@ -103,8 +103,8 @@ class DimReader {
   absl::StatusOr<Bounded> Number() {
     JF_ASSIGN_OR_RETURN(Word word, cursor_.ExpectLiteral("a number"));
     int64_t v = 0;
-    const char* end = word.text.data() + word.text.size();
-    auto result = std::from_chars(word.text.data(), end, v);
+    const char *begin = word.text.data(), *end = begin + word.text.size();
+    auto result = std::from_chars(begin, end, v);
     if (result.ec == std::errc::result_out_of_range ||
         std::fabs(static_cast<double>(v)) > kMaxMagnitude) {
       return cursor_.Error(word.span, "this number is beyond 2^62, the limit of a dim");

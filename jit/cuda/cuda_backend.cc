@@ -281,7 +281,8 @@ absl::Status CudaBackend::Launch(const Kernel& kernel, const LaunchArgs& args) c
   // The driver reads each argument from its address; values lie little-endian in 8 bytes, so that
   // the address serves every width.
   absl::InlinedVector<void*, 256> params;
-  for (void* const& buffer : args.buffers) params.push_back(const_cast<void**>(&buffer));
+  for (void* const& buffer : args.buffers)
+    params.push_back(static_cast<void*>(const_cast<void**>(&buffer)));
   for (const uint64_t& scalar : args.scalars) params.push_back(const_cast<uint64_t*>(&scalar));
   for (const int64_t& size : args.sizes) params.push_back(const_cast<int64_t*>(&size));
   return OnDevice([&](const DriverApi& driver) {

@@ -105,7 +105,8 @@ absl::Status Missing(const LibrarySpec& spec, const std::vector<std::string>& se
 
 Dynlib::Dynlib(void* handle) : handle_(handle) {
   link_map* map = nullptr;
-  if (dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map != nullptr) path_ = map->l_name;
+  if (dlinfo(handle, RTLD_DI_LINKMAP, static_cast<void*>(&map)) == 0 && map != nullptr)
+    path_ = map->l_name;
 }
 
 void* Dynlib::Symbol(const char* name) const { return dlsym(handle_, name); }

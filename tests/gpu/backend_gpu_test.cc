@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -248,7 +249,7 @@ TEST_F(GpuTest, DivisionByARowValueIsExact) {
     if (std::isnan(want)) {
       EXPECT_TRUE(std::isnan(out[i])) << i;
     } else {
-      ASSERT_EQ(std::memcmp(&want, &out[i], 4), 0)
+      ASSERT_EQ(std::bit_cast<uint32_t>(want), std::bit_cast<uint32_t>(out[i]))
           << a[i] << " / " << b[i / static_cast<size_t>(columns)] << ": got " << out[i]
           << ", expected " << want;
     }
