@@ -1,5 +1,5 @@
-#include "ir/op_enum.h"
 #include "ir/text.h"
+#include "ir/op_enum.h"
 
 #include <cmath>
 #include <ctime>
