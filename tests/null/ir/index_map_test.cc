@@ -106,7 +106,7 @@ TEST(IndexMap, DivModBounds) {
   IndexExpr e = Sum(Sum(Scale(AxisExpr(0), 128), Scale(AxisExpr(1), 16)), AxisExpr(2));
   auto text = [&](const SizeExpr& div, const SizeExpr& mod) {
     auto r = DivMod(e, div, mod, space);
-    return r ? IndexMapToString({{*r}}) : std::string("none");
+    return r ? IndexMapToString({{*r}, {}}) : std::string("none");
   };
   EXPECT_EQ(text(1, 0), "[d0*128 + d1*16 + d2]");
   EXPECT_EQ(text(16, 0), "[d0*8 + d1]");
@@ -158,8 +158,8 @@ TEST(IndexMap, DivModOfDividedTermsByBruteForce) {
         int64_t want = EvalIndexExpr(e, at, {}) / div.constant();
         if (!mod.Is(0)) want %= mod.constant();
         ASSERT_EQ(EvalIndexExpr(*second, at, {}), want)
-            << IndexMapToString({{e}}) << " / " << div.ToString() << " % " << mod.ToString()
-            << " -> " << IndexMapToString({{*second}});
+            << IndexMapToString({{e}, {}}) << " / " << div.ToString() << " % " << mod.ToString()
+            << " -> " << IndexMapToString({{*second}, {}});
         ASSERT_LE(want, bound->constant());
       }
     }
