@@ -15,7 +15,7 @@
 #include "ir/support/dump.h"
 #include "ir/text.h"
 #include "jit/call_cache.h"
-#include "jit/interpret_backend.h"
+#include "tests/test_util/idle_backend.h"
 
 namespace jitfuse::internal {
 namespace {
@@ -66,13 +66,12 @@ TEST(ForkTest, LocksThatOthersHoldAreFreeInTheChild) {
 }
 
 // Plans as the interpreter does, slowly, so that a fork falls into it.
-class SlowBackend : public Backend {
+class SlowBackend : public IdleBackend {
  public:
   std::string_view name() const override { return "slow"; }
-  const Target& target() const override { return rest_->target(); }
   std::string CompilerId() const override { return "slow"; }
   absl::StatusOr<KernelSource> Emit(const KernelPlan& plan) const override {
-    absl::StatusOr<KernelSource> source = rest_->Emit(plan);
+    absl::StatusOr<KernelSource> source = IdleBackend::Emit(plan);
     if (source.ok()) source->lang = SourceLang::kLlvm;  // so that the kernel cache keeps it
     return source;
   }
@@ -81,36 +80,8 @@ class SlowBackend : public Backend {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     return CompiledKernel{};
   }
-  absl::StatusOr<std::shared_ptr<const Kernel>> Load(const KernelSource& source,
-                                                     const CompiledKernel& c) const override {
-    return rest_->Load(source, c);
-  }
-  absl::Status Launch(const Kernel&, const LaunchArgs&) const override { return absl::OkStatus(); }
-  absl::Status GemmSupport(DType d, Reason* r) const override { return rest_->GemmSupport(d, r); }
-  absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareGemm(
-      const GemmProblem& p) const override {
-    return rest_->PrepareGemm(p);
-  }
-  absl::Status RunGemm(const PreparedGemm&, const void*, const void*, void*, void*,
-                       StreamHandle) const override {
-    return absl::OkStatus();
-  }
-  Allocator* allocator() const override { return rest_->allocator(); }
-  absl::Status CopyFromHost(void*, const void*, size_t, StreamHandle) const override {
-    return absl::OkStatus();
-  }
-  absl::Status CopyToHost(void*, const void*, size_t, StreamHandle) const override {
-    return absl::OkStatus();
-  }
-  absl::Status CopyOnDevice(void*, const void*, size_t, StreamHandle) const override {
-    return absl::OkStatus();
-  }
-  absl::Status Synchronize(StreamHandle) const override { return absl::OkStatus(); }
 
   mutable std::atomic<bool> compiling{false};
-
- private:
-  std::unique_ptr<Backend> rest_ = CreateInterpretBackend();
 };
 
 // The fork waits until nobody is inside a compiler; what is in flight all the same (here: a thread

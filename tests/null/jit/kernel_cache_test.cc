@@ -9,16 +9,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "jit/interpret_backend.h"
+#include "tests/test_util/idle_backend.h"
 
 namespace jitfuse::internal {
 namespace {
 
 // Compiles by counting; everything else is the interpreter's.
-class CountingBackend : public Backend {
+class CountingBackend : public IdleBackend {
  public:
-  explicit CountingBackend(std::string compiler = "counter 1")
-      : compiler_(std::move(compiler)), rest_(CreateInterpretBackend()) {}
+  explicit CountingBackend(std::string compiler = "counter 1") : compiler_(std::move(compiler)) {}
 
   absl::StatusOr<CompiledKernel> Compile(const KernelSource& source) const override {
     ++compiles;
@@ -31,39 +30,13 @@ class CountingBackend : public Backend {
     return std::shared_ptr<const Kernel>(std::make_shared<Kernel>());
   }
   std::string_view name() const override { return "counting"; }
-  const Target& target() const override { return rest_->target(); }
   std::string CompilerId() const override { return compiler_; }
-  absl::StatusOr<KernelSource> Emit(const KernelPlan& plan) const override {
-    return rest_->Emit(plan);
-  }
-  absl::Status Launch(const Kernel&, const LaunchArgs&) const override { return absl::OkStatus(); }
-  absl::Status GemmSupport(DType d, Reason* r) const override { return rest_->GemmSupport(d, r); }
-  absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareGemm(
-      const GemmProblem& p) const override {
-    return rest_->PrepareGemm(p);
-  }
-  absl::Status RunGemm(const PreparedGemm&, const void*, const void*, void*, void*,
-                       StreamHandle) const override {
-    return absl::OkStatus();
-  }
-  Allocator* allocator() const override { return rest_->allocator(); }
-  absl::Status CopyFromHost(void*, const void*, size_t, StreamHandle) const override {
-    return absl::OkStatus();
-  }
-  absl::Status CopyToHost(void*, const void*, size_t, StreamHandle) const override {
-    return absl::OkStatus();
-  }
-  absl::Status CopyOnDevice(void*, const void*, size_t, StreamHandle) const override {
-    return absl::OkStatus();
-  }
-  absl::Status Synchronize(StreamHandle) const override { return absl::OkStatus(); }
 
   mutable std::atomic<int> compiles{0};
   std::atomic<bool> fail{false};
 
  private:
   std::string compiler_;
-  std::unique_ptr<Backend> rest_;
 };
 
 KernelSource Source(const std::string& text) {
