@@ -20,6 +20,11 @@ int OpDef::min_arity() const {
   return static_cast<int>(std::find_if(args.begin(), args.end(), optional) - args.begin());
 }
 
+int OpDef::num_results() const {
+  const std::string_view names = example.substr(0, example.find('='));
+  return 1 + static_cast<int>(std::count(names.begin(), names.end(), ','));
+}
+
 const AttrDef* OpDef::FindAttr(std::string_view attr_name) const {
   auto it = std::find_if(attrs.begin(), attrs.end(),
                          [&](const AttrDef& a) { return a.name == attr_name; });

@@ -116,6 +116,7 @@ struct ReducePass {
   std::string_view lift;
   std::string_view combine;
   std::string_view finalize;
+  int num_acc = 1;  // of a pass of two_pass
 };
 enum class AccRule : uint8_t {
   kSum,         // SumType of the compute type
@@ -128,8 +129,8 @@ struct ReduceDef {
   int num_results;  // >= 1
   AccRule acc_rule;
   ReducePass one_pass;
-  // 0: only one_pass. 2: two_pass[0], then two_pass[1], which sees its results as r0, r1; each pass
-  // has one accumulator, and the op's results are {pass 0's result, pass 1's result}.
+  // 0: only one_pass. 2: two_pass[0], then two_pass[1], which sees its results as r0, r1; the
+  // op's results are {pass 0's result, pass 1's result}.
   int num_passes;
   ReducePass two_pass[2];
   bool empty_ok;  // false: reducing nothing is an error (max, min, argmax, argmin)
@@ -163,13 +164,15 @@ struct OpDef {
   // Body text of the operands' gradients (g: of the result, out: the result), "zero" where flat
   // almost everywhere, "" where none yet.
   std::string_view grad;
-  double max_ulp_f32, max_ulp_f64;  // of the whole body against its exact meaning
+  double max_ulp_f32, max_ulp_f64;  // of the whole body against its exact meaning; infinity:
+                                    // terms that may cancel, no bound relative to the result
   std::string_view doc;             // one sentence
   std::string_view example;         // a line of graph text
 
   int min_arity() const;  // operands that must be given
   int max_arity() const { return is_variadic() ? kMaxOperands : static_cast<int>(args.size()); }
   bool is_variadic() const { return !args.empty() && args.back().ends_with("..."); }
+  int num_results() const;                                    // as the example shows; 1 for sources
   const AttrDef* FindAttr(std::string_view attr_name) const;  // null if there is none
 };
 

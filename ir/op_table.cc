@@ -58,6 +58,7 @@ AttrDef OptionalAxes(std::string_view name, std::string_view doc, AttrNorm norm)
 #define AXIS(doc) Required("axis", AttrKind::kInt, doc, AttrNorm::kAxis)
 #define INT_OR(name, value, doc) Optional(name, int64_t{value}, doc)
 #define AXIS_OR(value, doc) Optional("axis", int64_t{value}, doc, AttrNorm::kAxis)
+#define FLOAT(name, doc) Required(name, AttrKind::kFloat, doc)
 #define FLOAT_OR(name, value, doc) Optional(name, double{value}, doc)
 #define BOOL_OR(name, value, doc) Optional(name, bool{value}, doc)
 #define AXES() \

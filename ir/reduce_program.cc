@@ -79,7 +79,8 @@ absl::StatusOr<std::vector<ReduceProgram>> BuildReducePrograms(const Graph& grap
   for (size_t i = 0; i < static_cast<size_t>(def.num_passes); ++i) {
     std::vector<DType> earlier(results.begin(), results.begin() + static_cast<std::ptrdiff_t>(i));
     JF_ASSIGN_OR_RETURN(ReduceProgram p,
-                        BuildPass(def.two_pass[i], def.acc_rule, 1, in, earlier, {results[i]}));
+                        BuildPass(def.two_pass[i], def.acc_rule, def.two_pass[i].num_acc, in,
+                                  earlier, {results[i]}));
     passes.push_back(std::move(p));
   }
   return passes;

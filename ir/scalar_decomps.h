@@ -128,6 +128,30 @@ inline constexpr std::string_view kLog2F64 =
     "0x1.71547652b82fep+0); v = e + p; "
     "y = v + ((e - v) + p + q); select(a > 0, select(a < inf, y, a), select(a == 0, -inf, nan))";
 
+// log10 m = log m / ln 10; that and log10 2 are in two parts each, in f64 the first part of log10 2
+// short, so that its product with e is exact.
+inline constexpr std::string_view kLog10F32 =
+    "small = a < 0x1p-126; x = select(small, a * 0x1p+23, a); i = bitcast_int(x) - 0x3f3504f3; "
+    "k = shr_raw(i, 23); m = bitcast_float(i - shl_raw(k, 23) + 0x3f3504f3); n = cast_f32(k); "
+    "e = select(small, n - 23, n); f = m - 1; z = f * f; w = fma(poly(f, 0x1.555554p-2, "
+    "-0x1.00022ap-2, 0x1.99a01ap-3, -0x1.547172p-3, 0x1.22d91ep-3, -0x1.0d8d32p-3, "
+    "0x1.0561b8p-3, -0x1.3892c6p-4), f, -0.5); y = fma(e, 0x1.344136p-2, fma(f, 0x1.bcb7b2p-2, "
+    "fma(e, -0x1.ec10cp-27, fma(f, -0x1.5b235ep-27, z * w * 0x1.bcb7b2p-2)))); select(a > 0, "
+    "select(a < inf, y, a), select(a == 0, -inf, nan))";
+
+inline constexpr std::string_view kLog10F64 =
+    "small = a < 0x1p-1022; x = select(small, a * 0x1p+54, a); i = cast_u64(bitcast_int(x)) + "
+    "0x95f619980c433; k = shr_raw(i, 52); m = bitcast_float(cast_i64((i & 0xfffffffffffff) + "
+    "0x3fe6a09e667f3bcd)); n = bitcast_float(cast_i64(k | 0x4330000000000000)) - "
+    "0x1.00000000003ffp+52; e = select(small, n - 54, n); f = m - 1; h = 0.5 * f * f; s = f / "
+    "(2 + f); z = s * s; c = f - h; d = (f - c) - h + s * (h + z * poly(z, "
+    "0x1.5555555555593p-1, 0x1.999999997fa7fp-2, 0x1.249249421d403p-2, 0x1.c71c51e5e7bcep-3, "
+    "0x1.746646348ea49p-3, 0x1.39a0fc32acfccp-3, 0x1.2f0d04637a076p-3)); p = c * "
+    "0x1.bcb7b1526e50ep-2; q = fma(c, 0x1.bcb7b1526e50ep-2, -p) + fma(c, "
+    "0x1.95355baaafad3p-57, d * 0x1.bcb7b1526e50ep-2) + e * -0x1.80433b83b532ap-44; u = e * "
+    "0x1.34413509f8p-2; v = u + p; y = v + ((u - v) + p + q); select(a > 0, select(a < inf, y, "
+    "a), select(a == 0, -inf, nan))";
+
 // 1 + a = 2^k m; f = m - 1 comes from a itself, scaled by subtracting k from its exponent, plus
 // 2^-k - 1 (by way of 4 * 2^-k, which is never subnormal).
 inline constexpr std::string_view kLog1pF32 =
@@ -285,8 +309,182 @@ inline constexpr std::string_view kSinF64 =
     JF_TRIG_F64 "select((k & 1) == 0, u, v) * select((k & 2) == 0, 1, -1) * copysign(1, a)";
 inline constexpr std::string_view kCosF64 =
     JF_TRIG_F64 "select((k & 1) == 0, v, u) * select(((k + 1) & 2) == 0, 1, -1)";
+// tan: the quotient; where cos is next to 0, sin is next to 1.
+inline constexpr std::string_view kTanF32 =
+    JF_TRIG_F32 "cast_f32(select((k & 1) == 0, u / v, -v / u)) * copysign(1, a)";
+inline constexpr std::string_view kTanF64 =
+    JF_TRIG_F64 "select((k & 1) == 0, u / v, -v / u) * copysign(1, a)";
 #undef JF_TRIG_F32
 #undef JF_TRIG_F64
+
+// asin x = s + s^3 P(s^2) with s = x, or above 1/2: pi/2 - 2 asin s with s = sqrt((1 - x) / 2). Pi
+// is in two parts; pi/2 - 2 s is exact or nearly so.
+inline constexpr std::string_view kAsinF32 =
+    "x = abs(a); big = x > 0.5; z = select(big, fma(x, -0.5, 0.5), x * x); s = select(big, "
+    "sqrt(z), x); v = s * z; p = poly(z, 0x1.5555cap-3, 0x1.33017ap-4, 0x1.748788p-5, "
+    "0x1.8bd50ep-6, 0x1.59af62p-5); copysign(select(big, (0x1.921fb6p+0 - 2 * s) - fma(2 * v, "
+    "p, 0x1.777a5cp-25), fma(v, p, s)), a)";
+
+inline constexpr std::string_view kAsinF64 =
+    "x = abs(a); big = x > 0.5; z = select(big, fma(x, -0.5, 0.5), x * x); s = select(big, "
+    "sqrt(z), x); v = s * z; p = poly(z, 0x1.555555555539p-3, 0x1.333333336e7abp-4, "
+    "0x1.6db6db42804c1p-5, 0x1.f1c72c36b9dc2p-6, 0x1.6e89f47a9f4e9p-6, 0x1.1c6bde07a6e39p-6, "
+    "0x1.c6fe0bd93ef69p-7, 0x1.8ec106730e7f4p-7, 0x1.abe0cc54aeba4p-8, 0x1.3fe870178faebp-6, "
+    "-0x1.09bf8be217916p-6, 0x1.056691adb9269p-5); copysign(select(big, (0x1.921fb54442d18p+0 "
+    "- 2 * s) - fma(2 * v, p, -0x1.1a62633145c07p-54), fma(v, p, s)), a)";
+
+inline constexpr std::string_view kAcosF32 =
+    "x = abs(a); big = x > 0.5; z = select(big, fma(x, -0.5, 0.5), x * x); s = select(big, "
+    "sqrt(z), x); r = fma(s * z, poly(z, 0x1.5555cap-3, 0x1.33017ap-4, 0x1.748788p-5, "
+    "0x1.8bd50ep-6, 0x1.59af62p-5), s); select(big, select(a > 0, 2 * r, 0x1.921fb6p+1 - "
+    "fma(2, r, 0x1.777a5cp-24)), 0x1.921fb6p+0 - (copysign(r, a) + 0x1.777a5cp-25))";
+
+inline constexpr std::string_view kAcosF64 =
+    "x = abs(a); big = x > 0.5; z = select(big, fma(x, -0.5, 0.5), x * x); s = select(big, "
+    "sqrt(z), x); r = fma(s * z, poly(z, 0x1.555555555539p-3, 0x1.333333336e7abp-4, "
+    "0x1.6db6db42804c1p-5, 0x1.f1c72c36b9dc2p-6, 0x1.6e89f47a9f4e9p-6, 0x1.1c6bde07a6e39p-6, "
+    "0x1.c6fe0bd93ef69p-7, 0x1.8ec106730e7f4p-7, 0x1.abe0cc54aeba4p-8, 0x1.3fe870178faebp-6, "
+    "-0x1.09bf8be217916p-6, 0x1.056691adb9269p-5), s); select(big, select(a > 0, 2 * r, "
+    "0x1.921fb54442d18p+1 - fma(2, r, -0x1.1a62633145c07p-53)), 0x1.921fb54442d18p+0 - "
+    "(copysign(r, a) + -0x1.1a62633145c07p-54))";
+
+// atan on [0, 1]; pi/2 - atan(1 / x) above. atan2 divides the lesser magnitude by the greater.
+inline constexpr std::string_view kAtanF32 =
+    "x = abs(a); big = x > 1; q = select(big, 1 / x, x); z = q * q; r = fma(q * z, poly(z, "
+    "-0x1.5554dcp-2, 0x1.9978e6p-3, -0x1.230a44p-3, 0x1.b4db86p-4, -0x1.3548dep-4, "
+    "0x1.61d944p-5, -0x1.0bfaa4p-6, 0x1.7e671p-9), q); copysign(select(big, 0x1.921fb6p+0 - (r "
+    "+ 0x1.777a5cp-25), r), a)";
+
+inline constexpr std::string_view kAtanF64 =
+    "x = abs(a); big = x > 1; q = select(big, 1 / x, x); z = q * q; r = fma(q * z, poly(z, "
+    "-0x1.555555555544bp-2, 0x1.9999999983fbbp-3, -0x1.2492491f9d566p-3, 0x1.c71c709d11783p-4, "
+    "-0x1.745d02201704p-4, 0x1.3b12b234398d7p-4, -0x1.110897c7582c9p-4, 0x1.e177def7ef6c1p-5, "
+    "-0x1.ad31d90e889a5p-5, 0x1.7ee149d2df32ep-5, -0x1.4f3ee844957ccp-5, 0x1.170ab45b640b9p-5, "
+    "-0x1.a707ff8e7e46ep-6, 0x1.160c30cdf1641p-6, -0x1.2cc56d0ec0328p-7, 0x1.f8fc1fa45a649p-9, "
+    "-0x1.30d3b116a96f2p-10, 0x1.d318cdadd9129p-13, -0x1.5359d6ba58ep-16), q); "
+    "copysign(select(big, 0x1.921fb54442d18p+0 - (r + -0x1.1a62633145c07p-54), r), a)";
+
+inline constexpr std::string_view kAtan2F32 =
+    "p = abs(a); q = abs(b); swap = p > q; n = select(swap, q, p); d = select(swap, p, q); t = "
+    "select(d == 0, 0, select(n == inf, 1, n / d)); z = t * t; r = fma(t * z, poly(z, "
+    "-0x1.5554dcp-2, 0x1.9978e6p-3, -0x1.230a44p-3, 0x1.b4db86p-4, -0x1.3548dep-4, "
+    "0x1.61d944p-5, -0x1.0bfaa4p-6, 0x1.7e671p-9), t); u = select(swap, 0x1.921fb6p+0 - (r + "
+    "0x1.777a5cp-25), r); v = select(bitcast_int(b) < 0, 0x1.921fb6p+1 - (u + 0x1.777a5cp-24), "
+    "u); select((a != a) | (b != b), a + b, copysign(v, a))";
+
+inline constexpr std::string_view kAtan2F64 =
+    "p = abs(a); q = abs(b); swap = p > q; n = select(swap, q, p); d = select(swap, p, q); t = "
+    "select(d == 0, 0, select(n == inf, 1, n / d)); z = t * t; r = fma(t * z, poly(z, "
+    "-0x1.555555555544bp-2, 0x1.9999999983fbbp-3, -0x1.2492491f9d566p-3, 0x1.c71c709d11783p-4, "
+    "-0x1.745d02201704p-4, 0x1.3b12b234398d7p-4, -0x1.110897c7582c9p-4, 0x1.e177def7ef6c1p-5, "
+    "-0x1.ad31d90e889a5p-5, 0x1.7ee149d2df32ep-5, -0x1.4f3ee844957ccp-5, 0x1.170ab45b640b9p-5, "
+    "-0x1.a707ff8e7e46ep-6, 0x1.160c30cdf1641p-6, -0x1.2cc56d0ec0328p-7, 0x1.f8fc1fa45a649p-9, "
+    "-0x1.30d3b116a96f2p-10, 0x1.d318cdadd9129p-13, -0x1.5359d6ba58ep-16), t); u = "
+    "select(swap, 0x1.921fb54442d18p+0 - (r + -0x1.1a62633145c07p-54), r); v = "
+    "select(bitcast_int(b) < 0, 0x1.921fb54442d18p+1 - (u + -0x1.1a62633145c07p-53), u); "
+    "select((a != a) | (b != b), a + b, copysign(v, a))";
+
+// With p = e^r - 1 and |a| = n ln 2 + r: e^|a| = 2^n (1 + p) and e^-|a| = 2^-n (1 - p / (1 + p)).
+// Powers of two are halved twice (s, u), so that 2^n cannot overflow before the result does.
+inline constexpr std::string_view kSinhF32 =
+    "x = abs(a); h = select(x > 89.5, 89.5, x); t = fma(h, 0x1.715476p+0, 0x1.8p+23); n = t - "
+    "0x1.8p+23; r = fma(n, 0x1.05c61p-29, fma(n, -0x1.62e43p-1, h)); p = fma(poly(r, "
+    "0x1.fffffep-2, 0x1.5554bp-3, 0x1.55572ep-5, 0x1.1227ep-7, 0x1.6b5828p-10), r * r, r); w = "
+    "p / (1 + p); i = bitcast_int(t); j = bitcast_int(select(n > 40, 0x1.80005p+23, t)); s = "
+    "bitcast_float(shl_raw(i, 23) + 0x3e800000); u = bitcast_float(0x3e800000 - shl_raw(j, "
+    "23)); copysign(select(x < 0x1p-12, x, 2 * fma(p, s, fma(w, u, s - u))), a)";
+
+inline constexpr std::string_view kSinhF64 =
+    "x = abs(a); h = select(x > 710.5, 710.5, x); t = fma(h, 0x1.71547652b82fep+0, 0x1.8p+52); "
+    "n = t - 0x1.8p+52; r = fma(n, -0x1.abc9e3b39803fp-56, fma(n, -0x1.62e42fefa39efp-1, h)); "
+    "p = fma(poly(r, 0x1p-1, 0x1.5555555555559p-3, 0x1.555555555554ep-5, 0x1.111111110f63bp-7, "
+    "0x1.6c16c16c1a472p-10, 0x1.a01a01b01566dp-13, 0x1.a01a019000699p-16, "
+    "0x1.71ddf7d262c5ap-19, 0x1.27e50f3a5fb9cp-22, 0x1.af5fae96d0c6ap-26, "
+    "0x1.1f2048ba190b1p-29), r * r, r); w = p / (1 + p); i = bitcast_int(t); j = "
+    "bitcast_int(select(n > 80, 0x1.800000000005p+52, t)); s = bitcast_float(shl_raw(i, 52) + "
+    "0x3fd0000000000000); u = bitcast_float(0x3fd0000000000000 - shl_raw(j, 52)); "
+    "copysign(select(x < 0x1p-28, x, 2 * fma(p, s, fma(w, u, s - u))), a)";
+
+inline constexpr std::string_view kCoshF32 =
+    "x = abs(a); h = select(x > 89.5, 89.5, x); t = fma(h, 0x1.715476p+0, 0x1.8p+23); n = t - "
+    "0x1.8p+23; r = fma(n, 0x1.05c61p-29, fma(n, -0x1.62e43p-1, h)); p = fma(poly(r, "
+    "0x1.fffffep-2, 0x1.5554bp-3, 0x1.55572ep-5, 0x1.1227ep-7, 0x1.6b5828p-10), r * r, r); w = "
+    "p / (1 + p); i = bitcast_int(t); j = bitcast_int(select(n > 40, 0x1.80005p+23, t)); s = "
+    "bitcast_float(shl_raw(i, 23) + 0x3e800000); u = bitcast_float(0x3e800000 - shl_raw(j, "
+    "23)); 2 * ((s + u) + fma(p, s, -w * u))";
+
+inline constexpr std::string_view kCoshF64 =
+    "x = abs(a); h = select(x > 710.5, 710.5, x); t = fma(h, 0x1.71547652b82fep+0, 0x1.8p+52); "
+    "n = t - 0x1.8p+52; r = fma(n, -0x1.abc9e3b39803fp-56, fma(n, -0x1.62e42fefa39efp-1, h)); "
+    "p = fma(poly(r, 0x1p-1, 0x1.5555555555559p-3, 0x1.555555555554ep-5, 0x1.111111110f63bp-7, "
+    "0x1.6c16c16c1a472p-10, 0x1.a01a01b01566dp-13, 0x1.a01a019000699p-16, "
+    "0x1.71ddf7d262c5ap-19, 0x1.27e50f3a5fb9cp-22, 0x1.af5fae96d0c6ap-26, "
+    "0x1.1f2048ba190b1p-29), r * r, r); w = p / (1 + p); i = bitcast_int(t); j = "
+    "bitcast_int(select(n > 80, 0x1.800000000005p+52, t)); s = bitcast_float(shl_raw(i, 52) + "
+    "0x3fd0000000000000); u = bitcast_float(0x3fd0000000000000 - shl_raw(j, 52)); 2 * ((s + u) "
+    "+ fma(p, s, -w * u))";
+
+// By way of log1p; f32 in f64, where nothing cancels or overflows. Above 2^54 asinh x and acosh x
+// are log(2 x).
+inline constexpr std::string_view kAsinhF32 =
+    "x = cast_f64(abs(a)); z = x * x; y = cast_f32(log1p(x + z / (sqrt(z + 1) + 1))); "
+    "copysign(select(abs(a) < inf, y, abs(a)), a)";
+
+inline constexpr std::string_view kAsinhF64 =
+    "x = abs(a); big = x > 0x1p+54; z = x * x; y = log1p(select(big, x, x + z / (sqrt(z + 1) + "
+    "1))); copysign(y + select(big, 0x1.62e42fefa39efp-1, 0), a)";
+
+inline constexpr std::string_view kAcoshF32 =
+    "x = cast_f64(a); select(a >= 1, cast_f32(log(x + sqrt((x - 1) * (x + 1)))), nan)";
+
+inline constexpr std::string_view kAcoshF64 =
+    "t = a - 1; big = a > 0x1p+54; y = log1p(select(big, t, t + sqrt(t * (t + 2)))) + "
+    "select(big, 0x1.62e42fefa39efp-1, 0); select(a >= 1, y, nan)";
+
+inline constexpr std::string_view kAtanhF32 =
+    "x = cast_f64(abs(a)); copysign(cast_f32(0.5 * log1p(2 * x / (1 - x))), a)";
+
+inline constexpr std::string_view kAtanhF64 =
+    "x = abs(a); copysign(0.5 * log1p(2 * x / (1 - x)), a)";
+
+// log |Gamma(x)| for x >= 8 by Stirling's series; below, x - 1 is brought into [0, 1) by steps of 1
+// whose product goes under the logarithm, and log Gamma(1 + w) = w (w - 1) Q(w). Reflected for
+// negative a, with sin(pi d) of the distance d from an integer: there an error of some units in the
+// last place of lgamma(|a|) remains, which is large beside the result where that is next to 0.
+inline constexpr std::string_view kLgammaF64 =
+    "x = abs(a); small = x < 1; large = x >= 8; minus = a < 0; w0 = select(small, x, "
+    "select(large, 0.5, x - 1)); c0 = w0 >= 1; p1 = select(c0, w0, 1); w1 = select(c0, w0 - 1, "
+    "w0); c1 = w1 >= 1; p2 = select(c1, p1 * w1, p1); w2 = select(c1, w1 - 1, w1); c2 = w2 >= "
+    "1; p3 = select(c2, p2 * w2, p2); w3 = select(c2, w2 - 1, w2); c3 = w3 >= 1; p4 = "
+    "select(c3, p3 * w3, p3); w4 = select(c3, w3 - 1, w3); c4 = w4 >= 1; p5 = select(c4, p4 * "
+    "w4, p4); w5 = select(c4, w4 - 1, w4); c5 = w5 >= 1; p6 = select(c5, p5 * w5, p5); w6 = "
+    "select(c5, w5 - 1, w5); q = w6 * (w6 - 1) * poly(w6, 0x1.2788cfc6fb619p-1, "
+    "-0x1.f6465978d451bp-3, 0x1.3e5452046e28ap-3, -0x1.d7a3e69fbcc8dp-4, 0x1.79cf9b359664ep-4, "
+    "-0x1.3cb1e5fad65e4p-4, 0x1.11545a215bfacp-4, -0x1.e1725479fdfcbp-5, 0x1.ae26d05b9cdcfp-5, "
+    "-0x1.83a01567c27edp-5, 0x1.5cd49d170c03p-5, -0x1.3383fd6dfafd3p-5, 0x1.013df9bab10f2p-5, "
+    "-0x1.8752300b30532p-6, 0x1.01c4eb55ee46fp-6, -0x1.17325b75ebde9p-7, 0x1.d514de4af252p-9, "
+    "-0x1.1b3b635114251p-10, 0x1.b20255c7def1cp-13, -0x1.3b426016d4936p-16); l = "
+    "log(select(large, x, select(small, select(minus, 1, x), p6))); i = 1 / x; t = (x - 0.5) * "
+    "(l - 1) + (0x1.acfe390c97d69p-2 + i * poly(i * i, 0x1.5555555555555p-4, "
+    "-0x1.6c16c16c08512p-9, 0x1.a01a00cb2daa7p-11, -0x1.3812513922a52p-11, "
+    "0x1.b87fc04a5155ep-11, -0x1.d0f5993062042p-10, -0x1.d91bb57974e4fp-13, "
+    "0x1.83e238260fe34p-4)); core = select(large, t, select(small, q - l, q + l)); d = x - "
+    "round_even(x); e = abs(d) * poly(d * d, 0x1.921fb54442d18p+1, -0x1.4abbce625be17p+2, "
+    "0x1.466bc67758815p+1, -0x1.32d2cce52aaf3p-1, 0x1.50783410a630ap-4, -0x1.e30712d1c9d3ap-8, "
+    "0x1.e8e2a3232c43ap-12, -0x1.6cfd40053e86bp-16, 0x1.4ff1b6df74386p-21); m = -log(e * "
+    "select(small, 1, x) * 0x1.45f306dc9c883p-2) - core; select((x == inf) | (minus & (d == "
+    "0)), inf, select(minus, m, core))";
+
+inline constexpr std::string_view kLgammaF32 = "cast_f32(lgamma(cast_f64(a)))";
+
+// The bits of a float count up with its magnitude.
+inline constexpr std::string_view kNextAfterF32 =
+    "y = bitcast_float(bitcast_int(a) + select((a < b) == (a > 0), 1, -1)); select((a != a) | "
+    "(b != b), a + b, select(a == b, b, select(a == 0, copysign(0x1p-149, b), y)))";
+
+inline constexpr std::string_view kNextAfterF64 =
+    "y = bitcast_float(bitcast_int(a) + select((a < b) == (a > 0), 1, -1)); select((a != a) | "
+    "(b != b), a + b, select(a == b, b, select(a == 0, copysign(0x1p-1074, b), y)))";
 
 // 2^(b log2 |a|) in f64, then C's special cases.
 inline constexpr std::string_view kPowF32 =
@@ -363,6 +561,9 @@ inline constexpr std::string_view kSign =
     "select(a > 0, 1, select(a < 0, -1, select(a == a, 0, a)))";
 
 inline constexpr std::string_view kSignInt = "select(a > 0, 1, select(a < 0, -1, 0))";
+
+// One widening multiplication on every CPU.
+inline constexpr std::string_view kMulHi = "cast_u32(shr_raw(cast_u64(a) * cast_u64(b), 32))";
 
 // Shift counts are made valid before the instruction sees them.
 inline constexpr std::string_view kShl =

@@ -131,7 +131,11 @@ struct ScalarOpDef {
                       const ScalarValue* in);  // meaning in the declared type; null: the decomp
                                                // is the meaning (and Convert: ConvertScalar)
   std::string_view doc;
+  // f64 errors are in ulps of this number where the result is smaller: lgamma next to its zeros.
+  double ulp_floor_f64 = 0;
 };
+// The unit in which the row's error at a result of that size is stated.
+long double ErrorUnit(const ScalarOpDef& def, DType operand, long double result);
 
 const ScalarOpDef& GetScalarOp(ScalarOp op);
 std::optional<ScalarOp> FindScalarOp(std::string_view name);

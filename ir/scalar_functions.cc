@@ -205,6 +205,15 @@ ScalarValue Abs(DType operand, DType, const ScalarValue* in) {
   });
 }
 
+ScalarValue NextAfter(DType operand, DType, const ScalarValue* in) {
+  if (operand == DType::kF64) return Put<double>(std::nextafter(in[0].f64, in[1].f64));
+  return Put<float>(std::nextafter(in[0].f32, in[1].f32));
+}
+
+ScalarValue MulHi(DType, DType, const ScalarValue* in) {
+  return Put<uint32_t>(static_cast<uint32_t>(in[0].u * in[1].u >> 32));
+}
+
 ScalarValue Sign(DType operand, DType, const ScalarValue* in) {
   return Unary(operand, in, [](auto x) {
     using T = decltype(x);

@@ -54,9 +54,20 @@ JF_WIDE1(Exp2, std::exp2(a))
 JF_WIDE1(Expm1, std::expm1(a))
 JF_WIDE1(Log, std::log(a))
 JF_WIDE1(Log2, std::log2(a))
+JF_WIDE1(Log10, std::log10(a))
 JF_WIDE1(Log1p, std::log1p(a))
 JF_WIDE1(Sin, std::sin(a))
 JF_WIDE1(Cos, std::cos(a))
+JF_WIDE1(Tan, std::tan(a))
+JF_WIDE1(Asin, std::asin(a))
+JF_WIDE1(Acos, std::acos(a))
+JF_WIDE1(Atan, std::atan(a))
+JF_WIDE2(Atan2, std::atan2(a, b))
+JF_WIDE1(Sinh, std::sinh(a))
+JF_WIDE1(Cosh, std::cosh(a))
+JF_WIDE1(Asinh, std::asinh(a))
+JF_WIDE1(Acosh, std::acosh(a))
+JF_WIDE1(Atanh, std::atanh(a))
 JF_WIDE1(Tanh, std::tanh(a))
 JF_WIDE1(Erf, std::erf(a))
 JF_WIDE1(Erfc, std::erfc(a))
@@ -65,6 +76,10 @@ JF_WIDE2(Pow, std::pow(a, b))
 #undef JF_WIDE1
 #undef JF_WIDE2
 
+Wide Lgamma(const Wide* in) {
+  int sign;
+  return lgammal_r(in[0], &sign);  // std::lgamma writes a global
+}
 Wide Fma(const Wide* in) { return std::fma(in[0], in[1], in[2]); }
 Wide Select(const Wide* in) { return in[0] != 0 ? in[1] : in[2]; }
 

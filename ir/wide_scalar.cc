@@ -114,8 +114,8 @@ class Machine {
     if (!IsFloat(inst.dtype) || !std::isfinite(e.value)) return e;
     if (max_ulp == 0 || (exact && e.value == 0))
       return e;  // tanh(0), log(1): no implementation misses those
-    e.bound +=
-        max_ulp * UlpOf(operand, std::fabs(e.value) + e.bound) + std::fabs(e.value) * 0x1p-62L;
+    e.bound += max_ulp * ErrorUnit(def, operand, std::fabs(e.value) + e.bound) +
+               std::fabs(e.value) * 0x1p-62L;
     return SettleRange(operand, e);
   }
 
@@ -203,6 +203,11 @@ long double UlpOf(DType dtype, long double v) {
   int exponent = f.min_exponent;
   if (v != 0 && std::isfinite(v)) exponent = std::max(exponent, std::ilogb(v));
   return std::ldexp(Wide{1}, std::min(exponent, f.max_exponent - 1) - (f.digits - 1));
+}
+
+long double ErrorUnit(const ScalarOpDef& def, DType operand, long double result) {
+  const long double floor = operand == DType::kF64 ? def.ulp_floor_f64 : 0;
+  return UlpOf(operand, std::max(std::fabs(result), floor));
 }
 
 long double EpsOf(DType dtype) { return std::ldexp(Wide{1}, -FormatOf(dtype).digits); }

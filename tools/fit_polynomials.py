@@ -79,6 +79,29 @@ sin_weight = near(1e-30, abs, lambda z: z * mp.sqrt(z) / mp.sin(mp.sqrt(z)))
 cos_tail = near(1e-12, lambda z: mp.mpf(1) / 24 - z / 720, lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2)
 cos_weight = lambda z: z * z / mp.cos(mp.sqrt(z))
 
+# asin(s) = s + s z P(z) with z = s^2; atan the same; sin(pi d) / d; lgamma(1 + w) = w (w - 1) Q(w).
+asin_tail = near(1e-20, lambda z: mp.mpf(1) / 6 + 3 * z / 40, lambda z: (mp.asin(mp.sqrt(z)) - mp.sqrt(z)) / mp.sqrt(z) ** 3)
+asin_weight = near(1e-30, abs, lambda z: z * mp.sqrt(z) / mp.asin(mp.sqrt(z)))
+atan_tail = near(1e-20, lambda z: -mp.mpf(1) / 3 + z / 5, lambda z: (mp.atan(mp.sqrt(z)) - mp.sqrt(z)) / mp.sqrt(z) ** 3)
+atan_weight = near(1e-30, abs, lambda z: z * mp.sqrt(z) / mp.atan(mp.sqrt(z)))
+sinpi_ratio = near(1e-20, lambda z: mp.pi - mp.pi**3 * z / 6, lambda z: mp.sin(mp.pi * mp.sqrt(z)) / mp.sqrt(z))
+
+
+def lgamma_ratio(w):
+    if abs(w) < mp.mpf("1e-25"):
+        return mp.euler + w * (mp.euler - mp.zeta(2) / 2)
+    if abs(w - 1) < mp.mpf("1e-25"):
+        return 1 - mp.euler
+    return mp.loggamma(1 + w) / (w * (w - 1))
+
+
+def stirling_tail(z):
+    """x (lgamma(x) - (x - 1/2) (log x - 1) + 1/2 - log(2 pi) / 2) as a function of z = x^-2."""
+    if z < mp.mpf("1e-8"):
+        return mp.mpf(1) / 12 - z / 360 + z * z / 1260
+    x = 1 / mp.sqrt(z)
+    return x * (mp.loggamma(x) - (x - mp.mpf("0.5")) * mp.log(x) + x - mp.log(2 * mp.pi) / 2)
+
 
 def erfc_16(t):
     """e^(x^2) erfc(x) / t as a function of t = 1 / (1 + 0.51 x)."""
@@ -111,6 +134,13 @@ FITS = {
     "erfc_f32": (erfc_scaled(3), 9, lambda t: 1 / erfc_scaled(3)(t), mp.mpf(-1) + mp.mpf("1e-12"), mp.mpf("7.1") / mp.mpf("13.1"), 24),
     "erfc_f64": (erfc_scaled(4), 22, lambda t: 1 / erfc_scaled(4)(t), mp.mpf(-1) + mp.mpf("1e-15"), mp.mpf("23.3") / mp.mpf("31.3"), 53),
     "erfc_16": (erfc_16, 6, lambda t: 1 / erfc_16(t), 1 / (1 + mp.mpf("0.51") * mp.mpf("10.6")), 1, 24),
+    "asin_f32": (asin_tail, 4, asin_weight, 0, "0.2502", 24),
+    "asin_f64": (asin_tail, 11, asin_weight, 0, "0.25001", 53),
+    "atan_f32": (atan_tail, 7, atan_weight, 0, "1.0001", 24),
+    "atan_f64": (atan_tail, 18, atan_weight, 0, "1.00001", 53),
+    "sinpi_f64": (sinpi_ratio, 8, lambda z: 1 / sinpi_ratio(z), 0, "0.25001", 53),
+    "lgamma_f64": (lgamma_ratio, 19, lambda w: 1 / lgamma_ratio(w), 0, "1.0001", 53),
+    "stirling_f64": (stirling_tail, 7, lambda z: mp.mpf(12), "1e-9", mp.mpf(1) / 64, 53),
     "sin_f32": (sin_tail, 3, sin_weight, 0, TRIG, 53),
     "cos_f32": (cos_tail, 2, cos_weight, 0, TRIG, 53),
     "sin_f64": (sin_tail, 5, sin_weight, 0, TRIG, 53),

@@ -2,6 +2,7 @@
 //
 //   gen_op_docs > docs/ops.md
 // ./dev golden --update does it; a test fails while the file is stale.
+#include <cmath>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -22,7 +23,7 @@ left out; `xs...` stands for one or more (1024 at most), a `std::vector<Tensor>`
 
 * **dtypes**: of the first operand (of `where`: of the values). f16 and bf16 are computed in f32.
 * **ulp**: the largest error in units in the last place of an f32 / f64 result, given exact operands, one kernel per op. A `-` marks
-  ops whose bound depends on their extents or parts: the reference evaluator computes it for each call (docs/numerics.md).
+  ops whose bound depends on their extents or parts, or whose terms may cancel: the reference evaluator computes it for each call (docs/numerics.md).
 * **gradient**: whether the table has one. Nothing differentiates graphs yet.
 * Examples are lines of graph text (docs/text.md) with `%x %y: f32[4,8]`, `%i %j: i32[4,8]`, `%p %q: bool[4,8]`, `%m: f32[16,8]`,
   `%w %b: f32[8]`, `%c: f32[16]`, `%z: f32[4,1]`.
@@ -92,6 +93,7 @@ std::string UlpText(const OpDef& def) {
   if (def.kind == OpKind::kView || def.kind == OpKind::kJoin || def.kind == OpKind::kGather)
     return "0 / 0";
   if (def.kind != OpKind::kPointwise && def.kind != OpKind::kIota) return "-";
+  if (std::isinf(def.max_ulp_f32)) return "-";
   return absl::StrCat(def.max_ulp_f32, " / ", def.max_ulp_f64);
 }
 

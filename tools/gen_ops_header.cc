@@ -165,11 +165,9 @@ Params ParamsOf(const OpDef& def) {
   return out;
 }
 
-int NumResults(const OpDef& def) { return def.reduce != nullptr ? def.reduce->num_results : 1; }
-
 std::string FunctionFor(const OpDef& def) {
   Params p = ParamsOf(def);
-  int results = NumResults(def);
+  int results = def.num_results();
   std::string operands = absl::StrJoin(p.operands, ", ");
   if (!def.is_variadic()) operands = absl::StrCat("{", operands, "}");
   std::string call =

@@ -52,6 +52,11 @@ def spread(dtype, n=40):
     return np.concatenate([x, [0.0, -0.0, 1.0, -1.0, 0.5, 3.0, -3.0, 6.0]]).astype(NAMES[dtype])
 
 
+try:
+    from scipy import special  # for lgamma; math.lgamma is as good
+    lgamma = special.gammaln
+except ImportError:
+    lgamma = np.vectorize(math.lgamma, otypes=[np.float64])
 erf = np.vectorize(math.erf, otypes=[np.float64])
 erfc = np.vectorize(math.erfc, otypes=[np.float64])
 sigmoid = lambda x: np.where(x >= 0, 1 / (1 + np.exp(-np.abs(x))), np.exp(-np.abs(x)) / (1 + np.exp(-np.abs(x))))
@@ -64,10 +69,19 @@ UNARY = {
     "mish": lambda x: x * np.tanh(softplus(x)), "elu": lambda x: np.where(x > 0, x, np.expm1(np.minimum(x, 0))),
     "leaky_relu": lambda x: np.where(x > 0, x, 0.01 * x), "softsign": lambda x: x / (1 + np.abs(x)),
     "hardswish": lambda x: x * np.clip(x + 3, 0, 6) / 6, "hardsigmoid": lambda x: np.clip(x + 3, 0, 6) / 6,
+    "sin": np.sin, "cos": np.cos, "tan": np.tan, "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh, "asinh": np.arcsinh,
+    "asin": lambda x: np.arcsin(x), "acos": lambda x: np.arccos(x), "signbit": np.signbit,
+    "selu": lambda x: 1.0507009873554804934193349852946 * np.where(x > 0, x, 1.6732632423543772848170429916717 * np.expm1(np.minimum(x, 0))),
+    "celu": lambda x: np.where(x > 0, x, np.expm1(np.minimum(x, 0))), "hardtanh": lambda x: np.clip(x, -1, 1),
+    "logsigmoid": lambda x: -np.logaddexp(-x, 0), "tanhshrink": lambda x: np.where(np.abs(x) > 1e-2, x - np.tanh(x), x**3 / 3 - 2 * x**5 / 15),
+    "softshrink": lambda x: np.sign(x) * np.maximum(np.abs(x) - 0.5, 0), "hardshrink": lambda x: np.where(np.abs(x) <= 0.5, 0, x),
     "gelu_tanh": lambda x: 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
 }
-POSITIVE = {"log": np.log, "log2": np.log2, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x), "reciprocal": lambda x: 1 / x}
-BINARY = {"add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": np.divide, "minimum": np.minimum, "maximum": np.maximum}
+UNIT = ("asin", "acos")  # taken on [-1, 1]
+POSITIVE = {"log": np.log, "log2": np.log2, "log10": np.log10, "lgamma": lgamma, "acosh": np.arccosh, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x), "reciprocal": lambda x: 1 / x}
+BINARY = {"add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": np.divide, "minimum": np.minimum, "maximum": np.maximum, "atan2": np.arctan2, "hypot": np.hypot, "copysign": np.copysign, "logaddexp": np.logaddexp,
+          "prelu": lambda x, w: np.where(x > 0, x, x * w), "glu": lambda x, g: x * sigmoid(g), "reglu": lambda x, g: x * np.maximum(g, 0),
+          "geglu": lambda x, g: x * g * 0.5 * erfc(-g / math.sqrt(2)), "swiglu": lambda x, g: x * g * sigmoid(g)}
 
 
 def pointwise():
@@ -75,15 +89,28 @@ def pointwise():
         x = spread(dtype)
         wide = x.astype(np.float64)
         for op, f in UNARY.items():
-            case(op, [x], dtype, f(wide))
+            u = np.clip(x, -1, 1) if op in UNIT else x
+            y = f(u.astype(np.float64))
+            case(op, [u], "bool" if y.dtype == np.bool_ else dtype, y)
         p = np.abs(x) + NAMES[dtype](0.01)
         for op, f in POSITIVE.items():
-            case(op, [p], dtype, f(p.astype(np.float64)))
+            q = p + NAMES[dtype](1) if op == "acosh" else p
+            case(op, [q], dtype, f(q.astype(np.float64)))
         case("log1p", [np.abs(x)], dtype, np.log1p(np.abs(wide)))
         y = rng.permutation(x)
         y[y == 0] = 2
         for op, f in BINARY.items():
             case(op, [x, y], dtype, f(wide, y.astype(np.float64)))
+        case("atanh", [(x / NAMES[dtype](13))], dtype, np.arctanh((x / NAMES[dtype](13)).astype(np.float64)))
+        case("xlogy", [x, p], dtype, np.where(wide == 0, 0, wide * np.log(p.astype(np.float64))))
+        w = y.astype(np.float64)
+        case("threshold", [x], dtype, np.where(wide > 0.25, wide, 20), " {threshold=0.25, value=20}")
+        case("lerp", [x, y, p], dtype, wide + p.astype(np.float64) * (w - wide))
+        case("addcmul", [x, y, p], dtype, wide + 0.5 * w * p.astype(np.float64), " {value=0.5}")
+        case("addcdiv", [x, y, p], dtype, wide + 0.5 * w / p.astype(np.float64), " {value=0.5}")
+        case("isclose", [x, x + NAMES[dtype](0.25) * (y > 0)], "bool", np.isclose(x, x + NAMES[dtype](0.25) * (y > 0), rtol=0, atol=0.125), " {rtol=0, atol=0.125}")
+        if dtype != "f16":
+            case("nextafter", [x, y], dtype, np.nextafter(x, y))
         q = rng.uniform(-2, 2, x.size).astype(NAMES[dtype])
         case("pow", [p, q], dtype, np.power(p.astype(np.float64), q.astype(np.float64)))
         for op, f in {"equal": np.equal, "less": np.less, "greater_equal": np.greater_equal}.items():
@@ -158,6 +185,9 @@ def integer_division():
         with np.errstate(over="ignore"):
             case("multiply", [a, b], dtype, a * b)
         case("bitwise_xor", [a, b], dtype, a ^ b)
+        n = (np.arange(60) % np.iinfo(NAMES[dtype]).bits).astype(NAMES[dtype])
+        case("bitwise_left_shift", [a, n], dtype, np.left_shift(a, n))
+        case("bitwise_right_shift", [a, n], dtype, np.right_shift(a, n))
 
 
 def main():

@@ -80,7 +80,8 @@ class Sweeper {
   void Visit(const ScalarValue* in) {
     const long double args[2] = {ScalarToLongDouble(dtype_, in[0]),
                                  ScalarToLongDouble(dtype_, in[1])};
-    const bool trigonometric = def_.op == ScalarOp::kSin || def_.op == ScalarOp::kCos;
+    const bool trigonometric =
+        def_.op == ScalarOp::kSin || def_.op == ScalarOp::kCos || def_.op == ScalarOp::kTan;
     if (trigonometric && dtype_ == DType::kF64 && std::fabs(args[0]) > 0x1p45L)
       return;  // outside the stated range
     ScalarValue out;
@@ -96,7 +97,7 @@ class Sweeper {
       return;
     }
     if (std::isnan(got) || std::isinf(got)) return;
-    const long double ulp = std::fabs(got - want) / UlpOf(dtype_, want);
+    const long double ulp = std::fabs(got - want) / ErrorUnit(def_, dtype_, want);
     if (ulp <= result_.max_ulp) return;
     result_.max_ulp = ulp;
     Report(args, got, want, result_.wrong_kind == 0);

@@ -20,7 +20,7 @@ void ExpectWithinBounds(DType dtype, int64_t points) {
         EXPECT_GT(r.max_ulp, 0.3) << def.name << ": no points reached it";
       },
       dtype);
-  EXPECT_GE(rows, 13);
+  EXPECT_GE(rows, 26);
 }
 
 TEST(ScalarUlp, F32) { ExpectWithinBounds(DType::kF32, 80000); }
