@@ -16,7 +16,11 @@ namespace detail {
 struct BuilderState {
   internal::Graph graph;
   Status status;  // the first error
+  // What random ops read, made for the first of them, and the ordinal of the next.
+  internal::Value rng_seed, rng_offset;
+  std::int64_t next_stream = 0;
 
+  static std::shared_ptr<BuilderState> Of(const Builder& b) { return b.state_; }
   static std::shared_ptr<BuilderState> Of(const Tensor& t) { return t.state_; }
   static internal::Value ValueOf(const Tensor& t) { return {t.node_, t.result_}; }
   static Tensor Wrap(std::shared_ptr<BuilderState> state, internal::Value value) {

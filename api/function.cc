@@ -88,6 +88,14 @@ absl::Status CheckDevice(const detail::FunctionState& f, const internal::Backend
   return absl::OkStatus();
 }
 
+// Those that the caller passes.
+int NumInputs(const internal::Graph& graph) {
+  int n = 0;
+  for (std::size_t i = 0; i < graph.inputs().size(); ++i)
+    n += internal::RngRoleOf(graph, i) == internal::RngRole::kNone ? 1 : 0;
+  return n;
+}
+
 bool IsScalarInput(const internal::Graph& graph, std::size_t i) {
   return i < graph.inputs().size() &&
          graph.node(graph.inputs()[i]).kind() == internal::OpKind::kScalar;
@@ -99,7 +107,7 @@ absl::StatusOr<const internal::Backend*> BackendOf(const detail::FunctionState& 
                                                    const std::vector<Array>* outputs) {
   if (f.kind() != DeviceKind::kCuda) return f.home();
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (!IsScalarInput(f.graph(), i) && inputs[i].device().kind == DeviceKind::kCuda)
+    if (inputs[i].device().kind == DeviceKind::kCuda)
       return internal::GetBackend(DeviceKind::kCuda, inputs[i].device().index);
   }
   if (outputs != nullptr && !outputs->empty() && (*outputs)[0].device().kind == DeviceKind::kCuda)
@@ -130,14 +138,44 @@ absl::Status AddInput(const detail::FunctionState& f, const Array& array, std::s
   return absl::OkStatus();
 }
 
-absl::Status MakeCall(detail::FunctionState& f, const std::vector<Array>& inputs,
-                      const std::vector<Array>* outputs, bool shapes_only, Call* call) {
-  JF_ASSIGN_OR_RETURN(call->backend, BackendOf(f, inputs, outputs));
-  call->cache = &f.CacheOf(call->backend);
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    JF_RETURN_IF_ERROR(CheckDType(f, inputs[i], "input", i));
-    JF_RETURN_IF_ERROR(AddInput(f, inputs[i], i, shapes_only, call));
+// Seed and offset of the call's random ops, as far as they come next in the signature. From device
+// memory where a kernel can read them there; on the CPU that is the host's.
+void AddRng(const detail::FunctionState& f, const Rng& rng, bool from_memory, Call* call) {
+  for (;;) {
+    const internal::RngRole role = internal::RngRoleOf(f.graph(), call->inputs.size());
+    if (role == internal::RngRole::kNone) return;
+    const bool offset = role == internal::RngRole::kOffset;
+    auto* word = static_cast<std::uint64_t*>(const_cast<void*>(rng.device_state));
+    if (word != nullptr && offset) ++word;
+    std::uint64_t value = offset ? rng.offset : rng.seed;
+    if (word != nullptr && !from_memory) value = *word;
+    TensorView view;
+    view.dtype = internal::DType::kU64;
+    view.ptr = from_memory ? word : nullptr;
+    call->inputs.push_back(view);
+    call->input_data.push_back(from_memory ? word : nullptr);
+    call->scalars.push_back(value);
   }
+}
+
+absl::Status MakeCall(detail::FunctionState& f, const std::vector<Array>& inputs,
+                      const std::vector<Array>* outputs, bool shapes_only, const Rng& rng,
+                      Call* call) {
+  JF_ASSIGN_OR_RETURN(call->backend, BackendOf(f, inputs, outputs));
+  const bool from_memory = rng.device_state != nullptr && f.rng_from_memory() != nullptr;
+  call->cache =
+      from_memory ? &f.rng_from_memory()->CacheOf(call->backend) : &f.CacheOf(call->backend);
+  const auto expected = static_cast<std::size_t>(NumInputs(f.graph()));
+  if (f.uses_rng() && inputs.size() != expected) {
+    return internal::InvalidArgument("graph ", f.graph().name(), ": expected ", expected,
+                                     " inputs, got ", inputs.size());
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    AddRng(f, rng, from_memory, call);
+    JF_RETURN_IF_ERROR(CheckDType(f, inputs[i], "input", i));
+    JF_RETURN_IF_ERROR(AddInput(f, inputs[i], call->inputs.size(), shapes_only, call));
+  }
+  AddRng(f, rng, from_memory, call);
   if (outputs == nullptr) return absl::OkStatus();
   for (std::size_t i = 0; i < outputs->size(); ++i) {
     JF_RETURN_IF_ERROR(CheckDType(f, (*outputs)[i], "output", i));
@@ -228,7 +266,7 @@ absl::StatusOr<Array> MakeResult(DType dtype,
 absl::StatusOr<std::shared_ptr<const internal::BoundCall>> BindShapes(
     detail::FunctionState& f, const std::vector<Array>& inputs) {
   Call call;
-  JF_RETURN_IF_ERROR(MakeCall(f, inputs, nullptr, /*shapes_only=*/true, &call));
+  JF_RETURN_IF_ERROR(MakeCall(f, inputs, nullptr, /*shapes_only=*/true, {}, &call));
   return call.cache->Find(call.inputs, {});
 }
 
@@ -238,7 +276,8 @@ StatusOr<std::vector<Array>> Function::Run(const std::vector<Array>& inputs,
                                            const RunOptions& options) const {
   if (state_ == nullptr) return Empty();
   Call call;
-  JF_API_RETURN_IF_ERROR(MakeCall(*state_, inputs, nullptr, /*shapes_only=*/false, &call));
+  JF_API_RETURN_IF_ERROR(
+      MakeCall(*state_, inputs, nullptr, /*shapes_only=*/false, options.rng, &call));
   JF_API_ASSIGN_OR_RETURN(std::shared_ptr<const internal::BoundCall> bound,
                           call.cache->Find(call.inputs, {}));
   const Device device = DeviceOf(*state_, *call.backend);
@@ -260,7 +299,8 @@ Status Function::RunInto(const std::vector<Array>& inputs, const std::vector<Arr
                          const RunOptions& options) const {
   if (state_ == nullptr) return Empty();
   Call call;
-  JF_API_RETURN_IF_ERROR(MakeCall(*state_, inputs, &outputs, /*shapes_only=*/false, &call));
+  JF_API_RETURN_IF_ERROR(
+      MakeCall(*state_, inputs, &outputs, /*shapes_only=*/false, options.rng, &call));
   if (outputs.size() != static_cast<std::size_t>(num_outputs())) {
     return internal::ToPublic(internal::InvalidArgument(
         state_->graph().name(), ": expected ", num_outputs(), " outputs, got ", outputs.size()));
@@ -299,9 +339,7 @@ StatusOr<std::string> Function::ExplainJson(const std::vector<Array>& inputs) co
 DeviceKind Function::device() const {
   return state_ == nullptr ? DeviceKind::kAuto : state_->kind();
 }
-int Function::num_inputs() const {
-  return state_ == nullptr ? 0 : static_cast<int>(state_->graph().inputs().size());
-}
+int Function::num_inputs() const { return state_ == nullptr ? 0 : NumInputs(state_->graph()); }
 int Function::num_outputs() const {
   return state_ == nullptr ? 0 : static_cast<int>(state_->graph().outputs().size());
 }

@@ -11,6 +11,7 @@
 
 #include "api/convert.h"
 #include "api/function.h"
+#include "ir/rng.h"
 #include "jit/call_cache.h"
 
 namespace jitfuse {
@@ -23,7 +24,13 @@ class FunctionState {
       : kind_(kind),
         options_(options),
         kernels_(kernels),
-        first_(graph, options, backend, kernels) {}
+        first_(graph, options, backend, kernels),
+        uses_rng_(UsesRng(graph)) {
+    if (!uses_rng_ || kind != DeviceKind::kCuda) return;
+    auto other = RngFromMemory(graph);  // whose own graph has no such scalars
+    if (other.ok())
+      rng_from_memory_ = std::make_unique<FunctionState>(kind, *other, options, backend, kernels);
+  }
   ~FunctionState();
   FunctionState(const FunctionState&) = delete;
   FunctionState& operator=(const FunctionState&) = delete;
@@ -34,6 +41,9 @@ class FunctionState {
   // The back end that this function was made for; on the CPU the only one.
   const Backend* home() const { return &first_.cache.backend(); }
   Counters stats() const;
+  bool uses_rng() const { return uses_rng_; }
+  // On a GPU, of graphs with random ops: the same with seed and offset read from memory; else null.
+  FunctionState* rng_from_memory() const { return rng_from_memory_.get(); }
 
  private:
   struct Node {
@@ -47,6 +57,8 @@ class FunctionState {
   KernelCache* const kernels_;
   Node first_;
   std::atomic<Node*> others_{nullptr};
+  const bool uses_rng_;
+  std::unique_ptr<FunctionState> rng_from_memory_;
 };
 
 }  // namespace internal

@@ -6,6 +6,7 @@
 #include "api/convert.h"
 #include "api/runtime.h"
 #include "ir/eval.h"
+#include "ir/rng.h"
 #include "ir/support/status.h"
 #include "ir/text.h"
 
@@ -14,6 +15,30 @@ inline namespace v1 {
 namespace {
 
 using internal::HostTensor;
+
+// With the graph's seed and offset among them, where it has them.
+absl::StatusOr<std::vector<HostTensor>> InputsToHost(const internal::Graph& graph,
+                                                     const std::vector<Array>& arrays,
+                                                     const Rng& rng) {
+  std::vector<HostTensor> out;
+  auto add_hidden = [&] {
+    for (;;) {
+      const internal::RngRole role = internal::RngRoleOf(graph, out.size());
+      if (role == internal::RngRole::kNone) return;
+      HostTensor t = HostTensor::Make(internal::DType::kU64, {});
+      t.Set(0, internal::ScalarValue::FromBits(role == internal::RngRole::kSeed ? rng.seed
+                                                                                : rng.offset));
+      out.push_back(std::move(t));
+    }
+  };
+  for (const Array& a : arrays) {
+    add_hidden();
+    JF_ASSIGN_OR_RETURN(HostTensor t, internal::ToHostTensor(a));
+    out.push_back(std::move(t));
+  }
+  add_hidden();
+  return out;
+}
 
 absl::StatusOr<std::vector<HostTensor>> ToHost(const std::vector<Array>& arrays) {
   std::vector<HostTensor> out;
@@ -36,6 +61,7 @@ StatusOr<std::vector<InputInfo>> ParseInputs(const std::string& graph_text) {
   JF_API_ASSIGN_OR_RETURN(internal::Graph graph, internal::ParseGraph(graph_text));
   std::vector<InputInfo> out;
   for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
+    if (internal::RngRoleOf(graph, i) != internal::RngRole::kNone) continue;
     const internal::Node& node = graph.node(graph.inputs()[i]);
     InputInfo info;
     info.name = graph.input_name(static_cast<int>(i));
@@ -76,15 +102,17 @@ StatusOr<std::vector<std::vector<std::int64_t>>> InputDims(
     }
   }
   std::vector<std::vector<std::int64_t>> out;
-  for (internal::NodeId id : graph.inputs())
-    out.push_back(internal::EvalDims(graph.type({id, 0}).dims, values));
+  for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
+    if (internal::RngRoleOf(graph, i) == internal::RngRole::kNone)
+      out.push_back(internal::EvalDims(graph.type({graph.inputs()[i], 0}).dims, values));
+  }
   return out;
 }
 
 StatusOr<std::vector<Array>> Evaluate(const std::string& graph_text,
-                                      const std::vector<Array>& inputs) {
+                                      const std::vector<Array>& inputs, const Rng& rng) {
   JF_API_ASSIGN_OR_RETURN(internal::Graph graph, internal::ParseGraph(graph_text));
-  JF_API_ASSIGN_OR_RETURN(std::vector<HostTensor> host, ToHost(inputs));
+  JF_API_ASSIGN_OR_RETURN(std::vector<HostTensor> host, InputsToHost(graph, inputs, rng));
   JF_API_ASSIGN_OR_RETURN(std::vector<HostTensor> results, internal::EvalDeclared(graph, host));
   std::vector<Array> out;
   for (HostTensor& t : results) out.push_back(internal::FromHostTensor(std::move(t)));
@@ -93,9 +121,9 @@ StatusOr<std::vector<Array>> Evaluate(const std::string& graph_text,
 
 StatusOr<std::vector<CheckResult>> Check(const std::string& graph_text,
                                          const std::vector<Array>& inputs,
-                                         const std::vector<Array>& results) {
+                                         const std::vector<Array>& results, const Rng& rng) {
   JF_API_ASSIGN_OR_RETURN(internal::Graph graph, internal::ParseGraph(graph_text));
-  JF_API_ASSIGN_OR_RETURN(std::vector<HostTensor> host, ToHost(inputs));
+  JF_API_ASSIGN_OR_RETURN(std::vector<HostTensor> host, InputsToHost(graph, inputs, rng));
   JF_API_ASSIGN_OR_RETURN(std::vector<HostTensor> got, ToHost(results));
   JF_API_ASSIGN_OR_RETURN(std::vector<internal::WideTensor> expected,
                           internal::EvalWide(graph, host));

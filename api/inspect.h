@@ -12,6 +12,7 @@
 
 #include "array.h"
 #include "function.h"
+#include "options.h"
 #include "status.h"
 
 namespace jitfuse {
@@ -23,7 +24,8 @@ struct InputInfo {
   bool scalar = false;            // passed by value
   std::vector<std::string> dims;  // "n", "784", "n*4"
 };
-// The signature of graph text; also the check that it is well-formed.
+// The signature of graph text, without the seed and offset of random ops (scalars named rng_seed
+// and rng_offset, which RunOptions::rng gives); also the check that it is well-formed.
 StatusOr<std::vector<InputInfo>> ParseInputs(const std::string& graph_text);
 StatusOr<std::string> FormatText(const std::string& graph_text);  // parsed and printed
 
@@ -34,7 +36,7 @@ StatusOr<std::vector<std::vector<std::int64_t>>> InputDims(
 
 // The reference evaluator on CPU arrays (slow, exact meaning). One result per output.
 StatusOr<std::vector<Array>> Evaluate(const std::string& graph_text,
-                                      const std::vector<Array>& inputs);
+                                      const std::vector<Array>& inputs, const Rng& rng = {});
 
 struct CheckResult {
   bool ok = false;
@@ -45,7 +47,7 @@ struct CheckResult {
 // Results of a run (CPU arrays) against the evaluator's values and error bounds. One per output.
 StatusOr<std::vector<CheckResult>> Check(const std::string& graph_text,
                                          const std::vector<Array>& inputs,
-                                         const std::vector<Array>& results);
+                                         const std::vector<Array>& results, const Rng& rng = {});
 
 // stage: graph, groups, plan, cuda, llvm, ptx, sass. arch: "" (this machine's), "sm_90",
 // "x86-64-v3" ... Shapes come from `inputs` (data may be null). Needs no GPU.

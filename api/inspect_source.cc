@@ -5,6 +5,7 @@
 #include "api/inspect.h"
 #include "api/runtime.h"
 #include "codegen/plan/plan_text.h"
+#include "ir/rng.h"
 #include "ir/support/status.h"
 #include "ir/text.h"
 #include "jit/compile.h"
@@ -51,7 +52,16 @@ absl::StatusOr<std::string> RenderStage(const Graph& graph, const std::vector<Ar
                                         const std::string& stage, const Backend& backend,
                                         const Options& options) {
   std::vector<TensorView> views;
-  for (const Array& a : inputs) views.push_back(ViewOf(a));
+  TensorView word;  // the seed or the offset of random ops
+  word.dtype = DType::kU64;
+  auto add_hidden = [&] {
+    while (RngRoleOf(graph, views.size()) != RngRole::kNone) views.push_back(word);
+  };
+  for (const Array& a : inputs) {
+    add_hidden();
+    views.push_back(ViewOf(a));
+  }
+  add_hidden();
   JF_ASSIGN_OR_RETURN(CallClass cls, ClassifyCall(graph, ComputeShapeFacts(graph), views, {}));
   if (stage == "graph") {
     JF_ASSIGN_OR_RETURN(Graph prepared, PrepareGraph(graph, cls, options));

@@ -8,6 +8,7 @@
 #include "function.h"
 #include "ops.h"
 #include "options.h"
+#include "random.h"
 #include "stats.h"
 #include "status.h"
 #include "tensor.h"

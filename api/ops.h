@@ -15,6 +15,10 @@
 namespace jitfuse {
 inline namespace v1 {
 
+// Each element's own coordinate along one axis.
+inline Tensor Iota(const Builder& builder, const std::vector<DimSpec>& shape, std::int64_t axis = 0, DType dtype = DType::kI64) {
+  return detail::Apply("iota", builder, {{"shape", shape}, {"axis", axis}, {"dtype", dtype}});
+}
 // Sum of two tensors; integers wrap.
 inline Tensor Add(const Tensor& x, const Tensor& y) {
   return detail::Apply("add", {x, y}, {});
@@ -74,6 +78,14 @@ inline Tensor Reciprocal(const Tensor& x) {
 // -1, 0 or 1; NaN stays.
 inline Tensor Sign(const Tensor& x) {
   return detail::Apply("sign", {x}, {});
+}
+// The magnitude of x with the sign of y, a zero's too; of a NaN it is either.
+inline Tensor Copysign(const Tensor& x, const Tensor& y) {
+  return detail::Apply("copysign", {x, y}, {});
+}
+// The number next to x in the direction of y; y where they are equal.
+inline Tensor Nextafter(const Tensor& x, const Tensor& y) {
+  return detail::Apply("nextafter", {x, y}, {});
 }
 // The largest integer that is not larger.
 inline Tensor Floor(const Tensor& x) {
@@ -147,6 +159,14 @@ inline Tensor BitwiseXor(const Tensor& x, const Tensor& y) {
 inline Tensor BitwiseNot(const Tensor& x) {
   return detail::Apply("bitwise_not", {x}, {});
 }
+// x shifted left by y bits; 0 where y is negative or at least the width.
+inline Tensor BitwiseLeftShift(const Tensor& x, const Tensor& y) {
+  return detail::Apply("bitwise_left_shift", {x, y}, {});
+}
+// x shifted right by y bits, copies of the sign coming in; all of them where y is negative or at least the width.
+inline Tensor BitwiseRightShift(const Tensor& x, const Tensor& y) {
+  return detail::Apply("bitwise_right_shift", {x, y}, {});
+}
 // x where cond is true, else y.
 inline Tensor Where(const Tensor& cond, const Tensor& x, const Tensor& y) {
   return detail::Apply("where", {cond, x, y}, {});
@@ -166,6 +186,14 @@ inline Tensor Isinf(const Tensor& x) {
 // True where the value is neither NaN nor an infinity.
 inline Tensor Isfinite(const Tensor& x) {
   return detail::Apply("isfinite", {x}, {});
+}
+// True where the sign bit is set, that of -0 too; of a NaN it is either.
+inline Tensor Signbit(const Tensor& x) {
+  return detail::Apply("signbit", {x}, {});
+}
+// True where abs(x - y) <= atol + rtol * abs(y); infinities are close to themselves.
+inline Tensor Isclose(const Tensor& x, const Tensor& y, double rtol = 1e-05, double atol = 1e-08) {
+  return detail::Apply("isclose", {x, y}, {{"rtol", rtol}, {"atol", atol}});
 }
 // e to the power x.
 inline Tensor Exp(const Tensor& x) {
@@ -187,6 +215,10 @@ inline Tensor Log(const Tensor& x) {
 inline Tensor Log2(const Tensor& x) {
   return detail::Apply("log2", {x}, {});
 }
+// Logarithm to base 10.
+inline Tensor Log10(const Tensor& x) {
+  return detail::Apply("log10", {x}, {});
+}
 // log(1 + x), exact near 0.
 inline Tensor Log1p(const Tensor& x) {
   return detail::Apply("log1p", {x}, {});
@@ -203,6 +235,54 @@ inline Tensor Rsqrt(const Tensor& x) {
 inline Tensor Pow(const Tensor& x, const Tensor& y) {
   return detail::Apply("pow", {x, y}, {});
 }
+// Sine; in f64 NaN beyond 2^45.
+inline Tensor Sin(const Tensor& x) {
+  return detail::Apply("sin", {x}, {});
+}
+// Cosine; in f64 NaN beyond 2^45.
+inline Tensor Cos(const Tensor& x) {
+  return detail::Apply("cos", {x}, {});
+}
+// Tangent; in f64 NaN beyond 2^45.
+inline Tensor Tan(const Tensor& x) {
+  return detail::Apply("tan", {x}, {});
+}
+// Inverse sine; NaN beyond 1.
+inline Tensor Asin(const Tensor& x) {
+  return detail::Apply("asin", {x}, {});
+}
+// Inverse cosine; NaN beyond 1.
+inline Tensor Acos(const Tensor& x) {
+  return detail::Apply("acos", {x}, {});
+}
+// Inverse tangent.
+inline Tensor Atan(const Tensor& x) {
+  return detail::Apply("atan", {x}, {});
+}
+// Angle of the point (y, x): the inverse tangent of x / y in its quadrant.
+inline Tensor Atan2(const Tensor& x, const Tensor& y) {
+  return detail::Apply("atan2", {x, y}, {});
+}
+// Hyperbolic sine.
+inline Tensor Sinh(const Tensor& x) {
+  return detail::Apply("sinh", {x}, {});
+}
+// Hyperbolic cosine.
+inline Tensor Cosh(const Tensor& x) {
+  return detail::Apply("cosh", {x}, {});
+}
+// Inverse hyperbolic sine.
+inline Tensor Asinh(const Tensor& x) {
+  return detail::Apply("asinh", {x}, {});
+}
+// Inverse hyperbolic cosine; NaN below 1.
+inline Tensor Acosh(const Tensor& x) {
+  return detail::Apply("acosh", {x}, {});
+}
+// Inverse hyperbolic tangent; NaN beyond 1.
+inline Tensor Atanh(const Tensor& x) {
+  return detail::Apply("atanh", {x}, {});
+}
 // Hyperbolic tangent.
 inline Tensor Tanh(const Tensor& x) {
   return detail::Apply("tanh", {x}, {});
@@ -214,6 +294,34 @@ inline Tensor Erf(const Tensor& x) {
 // 1 - erf(x), exact in the tail.
 inline Tensor Erfc(const Tensor& x) {
   return detail::Apply("erfc", {x}, {});
+}
+// Logarithm of the magnitude of the gamma function; in f64 the bound is in ulps of 16 where the result is smaller.
+inline Tensor Lgamma(const Tensor& x) {
+  return detail::Apply("lgamma", {x}, {});
+}
+// sqrt(x * x + y * y) with no overflow on the way.
+inline Tensor Hypot(const Tensor& x, const Tensor& y) {
+  return detail::Apply("hypot", {x, y}, {});
+}
+// log(exp(x) + exp(y)) with no overflow.
+inline Tensor Logaddexp(const Tensor& x, const Tensor& y) {
+  return detail::Apply("logaddexp", {x, y}, {});
+}
+// x * log(y); 0 where x is 0 and y is not NaN.
+inline Tensor Xlogy(const Tensor& x, const Tensor& y) {
+  return detail::Apply("xlogy", {x, y}, {});
+}
+// x + weight * (y - x), exact at both ends.
+inline Tensor Lerp(const Tensor& x, const Tensor& y, const Tensor& weight) {
+  return detail::Apply("lerp", {x, y, weight}, {});
+}
+// x + value * y * z.
+inline Tensor Addcmul(const Tensor& x, const Tensor& y, const Tensor& z, double value = 1.0) {
+  return detail::Apply("addcmul", {x, y, z}, {{"value", value}});
+}
+// x + value * y / z.
+inline Tensor Addcdiv(const Tensor& x, const Tensor& y, const Tensor& z, double value = 1.0) {
+  return detail::Apply("addcdiv", {x, y, z}, {{"value", value}});
 }
 // maximum(x, 0); NaN stays.
 inline Tensor Relu(const Tensor& x) {
@@ -230,6 +338,22 @@ inline Tensor LeakyRelu(const Tensor& x, double slope = 0.01) {
 // x, or alpha * (exp(x) - 1) where x is negative.
 inline Tensor Elu(const Tensor& x, double alpha = 1.0) {
   return detail::Apply("elu", {x}, {{"alpha", alpha}});
+}
+// x, or weight * x where x is negative; weight broadcasts as NumPy does (PyTorch aligns it with dim 1).
+inline Tensor Prelu(const Tensor& x, const Tensor& weight) {
+  return detail::Apply("prelu", {x, weight}, {});
+}
+// Elu of alpha 1.6733 scaled by 1.0507.
+inline Tensor Selu(const Tensor& x) {
+  return detail::Apply("selu", {x}, {});
+}
+// x, or alpha * (exp(x / alpha) - 1) where x is negative.
+inline Tensor Celu(const Tensor& x, double alpha = 1.0) {
+  return detail::Apply("celu", {x}, {{"alpha", alpha}});
+}
+// x where it is above the threshold, else a fixed value; NaN stays.
+inline Tensor Threshold(const Tensor& x, double threshold, double value) {
+  return detail::Apply("threshold", {x}, {{"threshold", threshold}, {"value", value}});
 }
 // x limited to min..max; NaN stays.
 inline Tensor Clamp(const Tensor& x, double min = -std::numeric_limits<double>::infinity(), double max = std::numeric_limits<double>::infinity()) {
@@ -270,6 +394,42 @@ inline Tensor Softplus(const Tensor& x) {
 // x / (1 + abs(x)).
 inline Tensor Softsign(const Tensor& x) {
   return detail::Apply("softsign", {x}, {});
+}
+// x limited to min..max; NaN stays.
+inline Tensor Hardtanh(const Tensor& x, double min = -1.0, double max = 1.0) {
+  return detail::Apply("hardtanh", {x}, {{"min", min}, {"max", max}});
+}
+// log(sigmoid(x)) with no overflow.
+inline Tensor Logsigmoid(const Tensor& x) {
+  return detail::Apply("logsigmoid", {x}, {});
+}
+// x - tanh(x), by its series where that would cancel.
+inline Tensor Tanhshrink(const Tensor& x) {
+  return detail::Apply("tanhshrink", {x}, {});
+}
+// x brought nearer to 0 by lambd; 0 within lambd of it; NaN stays.
+inline Tensor Softshrink(const Tensor& x, double lambd = 0.5) {
+  return detail::Apply("softshrink", {x}, {{"lambd", lambd}});
+}
+// x, or 0 within lambd of it; NaN stays.
+inline Tensor Hardshrink(const Tensor& x, double lambd = 0.5) {
+  return detail::Apply("hardshrink", {x}, {{"lambd", lambd}});
+}
+// x * sigmoid(gate).
+inline Tensor Glu(const Tensor& x, const Tensor& gate) {
+  return detail::Apply("glu", {x, gate}, {});
+}
+// x * relu(gate).
+inline Tensor Reglu(const Tensor& x, const Tensor& gate) {
+  return detail::Apply("reglu", {x, gate}, {});
+}
+// x * gelu(gate).
+inline Tensor Geglu(const Tensor& x, const Tensor& gate) {
+  return detail::Apply("geglu", {x, gate}, {});
+}
+// x * silu(gate).
+inline Tensor Swiglu(const Tensor& x, const Tensor& gate) {
+  return detail::Apply("swiglu", {x, gate}, {});
 }
 // x repeated along new leading dims and dims of size 1.
 inline Tensor Broadcast(const Tensor& x, const std::vector<DimSpec>& shape) {
@@ -383,6 +543,18 @@ inline Tensor Unsqueeze(const Tensor& x, const std::vector<std::int64_t>& axes) 
 inline Tensor Var(const Tensor& x, const std::vector<std::int64_t>& axes = {}, bool keepdims = false, double correction = 0.0) {
   return detail::Apply("var", {x}, {{"axes", axes}, {"keepdims", keepdims}, {"correction", correction}});
 }
+// Square root of the variance.
+inline Tensor Std(const Tensor& x, const std::vector<std::int64_t>& axes = {}, bool keepdims = false, double correction = 0.0) {
+  return detail::Apply("std", {x}, {{"axes", axes}, {"keepdims", keepdims}, {"correction", correction}});
+}
+// Number of elements that are not 0.
+inline Tensor CountNonzero(const Tensor& x, const std::vector<std::int64_t>& axes = {}, bool keepdims = false) {
+  return detail::Apply("count_nonzero", {x}, {{"axes", axes}, {"keepdims", keepdims}});
+}
+// Vector norm over the axes.
+inline Tensor VectorNorm(const Tensor& x, const std::vector<std::int64_t>& axes = {}, bool keepdims = false, double ord = 2.0) {
+  return detail::Apply("vector_norm", {x}, {{"axes", axes}, {"keepdims", keepdims}, {"ord", ord}});
+}
 // log(sum(exp(x))) with no overflow.
 inline Tensor Logsumexp(const Tensor& x, const std::vector<std::int64_t>& axes = {}, bool keepdims = false) {
   return detail::Apply("logsumexp", {x}, {{"axes", axes}, {"keepdims", keepdims}});
@@ -402,6 +574,22 @@ inline Tensor LayerNorm(const Tensor& x, const Tensor& weight = {}, const Tensor
 // x / sqrt(mean(x * x) + eps) over the last dims, times weight.
 inline Tensor RmsNorm(const Tensor& x, const Tensor& weight = {}, std::int64_t norm_dims = 1, double eps = 1e-06) {
   return detail::Apply("rms_norm", {x, weight}, {{"norm_dims", norm_dims}, {"eps", eps}});
+}
+// (x - mean) / sqrt(var + eps) over the channels of a group and all dims after dim 1, times weight, plus bias, one of each a channel.
+inline Tensor GroupNorm(const Tensor& x, std::int64_t groups, const Tensor& weight = {}, const Tensor& bias = {}, double eps = 1e-05) {
+  return detail::Apply("group_norm", {x, weight, bias}, {{"groups", groups}, {"eps", eps}});
+}
+// (x - mean) / sqrt(var + eps) over all dims after the channels, dim 1, times weight, plus bias, one of each a channel.
+inline Tensor InstanceNorm(const Tensor& x, const Tensor& weight = {}, const Tensor& bias = {}, double eps = 1e-05) {
+  return detail::Apply("instance_norm", {x, weight, bias}, {{"eps", eps}});
+}
+// (x - mean) / sqrt(var + eps) with given statistics, times weight, plus bias, one of each a channel (inference).
+inline Tensor BatchNorm(const Tensor& x, const Tensor& mean, const Tensor& var, const Tensor& weight = {}, const Tensor& bias = {}, double eps = 1e-05, std::int64_t axis = 1) {
+  return detail::Apply("batch_norm", {x, mean, var, weight, bias}, {{"eps", eps}, {"axis", axis}});
+}
+// Batch norm with the batch's statistics; gives y, the batch's mean and biased variance, and the running mean and unbiased variance brought up to date.
+inline std::vector<Tensor> BatchNormTraining(const Tensor& x, const Tensor& running_mean, const Tensor& running_var, const Tensor& weight = {}, const Tensor& bias = {}, double eps = 1e-05, double momentum = 0.1, std::int64_t axis = 1) {
+  return detail::ApplyAll("batch_norm_training", {x, running_mean, running_var, weight, bias}, {{"eps", eps}, {"momentum", momentum}, {"axis", axis}}, 5);
 }
 // x times weight transposed, plus bias: weight is [out, in] as in PyTorch.
 inline Tensor Linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {}) {

@@ -79,6 +79,11 @@ Tensor Apply(const char* name, const std::vector<Tensor>& in,
   return ApplyAll(name, in, attrs, 1)[0];
 }
 
+Tensor Apply(const char* name, const Builder& builder, std::initializer_list<NamedAttr> attrs) {
+  std::shared_ptr<BuilderState> state = BuilderState::Of(builder);
+  return BuilderState::WrapOr(state, Add(state.get(), name, {}, attrs));
+}
+
 Tensor LiteralLike(double value, const Tensor& like) {
   auto state = BuilderState::Of(like);
   if (state == nullptr || !like.valid()) return like;

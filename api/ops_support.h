@@ -30,6 +30,8 @@ std::vector<Tensor> ApplyAll(const char* name, const std::vector<Tensor>& in,
                              std::initializer_list<NamedAttr> attrs, int num_results);
 Tensor Apply(const char* name, const std::vector<Tensor>& in,
              std::initializer_list<NamedAttr> attrs);
+// Of an op with no operands.
+Tensor Apply(const char* name, const Builder& builder, std::initializer_list<NamedAttr> attrs);
 // A literal of the dtype that a Python-like scalar takes beside `like`: it never widens a tensor of
 // its own kind.
 Tensor LiteralLike(double value, const Tensor& like);

@@ -101,6 +101,7 @@ class Builder {
   StatusOr<Function> Compile(const std::vector<Tensor>& outputs) const;
 
  private:
+  friend struct detail::BuilderState;
   std::shared_ptr<detail::BuilderState> state_;
 };
 

@@ -60,6 +60,29 @@ bool IsSum(const ReduceProgram& p, size_t j) {
   return std::min(a.imm, b.imm) == j && std::max(a.imm, b.imm) == j + p.acc.size();
 }
 
+bool IsFloatProduct(const ReduceProgram& p) {
+  const ScalarProgram& c = p.combine;
+  return p.acc.size() == 1 && IsFloat(p.acc[0]) &&
+         c.insts[static_cast<size_t>(c.results[0])].op == ScalarOp::kMul;
+}
+
+// The bound of a product of factors that may be taken in any order: each step rounds by up to eps
+// of its result, and where some order may leave the range, anything goes.
+WideElem AnyOrder(DType dtype, const std::vector<WideElem>& factors, WideElem product) {
+  if (factors.size() < 3 || !std::isfinite(product.value)) return product;
+  Wide up = 0, down = 0;
+  for (const WideElem& f : factors) {
+    if (f.value == 0) return product;
+    const Wide size = std::log2(std::fabs(f.value));
+    (size > 0 ? up : down) += size;
+  }
+  const int limit = dtype == DType::kF64 ? 1020 : 124;
+  if (up >= limit || down <= -limit) return {product.value, kInf};
+  const Wide roundings = static_cast<Wide>(factors.size() - 1) * EpsOf(dtype);
+  product.bound = std::max(product.bound * 2, std::fabs(product.value) * roundings * 1.01L);
+  return product;
+}
+
 bool IsFloatSum(const ReduceProgram& p) {
   for (size_t j = 0; j < p.acc.size(); ++j) {
     if (!IsFloat(p.acc[j]) || !IsSum(p, j)) return false;
@@ -155,7 +178,9 @@ struct WideMode {
     const std::vector<Elem> lifted = Lift(p, x, elements, earlier, num_earlier);
     if (def.acc_rule == AccRule::kValueIndex) return Pick(p, lifted);
     if (IsFloatSum(p)) return Sums(p, lifted, def.num_passes > 0 ? kOnePassFactor : 1);
-    return Fold(p, lifted);
+    std::vector<Elem> folded = Fold(p, lifted);
+    if (IsFloatProduct(p)) folded[0] = AnyOrder(p.acc[0], lifted, folded[0]);
+    return folded;
   }
 
   static void Reduce(const std::vector<ReduceProgram>& passes, const ReduceDef& def, DType x,

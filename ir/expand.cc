@@ -37,17 +37,6 @@ std::vector<int64_t> LastAxes(size_t rank, int64_t count) {
   return axes;
 }
 
-// The size of the reduced axes as a tensor: a constant, or, of symbolic axes, a sum of ones.
-Value CountAlong(Chain* c, Graph* graph, Value x, const std::vector<int64_t>& axes, bool keepdims) {
-  TensorType type = graph->type(x);
-  Dim n(1);
-  for (int64_t axis : axes) n = n * type.dims[static_cast<size_t>(axis)];
-  if (n.IsConstant()) return c->Constant(type.dtype, static_cast<double>(n.constant()));
-  Value ones = c->Add(Op::kBroadcast, {c->Constant(type.dtype, 1)},
-                      {{"shape", std::vector<Dim>(type.dims.begin(), type.dims.end())}});
-  return Reduce(c, Op::kSum, ones, axes, keepdims).first;
-}
-
 // x times weight plus bias, where they are given, back in x's dtype.
 Expansion ScaleAndShift(Chain* c, const Node& node, Value y, DType compute, DType dtype) {
   if (node.in.size() > 1) y = c->Add(Op::kMultiply, {y, c->Cast(node.in[1], compute)});
@@ -65,26 +54,6 @@ Value AtLeastOneAxis(Chain* c, const Node& node) {
 Expansion ExpandToReshape(Graph* graph, const Node& node) {
   Chain c(graph);
   return Done(c, c.Reshape(node.in[0], node.types[0].dims));
-}
-
-Expansion ExpandVar(Graph* graph, const Node& node) {
-  Chain c(graph);
-  DType dtype = DTypeOf(*graph, node);
-  const auto& axes = node.Get<std::vector<int64_t>>("axes");
-  bool keepdims = node.Get<bool>("keepdims");
-  double correction = node.Get<double>("correction");
-  Value x = c.Cast(node.in[0], ComputeType(dtype));
-  Value var = Reduce(&c, Op::kMoments, x, axes, keepdims).second;
-  if (!c.ok()) return c.status();
-  if (correction != 0) {
-    Value n = CountAlong(&c, graph, x, axes, keepdims);
-    Value rest = c.Add(Op::kSubtract, {n, c.Constant(ComputeType(dtype), correction)});
-    rest =
-        c.Add(Op::kMaximum,
-              {rest, c.Constant(ComputeType(dtype), 0)});  // as PyTorch: never a negative divisor
-    var = c.Add(Op::kMultiply, {var, c.Add(Op::kDivide, {n, rest})});
-  }
-  return Done(c, c.Cast(var, dtype));
 }
 
 // Where m is an infinity the sum says nothing: log(sum(exp(x))) is m itself.

@@ -7,7 +7,7 @@
 // between rounds. The user's own casts stay. Dead nodes are dropped. Time and memory are linear,
 // nothing recurses.
 // Must not know: rewriting rules, groups. The functions Expand* below are the `expand` column of
-// ir/ops.inc.
+// ir/ops.inc; those after Linear are in ir/expand_{norm,loss,index,random}.cc.
 #ifndef JITFUSE_IR_EXPAND_H_
 #define JITFUSE_IR_EXPAND_H_
 
@@ -35,6 +35,32 @@ Expansion ExpandPadWrap(Graph* graph, const Node& node);
 Expansion ExpandEmbedding(Graph* graph, const Node& node);
 Expansion ExpandMaxPool(Graph* graph, const Node& node);
 Expansion ExpandAvgPool(Graph* graph, const Node& node);
+Expansion ExpandStd(Graph* graph, const Node& node);
+Expansion ExpandCountNonzero(Graph* graph, const Node& node);
+Expansion ExpandVectorNorm(Graph* graph, const Node& node);
+Expansion ExpandGroupNorm(Graph* graph, const Node& node);
+Expansion ExpandInstanceNorm(Graph* graph, const Node& node);
+Expansion ExpandBatchNorm(Graph* graph, const Node& node);
+Expansion ExpandBatchNormTraining(Graph* graph, const Node& node);
+Expansion ExpandMseLoss(Graph* graph, const Node& node);
+Expansion ExpandL1Loss(Graph* graph, const Node& node);
+Expansion ExpandSmoothL1Loss(Graph* graph, const Node& node);
+Expansion ExpandHuberLoss(Graph* graph, const Node& node);
+Expansion ExpandBceLoss(Graph* graph, const Node& node);
+Expansion ExpandBceWithLogitsLoss(Graph* graph, const Node& node);
+Expansion ExpandKlDivLoss(Graph* graph, const Node& node);
+Expansion ExpandNllLoss(Graph* graph, const Node& node);
+Expansion ExpandCrossEntropy(Graph* graph, const Node& node);
+Expansion ExpandTril(Graph* graph, const Node& node);
+Expansion ExpandTriu(Graph* graph, const Node& node);
+Expansion ExpandEye(Graph* graph, const Node& node);
+Expansion ExpandOneHot(Graph* graph, const Node& node);
+Expansion ExpandArange(Graph* graph, const Node& node);
+Expansion ExpandLinspace(Graph* graph, const Node& node);
+Expansion ExpandRandomUniform(Graph* graph, const Node& node);
+Expansion ExpandRandomNormal(Graph* graph, const Node& node);
+Expansion ExpandBernoulli(Graph* graph, const Node& node);
+Expansion ExpandDropout(Graph* graph, const Node& node);
 
 }  // namespace jitfuse::internal
 

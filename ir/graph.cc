@@ -188,7 +188,7 @@ absl::Status Graph::CheckSymbolsBound(const OpDef& def, absl::Span<const TensorT
 }
 
 absl::StatusOr<Value> Graph::Add(Op op, absl::Span<const Value> in, Attrs attrs) {
-  if (op >= Op::kCount)
+  if (static_cast<size_t>(op) >= AllOps().size())
     return InvalidArgument("op number ", static_cast<int>(op), ": expected one of the table");
   const OpDef& def = GetOp(op);
   JF_RETURN_IF_ERROR(CheckOperands(def, in));

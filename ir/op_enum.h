@@ -12,6 +12,9 @@ namespace jitfuse::internal {
 enum class Op : uint16_t {
 #define JF_OP(Name, ...) k##Name,
 #include "ir/ops.inc"
+#ifdef JF_SCRATCH_OPS  // tests/add_op
+#include JF_SCRATCH_OPS
+#endif
 #undef JF_OP
   kCount,
 };

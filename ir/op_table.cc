@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "ir/expand.h"
 #include "ir/infer.h"
+#include "ir/infer_nn.h"
 #include "ir/op_def.h"
 #include "ir/op_enum.h"
 #include "ir/support/status.h"
@@ -78,6 +79,9 @@ std::vector<OpDef> BuildTable() {
   table.push_back(OpDef{Op::k##Name, text, OpKind::kind, args, attrs, domain, infer, body, reduce, \
                         expand, index, grad, ulp_f32, ulp_f64, doc, example});
 #include "ir/ops.inc"
+#ifdef JF_SCRATCH_OPS  // tests/add_op
+#include JF_SCRATCH_OPS
+#endif
 #undef JF_OP
   return table;
 }

@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -133,6 +134,8 @@ struct ScalarOpDef {
   std::string_view doc;
   // f64 errors are in ulps of this number where the result is smaller: lgamma next to its zeros.
   double ulp_floor_f64 = 0;
+  // Larger f64 operands give anything: NaN on the CPU (sin, cos, tan).
+  double range_f64 = std::numeric_limits<double>::infinity();
 };
 // The unit in which the row's error at a result of that size is stated.
 long double ErrorUnit(const ScalarOpDef& def, DType operand, long double result);

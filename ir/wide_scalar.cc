@@ -64,9 +64,11 @@ ScalarValue ToRegister(DType dtype, Wide v) {
 
 using PointList = absl::InlinedVector<Wide, 4>;
 
-// The points at which an operand is tried: its value, both ends of its range (whole numbers within
-// the type for integers), and 0 if that lies between: quotients and signs jump there.
+// The points at which an operand is tried: its value (a NaN with both signs), both ends of its
+// range (whole numbers within the type for integers), and 0 if that lies between: quotients and
+// signs jump there.
 PointList Points(DType dtype, const WideElem& e) {
+  if (std::isnan(e.value)) return {e.value, -e.value};  // its sign is no part of the contract
   if (e.exact()) return {e.value};
   if (IsFloat(dtype) && std::fabs(e.value) < e.bound)
     return {e.value, e.value - e.bound, e.value + e.bound, 0};
@@ -102,6 +104,12 @@ class Machine {
       exact = exact && (*this)[inst.in[k]].exact();
       known = known && std::isfinite((*this)[inst.in[k]].bound);
     }
+    for (int k = 0; k < def.arity && known && operand == DType::kF64; ++k) {
+      const WideElem& e = (*this)[inst.in[k]];
+      known = !(std::fabs(e.value) + e.bound > def.range_f64) || std::isinf(e.value);
+    }
+    for (int k = 0; k < def.arity && exact && def.wide != nullptr; ++k)
+      exact = !std::isnan((*this)[inst.in[k]].value);
     if (!known || (!exact && def.wide == nullptr && operand != DType::kBool)) {
       return {0, inst.dtype == DType::kBool ? 1 : kInf};
     }

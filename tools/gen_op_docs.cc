@@ -26,7 +26,7 @@ left out; `xs...` stands for one or more (1024 at most), a `std::vector<Tensor>`
   ops whose bound depends on their extents or parts, or whose terms may cancel: the reference evaluator computes it for each call (docs/numerics.md).
 * **gradient**: whether the table has one. Nothing differentiates graphs yet.
 * Examples are lines of graph text (docs/text.md) with `%x %y: f32[4,8]`, `%i %j: i32[4,8]`, `%p %q: bool[4,8]`, `%m: f32[16,8]`,
-  `%w %b: f32[8]`, `%c: f32[16]`, `%z: f32[4,1]`.
+  `%w %b: f32[8]`, `%c: f32[16]`, `%z: f32[4,1]`, `%t: f32[2,4,8]`, `%k: i64[4]`, `%u: u64[]`.
 )";
 
 struct Section {

@@ -138,6 +138,8 @@ struct Params {
 Params ParamsOf(const OpDef& def) {
   Params out;
   std::vector<std::string> optional;
+  // An op with no tensor operand is told to which Builder it belongs.
+  if (def.args.empty()) out.declared.push_back("const Builder& builder");
   for (std::string_view arg : def.args) {
     if (arg.ends_with("...")) {
       std::string name = ParamName(arg.substr(0, arg.size() - 3));
@@ -170,6 +172,7 @@ std::string FunctionFor(const OpDef& def) {
   int results = def.num_results();
   std::string operands = absl::StrJoin(p.operands, ", ");
   if (!def.is_variadic()) operands = absl::StrCat("{", operands, "}");
+  if (def.args.empty()) operands = "builder";
   std::string call =
       absl::StrCat("detail::", results > 1 ? "ApplyAll" : "Apply", "(\"", ToAbsl(def.name), "\", ",
                    operands, ", {", absl::StrJoin(p.attrs, ", "), "}",
@@ -179,9 +182,8 @@ std::string FunctionFor(const OpDef& def) {
                       "(", absl::StrJoin(p.declared, ", "), ") {\n  return ", call, ";\n}\n");
 }
 
-// Ops with no tensor operand (iota) have no Builder to belong to; Builder makes inputs and
-// constants.
-bool HasFunction(const OpDef& def) { return !def.args.empty(); }
+// Builder makes inputs, scalars and constants.
+bool HasFunction(const OpDef& def) { return def.infer != nullptr; }
 
 }  // namespace
 }  // namespace jitfuse::internal

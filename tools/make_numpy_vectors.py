@@ -34,13 +34,16 @@ def type_of(a):
     return f"{DTYPES[a.dtype]}[{','.join(map(str, a.shape))}]"
 
 
-def case(op, inputs, dtype, reference, attrs=""):
-    """One op: reference is float64 (or exact integers); dtype is that of the graph's result."""
+def case(op, inputs, dtype, reference, attrs="", types=None, pick=0):
+    """One op: reference is float64 (or exact integers); dtype is that of the graph's result. types: of every result, if it is one of
+    several, of which it is number `pick`."""
     reference = np.asarray(reference)
     result = f"{dtype}[{','.join(map(str, reference.shape))}]"
+    types = types or [result]
     args = ", ".join(f"%x{i}: {type_of(a)}" for i, a in enumerate(inputs))
     names = ", ".join(f"%x{i}" for i in range(len(inputs)))
-    text = f"graph f({args}) -> ({result}) {{\n  %0 = {op}({names}){attrs} : {result}\n  return %0\n}}\n"
+    results = ", ".join(f"%r{i}" for i in range(len(types)))
+    text = (f"graph f({args}) -> ({result}) {{\n  {results} = {op}({names}){attrs} : {', '.join(types)}\n  return %r{pick}\n}}\n")
     exact = not np.issubdtype(reference.dtype, np.floating)
     cases.append({"graph": text, "inputs": [pack(a) for a in inputs],
                   "result": pack(reference if exact else reference.astype(np.float64))})
@@ -113,7 +116,8 @@ def pointwise():
             case("nextafter", [x, y], dtype, np.nextafter(x, y))
         q = rng.uniform(-2, 2, x.size).astype(NAMES[dtype])
         case("pow", [p, q], dtype, np.power(p.astype(np.float64), q.astype(np.float64)))
-        for op, f in {"equal": np.equal, "less": np.less, "greater_equal": np.greater_equal}.items():
+        for op, f in {"equal": np.equal, "less": np.less, "greater_equal": np.greater_equal, "not_equal": np.not_equal,
+                      "greater": np.greater, "less_equal": np.less_equal}.items():
             case(op, [x, y], "bool", f(x, y))
 
 
@@ -135,6 +139,85 @@ def normalisations():
         case("linear", [x, m.T.copy(), m[0].copy()], dtype, v @ m.astype(np.float64) + m[0].astype(np.float64))
 
 
+def channels():
+    """Normalisations with statistics of channels."""
+    for dtype in FLOATS:
+        x = rng.normal(1, 2, (3, 6, 5)).astype(NAMES[dtype])
+        w, b, m = (rng.normal(1, 0.3, 6).astype(NAMES[dtype]) for _ in range(3))
+        s = rng.uniform(0.5, 2, 6).astype(NAMES[dtype])
+        v, wide = x.astype(np.float64), lambda a: a.astype(np.float64)[None, :, None]
+        norm = lambda a, axes: (a - a.mean(axes, keepdims=True)) / np.sqrt(a.var(axes, keepdims=True) + 1e-5)
+        grouped = norm(v.reshape(3, 2, 15), 2).reshape(3, 6, 5)
+        case("group_norm", [x, w, b], dtype, grouped * wide(w) + wide(b), " {groups=2, eps=1e-05}")
+        case("instance_norm", [x, w, b], dtype, norm(v, 2) * wide(w) + wide(b), " {eps=1e-05}")
+        case("batch_norm", [x, m, s, w, b], dtype, (v - wide(m)) / np.sqrt(wide(s) + 1e-5) * wide(w) + wide(b), " {eps=1e-05}")
+        mean, var = v.mean((0, 2)), v.var((0, 2))
+        results = [norm(v, (0, 2)) * wide(w) + wide(b), mean, var, 0.9 * m.astype(np.float64) + 0.1 * mean,
+                   0.9 * s.astype(np.float64) + 0.1 * v.var((0, 2), ddof=1)]
+        types = [type_of(x)] + [type_of(w)] * 4
+        for i, r in enumerate(results):
+            case("batch_norm_training", [x, m, s, w, b], dtype, r, " {momentum=0.1, eps=1e-05}", types, i)
+
+
+def losses():
+    reduced = (lambda v: v, np.mean, np.sum)
+    for dtype in FLOATS:
+        x, t = (rng.normal(0, 2, (4, 6)).astype(NAMES[dtype]) for _ in range(2))
+        p, q = (rng.uniform(0.05, 0.95, (4, 6)).astype(NAMES[dtype]) for _ in range(2))
+        a, b, c, d = (v.astype(np.float64) for v in (x, t, p, q))
+        e = np.abs(a - b)
+        logits = (1 - d) * a + np.logaddexp(-a, 0)
+        for i, f in enumerate(reduced):
+            r = f" {{reduction={i}}}"
+            case("mse_loss", [x, t], dtype, f((a - b) ** 2), r)
+            case("l1_loss", [x, t], dtype, f(e), r)
+            case("smooth_l1_loss", [x, t], dtype, f(np.where(e < 0.5, e * e, e - 0.25)), r[:-1] + ", beta=0.5}")
+            case("huber_loss", [x, t], dtype, f(np.where(e <= 0.5, e * e / 2, 0.5 * (e - 0.25))), r[:-1] + ", delta=0.5}")
+            case("binary_cross_entropy", [p, q, p], dtype, f(-c * (d * np.log(c) + (1 - d) * np.log1p(-c))), r)
+            case("binary_cross_entropy_with_logits", [x, q], dtype, f(logits), r)
+            case("kl_div", [x, q], dtype, f(d * (np.log(d) - a)), r)
+        soft = (1 - d) * a + (1 + (c - 1) * d) * np.logaddexp(-a, 0)
+        case("binary_cross_entropy_with_logits", [x, q, q, p], dtype, d * soft, " {reduction=0}")
+        case("kl_div", [x, t], dtype, (np.exp(b) * (b - a)).sum() / 4, " {reduction=3, log_target=true}")
+        k = np.array([2, 0, -100, 5])
+        w = rng.uniform(0.5, 2, 6).astype(NAMES[dtype])
+        wide = w.astype(np.float64)
+        logp = a - a.max(1, keepdims=True)
+        logp = logp - np.log(np.exp(logp).sum(1, keepdims=True))
+        used = k >= 0
+        at = np.where(used, k, 0)
+        for op, source in (("cross_entropy", logp), ("nll_loss", a)):
+            picked = np.where(used, -source[np.arange(4), at], 0)
+            weighted, total = picked * wide[at], (used * wide[at]).sum()
+            case(op, [x, k], dtype, picked, " {reduction=0}")
+            case(op, [x, k], dtype, picked.sum() / used.sum(), " {reduction=1}")
+            case(op, [x, k, w], dtype, weighted.sum() / total, " {reduction=1}")
+            case(op, [x, k.astype(np.int32), w], dtype, weighted.sum(), " {reduction=2}")
+        smooth = np.where(used, 0.9 * -logp[np.arange(4), at] + 0.1 * -logp.mean(1), 0)
+        case("cross_entropy", [x, k], dtype, smooth.sum() / used.sum(), " {label_smoothing=0.1}")
+        smooth = np.where(used, 0.9 * -(logp * wide)[np.arange(4), at] + 0.1 * -(logp * wide).mean(1), 0)
+        case("cross_entropy", [x, k, w], dtype, smooth.sum() / total, " {label_smoothing=0.1}")
+        y = rng.normal(0, 2, (2, 5, 3)).astype(NAMES[dtype])
+        z = y.astype(np.float64)
+        z = z - np.log(np.exp(z).sum(1, keepdims=True))
+        k2 = rng.integers(0, 5, (2, 3))
+        case("cross_entropy", [y, k2], dtype, -np.take_along_axis(z, k2[:, None, :], 1).mean())
+
+
+def coordinates():
+    x = rng.normal(0, 1, (2, 3, 4)).astype(np.float32)
+    i = rng.integers(-1, 6, (2, 3)).astype(np.int32)
+    for k in (-1, 0, 2):
+        case("tril", [x], "f32", np.tril(x, k).astype(np.float64), f" {{k={k}}}")
+        case("triu", [x], "f32", np.triu(x, k).astype(np.float64), f" {{k={k}}}")
+        case("eye", [], "f32", np.eye(3, 4, k), f" {{shape=[3,4], k={k}}}")
+    case("one_hot", [i], "i64", (i[..., None] == np.arange(5)).astype(np.int64), " {num_classes=5}")
+    case("arange", [], "i64", np.arange(-3, 10, 4), " {start=-3, stop=10, step=4}")
+    case("arange", [], "f32", np.arange(0, 1, 0.1), " {stop=1, step=0.1, dtype=f32}")
+    case("linspace", [], "f64", np.linspace(-1, 2, 7), " {start=-1, stop=2, num=7, dtype=f64}")
+    case("linspace", [], "f32", np.linspace(0, 1, 10, endpoint=False), " {start=0, stop=1, num=10, endpoint=false}")
+
+
 def reductions():
     for dtype in FLOATS + ("i32", "i64"):
         x = rng.normal(0, 20, (3, 4, 5)).astype(NAMES[dtype])
@@ -147,6 +230,16 @@ def reductions():
             if dtype in FLOATS:
                 case("mean", [x], dtype, v.mean(axes), a)
                 case("var", [x], dtype, v.var(axes, ddof=1), a[:-1] + ", correction=1}")
+                case("std", [x], dtype, v.std(axes, ddof=1), a[:-1] + ", correction=1}")
+                for order in (0, 1, 2, 3, np.inf, -np.inf):
+                    m = np.abs(v)
+                    norm = {0: (v != 0).sum(axes).astype(np.float64), np.inf: m.max(axes), -np.inf: m.min(axes)}.get(order)
+                    norm = (m**order).sum(axes) ** (1 / order) if norm is None else norm
+                    case("vector_norm", [x], dtype, norm, a[:-1] + f", ord={order}}}")
+            case("count_nonzero", [np.trunc(x / NAMES[dtype](8))], "i64", np.count_nonzero(np.trunc(x / NAMES[dtype](8)), axes), a) \
+                if dtype in FLOATS else case("count_nonzero", [x], "i64", np.count_nonzero(x, axes), a)
+            small = (x / NAMES[dtype](20)) if dtype in FLOATS else np.sign(x)
+            case("prod", [small], dtype if dtype in FLOATS else "i64", np.prod(small.astype(v.dtype), axes), a)
         case("argmax", [x], "i64", v.argmax(1), " {axes=[1]}")
         case("argmin", [x], "i64", v.argmin(2), " {axes=[2]}")
         case("any", [x > 15], "bool", (x > 15).any(1), " {axes=[1]}")
@@ -185,14 +278,30 @@ def integer_division():
         with np.errstate(over="ignore"):
             case("multiply", [a, b], dtype, a * b)
         case("bitwise_xor", [a, b], dtype, a ^ b)
+        case("bitwise_and", [a, b], dtype, a & b)
+        case("bitwise_or", [a, b], dtype, a | b)
+        case("bitwise_not", [a], dtype, ~a)
         n = (np.arange(60) % np.iinfo(NAMES[dtype]).bits).astype(NAMES[dtype])
         case("bitwise_left_shift", [a, n], dtype, np.left_shift(a, n))
         case("bitwise_right_shift", [a, n], dtype, np.right_shift(a, n))
 
 
+def truths():
+    p, q = (rng.integers(0, 2, 20).astype(np.bool_) for _ in range(2))
+    for op, f in {"logical_and": np.logical_and, "logical_or": np.logical_or, "logical_xor": np.logical_xor}.items():
+        case(op, [p, q], "bool", f(p, q))
+    case("logical_not", [p], "bool", ~p)
+    x, y = (rng.normal(0, 1, 20).astype(np.float32) for _ in range(2))
+    case("where", [p, x, y], "f32", np.where(p, x, y).astype(np.float64))
+    z = np.array([np.nan, np.inf, -np.inf, 0, -1], np.float32)
+    for op, f in {"isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite}.items():
+        case(op, [z], "bool", f(z))
+    case("clamp", [x], "f32", np.clip(x, -0.5, 0.75).astype(np.float64), " {min=-0.5, max=0.75}")
+
+
 def main():
     with np.errstate(all="ignore"):
-        for group in (pointwise, normalisations, reductions, casts, integer_division):
+        for group in (pointwise, normalisations, channels, losses, coordinates, reductions, casts, integer_division, truths):
             group()
     with open(sys.argv[1], "w", encoding="ascii") as out:
         json.dump({"arrays": arrays, "cases": cases}, out, separators=(",", ":"))

@@ -12,12 +12,12 @@
 namespace jitfuse::internal {
 namespace {
 
-using RuleIndex = std::array<std::vector<const RewriteRule*>, static_cast<size_t>(Op::kCount)>;
+using RuleIndex = std::vector<std::vector<const RewriteRule*>>;
 
 // By root op, the rules to try, in order.
 const RuleIndex& Rules() {
   static const RuleIndex* index = [] {
-    auto* rules = new RuleIndex;
+    auto* rules = new RuleIndex(AllOps().size());
     for (const RewriteRule* rule : AllRules()) {
       for (const OpDef* def : AllOps()) {
         bool wanted =

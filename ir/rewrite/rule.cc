@@ -89,7 +89,7 @@ std::vector<const RewriteRule*> AllRules() {
 
 bool IsCommutative(Op op) {
   static const auto* table = [] {
-    auto* flags = new std::array<bool, static_cast<size_t>(Op::kCount)>{};
+    auto* flags = new std::vector<bool>(AllOps().size());
     for (const OpDef* def : AllOps())
       (*flags)[static_cast<size_t>(def->op)] = HasCommutativeBody(*def);
     return flags;

@@ -8,6 +8,8 @@
 
 #include "api/inspect.h"
 #include "api/jitfuse.h"
+#include "ir/op_def.h"
+#include "ir/text.h"
 
 namespace jitfuse_test {
 namespace {
@@ -47,6 +49,64 @@ const std::vector<Sizes> kPlanes = {{{"n", 3}, {"m", 5}},
 const std::vector<Sizes> kRows = {{{"n", 3}, {"m", 7}},     {{"n", 1}, {"m", 1}},
                                   {{"n", 9}, {"m", 128}},   {{"n", 2}, {"m", 4096}},
                                   {{"n", 2}, {"m", 20011}}, {{"n", 0}, {"m", 4}}};
+
+// What the table's examples say between their braces, or nothing.
+std::string ExampleAttrs(const jitfuse::internal::OpDef& def) {
+  const std::string text(def.example);
+  const std::size_t open = text.find(" {");
+  return open == std::string::npos ? "" : text.substr(open, text.find('}') - open + 1);
+}
+
+// One op as a line of graph text whose operands are %a, %b, %c; "" if it does not take that dtype.
+struct OpLine {
+  std::string text, result;
+};
+OpLine LineFor(const jitfuse::internal::OpDef& def, const std::string& dtype, std::size_t number) {
+  std::string args;
+  for (std::size_t k = 0; k < def.args.size(); ++k)
+    args += (k == 0 ? "%" : ", %") + std::string(1, static_cast<char>('a' + k));
+  const std::string call = "%" + std::to_string(number) + " = " + std::string(def.name) + "(" +
+                           args + ")" + ExampleAttrs(def) + " : ";
+  for (const std::string& result : {dtype, std::string("bool"), std::string("u32")}) {
+    const std::string line = call + result + "[n]";
+    const std::string graph = "graph f(%a: " + dtype + "[n], %b: " + dtype + "[n], %c: " + dtype +
+                              "[n]) -> (" + result + "[n]) {\n " + line + "\n return %" +
+                              std::to_string(number) + "\n}";
+    if (jitfuse::internal::ParseGraph(graph).ok()) return {line, result + "[n]"};
+  }
+  return {};
+}
+
+// Every pointwise row in every dtype it takes, some rows to a graph.
+void AddTable(const std::vector<Sizes>& sizes, std::vector<SweepCase>* out) {
+  constexpr std::size_t kOpsPerGraph = 6;
+  std::vector<std::string> dtypes = kFloats;
+  dtypes.insert(dtypes.end(), kInts.begin(), kInts.end());
+  dtypes.push_back("bool");
+  for (const std::string& t : dtypes) {
+    std::string body, results, returned;
+    std::size_t count = 0, graphs = 0;
+    auto flush = [&] {
+      if (count == 0) return;
+      out->push_back({"rows_" + t + "_" + std::to_string(graphs++),
+                      "graph f(%a: " + t + "[n], %b: " + t + "[n], %c: " + t + "[n]) -> (" +
+                          results + ") {\n" + body + " return " + returned + "\n}",
+                      sizes, true});
+      body = results = returned = "";
+      count = 0;
+    };
+    for (const jitfuse::internal::OpDef* def : jitfuse::internal::AllOps()) {
+      if (def->kind != jitfuse::internal::OpKind::kPointwise) continue;
+      const OpLine line = LineFor(*def, t, count);
+      if (line.text.empty()) continue;
+      body += " " + line.text + "\n";
+      results += (count == 0 ? "" : ", ") + line.result;
+      returned += (count == 0 ? "%" : ", %") + std::to_string(count);
+      if (++count == kOpsPerGraph) flush();
+    }
+    flush();
+  }
+}
 
 // Uniform in [-3, 3) for floats; small integers; with special values every few elements if asked.
 double Draw(DType dtype, bool specials, std::mt19937_64* rng) {
@@ -332,6 +392,35 @@ std::vector<SweepCase> SweepCases() {
        "f32[4,n,6]\n %3 = relu(%2) : f32[4,n,6]\n return %3\n}",
        {{{"n", 1}}, {{"n", 7}}, {{"n", 0}}},
        true});
+  out.push_back(
+      {"random",
+       "graph f(%a: f32[n,7], %rng_seed: scalar u64, %rng_offset: scalar u64, %p: scalar f32) -> "
+       "(f32[n,7], f32[n,7], f32[n,7], f64[n,7], f32[n,7], f16[n,7]) {\n"
+       " %0 = dropout(%a, %rng_seed, %rng_offset) {p=0.25, stream=0} : f32[n,7]\n"
+       " %1 = dropout(%a, %rng_seed, %rng_offset) {p=0.0001, stream=1} : f32[n,7]\n"
+       " %2 = dropout(%a, %rng_seed, %rng_offset, %p) {stream=2} : f32[n,7]\n"
+       " %3 = random_uniform(%rng_seed, %rng_offset) {shape=[n,7], stream=3, dtype=f64} : "
+       "f64[n,7]\n"
+       " %4 = random_normal(%rng_seed, %rng_offset) {shape=[n,7], stream=4} : f32[n,7]\n"
+       " %5 = random_uniform(%rng_seed, %rng_offset) {shape=[n,7], stream=5, dtype=f16} : "
+       "f16[n,7]\n"
+       " return %0, %1, %2, %3, %4, %5\n}",
+       {{{"n", 1}}, {{"n", 5}}, {{"n", 200}}},
+       false});
+  AddFor(kFloats, "losses",
+         "graph f(%a: $T[n,m], %b: $T[n,m], %k: i32[n]) -> ($T[], $T[], $T[n], $T[n]) {\n"
+         " %0 = mse_loss(%a, %b) : $T[]\n %1 = cross_entropy(%a, %k) {reduction=1} : $T[]\n"
+         " %2 = cross_entropy(%a, %k) {reduction=0, label_smoothing=0.1} : $T[n]\n"
+         " %3 = vector_norm(%b) {axes=[1]} : $T[n]\n return %0, %1, %2, %3\n}",
+         {{{"n", 3}, {"m", 12}}, {{"n", 40}, {"m", 300}}}, false, &out);
+  AddFor(kFloats, "channel_norms",
+         "graph f(%a: $T[n,6,m], %w: $T[6], %b: $T[6]) -> ($T[n,6,m], $T[n,6,m], $T[n,6,m], $T[6], "
+         "$T[6]) {\n %0 = group_norm(%a, %w, %b) {groups=2} : $T[n,6,m]\n"
+         " %1 = instance_norm(%a, %w, %b) : $T[n,6,m]\n"
+         " %y, %mean, %var, %rm, %rv = batch_norm_training(%a, %w, %b) : $T[n,6,m], $T[6], $T[6], "
+         "$T[6], $T[6]\n return %0, %1, %y, %mean, %rv\n}",
+         {{{"n", 3}, {"m", 5}}, {{"n", 2}, {"m", 200}}}, false, &out);
+  AddTable({{{"n", 1}}, {{"n", 37}}, {{"n", 1030}}}, &out);
   return out;
 }
 

@@ -220,6 +220,7 @@ class RandomGraph {
            Keep(graph_.Add(def.op, {x, *in_range}, {{"axis", static_cast<int64_t>(axis)}}));
   }
   bool Composite(const OpDef& def, std::vector<Value> in) {
+    if (in.empty()) return false;
     Attrs attrs;
     const Shape& dims = graph_.type(in[0]).dims;
     if (def.is_variadic()) return Keep(graph_.Add(def.op, in));
@@ -243,7 +244,8 @@ class RandomGraph {
     }
     if (def.op == Op::kEmbedding) return false;
     if (def.FindAttr("axes") != nullptr) attrs.push_back({"axes", std::vector<int64_t>{0}});
-    in.resize(1 + static_cast<size_t>(Below(static_cast<int>(in.size()))));
+    const int least = def.min_arity();
+    in.resize(static_cast<size_t>(least + Below(def.max_arity() - least + 1)));
     return Keep(graph_.Add(def.op, in, attrs));
   }
 

@@ -1,0 +1,71 @@
+#include "api/random.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "api/builder_state.h"
+#include "api/ops_support.h"
+#include "ir/rng.h"
+
+namespace jitfuse {
+inline namespace v1 {
+namespace {
+
+using detail::BuilderState;
+
+struct Source {
+  Tensor seed, offset;
+  std::int64_t stream = 0;
+};
+
+// The Builder's seed and offset, and the next ordinal.
+Source NextSource(const std::shared_ptr<BuilderState>& state) {
+  if (state->rng_seed.node < 0) {
+    auto seed = state->graph.AddScalar(internal::kRngSeedName, internal::DType::kU64);
+    auto offset = state->graph.AddScalar(internal::kRngOffsetName, internal::DType::kU64);
+    for (const auto& v : {seed, offset}) {
+      if (!v.ok()) return {BuilderState::Fail(state, v.status()), {}, 0};
+    }
+    state->rng_seed = *seed;
+    state->rng_offset = *offset;
+  }
+  return {BuilderState::Wrap(state, state->rng_seed), BuilderState::Wrap(state, state->rng_offset),
+          state->next_stream++};
+}
+
+Tensor Like(const char* name, const Tensor& x, const Tensor& p,
+            std::initializer_list<detail::NamedAttr> attrs) {
+  auto state = BuilderState::Of(x);
+  if (state == nullptr || !x.valid()) return x;
+  Source source = NextSource(state);
+  std::vector<detail::NamedAttr> all(attrs);
+  if (all.empty())
+    return detail::Apply(name, {x, source.seed, source.offset, p}, {{"stream", source.stream}});
+  return detail::Apply(name, {x, source.seed, source.offset, p},
+                       {all[0], {"stream", source.stream}});
+}
+
+}  // namespace
+
+Tensor RandomUniform(const Builder& builder, const std::vector<DimSpec>& shape, DType dtype,
+                     double low, double high) {
+  Source s = NextSource(BuilderState::Of(builder));
+  return detail::Apply(
+      "random_uniform", {s.seed, s.offset},
+      {{"shape", shape}, {"stream", s.stream}, {"low", low}, {"high", high}, {"dtype", dtype}});
+}
+
+Tensor RandomNormal(const Builder& builder, const std::vector<DimSpec>& shape, DType dtype,
+                    double mean, double std) {
+  Source s = NextSource(BuilderState::Of(builder));
+  return detail::Apply(
+      "random_normal", {s.seed, s.offset},
+      {{"shape", shape}, {"stream", s.stream}, {"mean", mean}, {"std", std}, {"dtype", dtype}});
+}
+
+Tensor Bernoulli(const Tensor& p) { return Like("bernoulli", p, {}, {}); }
+Tensor Dropout(const Tensor& x, double p) { return Like("dropout", x, {}, {{"p", p}}); }
+Tensor Dropout(const Tensor& x, const Tensor& p) { return Like("dropout", x, p, {}); }
+
+}  // namespace v1
+}  // namespace jitfuse
