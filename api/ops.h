@@ -623,6 +623,86 @@ inline Tensor MaxPool(const Tensor& x, const std::vector<std::int64_t>& kernel, 
 inline Tensor AvgPool(const Tensor& x, const std::vector<std::int64_t>& kernel, const std::vector<std::int64_t>& stride = {}, const std::vector<std::int64_t>& padding = {}, bool ceil_mode = false, bool count_include_pad = true, bool channels_last = false) {
   return detail::Apply("avg_pool", {x}, {{"kernel", kernel}, {"stride", stride}, {"padding", padding}, {"ceil_mode", ceil_mode}, {"count_include_pad", count_include_pad}, {"channels_last", channels_last}});
 }
+// Squared difference.
+inline Tensor MseLoss(const Tensor& x, const Tensor& target, std::int64_t reduction = 1) {
+  return detail::Apply("mse_loss", {x, target}, {{"reduction", reduction}});
+}
+// Absolute difference.
+inline Tensor L1Loss(const Tensor& x, const Tensor& target, std::int64_t reduction = 1) {
+  return detail::Apply("l1_loss", {x, target}, {{"reduction", reduction}});
+}
+// d * d / (2 * beta) where the absolute difference d is below beta, else d - beta / 2.
+inline Tensor SmoothL1Loss(const Tensor& x, const Tensor& target, double beta = 1.0, std::int64_t reduction = 1) {
+  return detail::Apply("smooth_l1_loss", {x, target}, {{"beta", beta}, {"reduction", reduction}});
+}
+// d * d / 2 where the absolute difference d is at most delta, else delta * (d - delta / 2).
+inline Tensor HuberLoss(const Tensor& x, const Tensor& target, double delta = 1.0, std::int64_t reduction = 1) {
+  return detail::Apply("huber_loss", {x, target}, {{"delta", delta}, {"reduction", reduction}});
+}
+// -(target * log(x) + (1 - target) * log(1 - x)), logarithms kept above -100, times weight.
+inline Tensor BinaryCrossEntropy(const Tensor& x, const Tensor& target, const Tensor& weight = {}, std::int64_t reduction = 1) {
+  return detail::Apply("binary_cross_entropy", {x, target, weight}, {{"reduction", reduction}});
+}
+// Binary cross entropy of sigmoid(x), with no overflow; pos_weight multiplies the part of target 1.
+inline Tensor BinaryCrossEntropyWithLogits(const Tensor& x, const Tensor& target, const Tensor& weight = {}, const Tensor& pos_weight = {}, std::int64_t reduction = 1) {
+  return detail::Apply("binary_cross_entropy_with_logits", {x, target, weight, pos_weight}, {{"reduction", reduction}});
+}
+// target * (log(target) - x), where x is a logarithm.
+inline Tensor KlDiv(const Tensor& x, const Tensor& target, bool log_target = false, std::int64_t reduction = 1) {
+  return detail::Apply("kl_div", {x, target}, {{"log_target", log_target}, {"reduction", reduction}});
+}
+// -x at the target's class, times that class's weight; mean divides by the sum of the weights; NaN where the target is no class.
+inline Tensor NllLoss(const Tensor& x, const Tensor& target, const Tensor& weight = {}, std::int64_t axis = 1, std::int64_t ignore_index = -100, std::int64_t reduction = 1) {
+  return detail::Apply("nll_loss", {x, target, weight}, {{"axis", axis}, {"ignore_index", ignore_index}, {"reduction", reduction}});
+}
+// -log_softmax(x) at the target's class, as nll_loss; label_smoothing gives that share to all classes alike.
+inline Tensor CrossEntropy(const Tensor& x, const Tensor& target, const Tensor& weight = {}, std::int64_t axis = 1, std::int64_t ignore_index = -100, double label_smoothing = 0.0, std::int64_t reduction = 1) {
+  return detail::Apply("cross_entropy", {x, target, weight}, {{"axis", axis}, {"ignore_index", ignore_index}, {"label_smoothing", label_smoothing}, {"reduction", reduction}});
+}
+// Random bits: 32-bit lane (lane % 4) of Philox4x32-10 with key seed and counter (lane / 4, offset + stream).
+inline Tensor Philox(const Tensor& lane, const Tensor& seed, const Tensor& offset, std::int64_t stream) {
+  return detail::Apply("philox", {lane, seed, offset}, {{"stream", stream}});
+}
+// Uniform numbers in [low, high), of 24 random bits (f64 53, f16 11, bf16 8).
+inline Tensor RandomUniform(const Tensor& seed, const Tensor& offset, const std::vector<DimSpec>& shape, std::int64_t stream, double low = 0.0, double high = 1.0, DType dtype = DType::kF32) {
+  return detail::Apply("random_uniform", {seed, offset}, {{"shape", shape}, {"stream", stream}, {"low", low}, {"high", high}, {"dtype", dtype}});
+}
+// Normally distributed numbers, by Box and Muller on pairs of lanes.
+inline Tensor RandomNormal(const Tensor& seed, const Tensor& offset, const std::vector<DimSpec>& shape, std::int64_t stream, double mean = 0.0, double std = 1.0, DType dtype = DType::kF32) {
+  return detail::Apply("random_normal", {seed, offset}, {{"shape", shape}, {"stream", stream}, {"mean", mean}, {"std", std}, {"dtype", dtype}});
+}
+// 1 with probability p, else 0.
+inline Tensor Bernoulli(const Tensor& p, const Tensor& seed, const Tensor& offset, std::int64_t stream) {
+  return detail::Apply("bernoulli", {p, seed, offset}, {{"stream", stream}});
+}
+// 0 with probability p, else x / (1 - p); p is rounded to 2^-16 where that moves it little, else to 2^-32.
+inline Tensor Dropout(const Tensor& x, const Tensor& seed, const Tensor& offset, std::int64_t stream, const Tensor& p_scalar = {}, double p = 0.5) {
+  return detail::Apply("dropout", {x, seed, offset, p_scalar}, {{"p", p}, {"stream", stream}});
+}
+// The matrices of the last two dims, with 0 above diagonal k.
+inline Tensor Tril(const Tensor& x, std::int64_t k = 0) {
+  return detail::Apply("tril", {x}, {{"k", k}});
+}
+// The matrices of the last two dims, with 0 below diagonal k.
+inline Tensor Triu(const Tensor& x, std::int64_t k = 0) {
+  return detail::Apply("triu", {x}, {{"k", k}});
+}
+// 1 where the position along the new last dim is x, else 0.
+inline Tensor OneHot(const Tensor& x, std::int64_t num_classes, DType dtype = DType::kI64) {
+  return detail::Apply("one_hot", {x}, {{"num_classes", num_classes}, {"dtype", dtype}});
+}
+// 1 on diagonal k, else 0.
+inline Tensor Eye(const Builder& builder, const std::vector<DimSpec>& shape, std::int64_t k = 0, DType dtype = DType::kF32) {
+  return detail::Apply("eye", builder, {{"shape", shape}, {"k", k}, {"dtype", dtype}});
+}
+// start, start + step ... before stop.
+inline Tensor Arange(const Builder& builder, double stop, double start = 0.0, double step = 1.0, DType dtype = DType::kI64) {
+  return detail::Apply("arange", builder, {{"start", start}, {"stop", stop}, {"step", step}, {"dtype", dtype}});
+}
+// num numbers from start to stop, evenly spaced.
+inline Tensor Linspace(const Builder& builder, double start, double stop, std::int64_t num, bool endpoint = true, DType dtype = DType::kF32) {
+  return detail::Apply("linspace", builder, {{"start", start}, {"stop", stop}, {"num", num}, {"endpoint", endpoint}, {"dtype", dtype}});
+}
 
 // Views of x, one after the other along an axis, with these sizes: together all of it.
 std::vector<Tensor> Split(const Tensor& x, const std::vector<std::int64_t>& sizes, std::int64_t axis = 0);

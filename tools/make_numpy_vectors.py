@@ -218,6 +218,20 @@ def coordinates():
     case("linspace", [], "f32", np.linspace(0, 1, 10, endpoint=False), " {start=0, stop=1, num=10, endpoint=false}")
 
 
+def moved():
+    """Composites of views."""
+    x, y = (rng.normal(0, 1, (4, 6)).astype(np.float32) for _ in range(2))
+    case("stack", [x, y], "f32", np.stack([x, y], 1).astype(np.float64), " {axis=1}")
+    for op, mode in {"pad_reflect": "reflect", "pad_edge": "edge", "pad_wrap": "wrap"}.items():
+        case(op, [x], "f32", np.pad(x, ((1, 0), (2, 3)), mode).astype(np.float64), " {low=[1,2], high=[0,3]}")
+    i = rng.integers(0, 4, (2, 3))
+    case("embedding", [i, x], "f32", x[i].astype(np.float64))
+    wide = np.lib.stride_tricks.sliding_window_view
+    case("max_pool", [x], "f32", wide(np.pad(x, ((0, 0), (1, 1)), constant_values=-np.inf), 3, 1)[:, ::2].max(-1).astype(np.float64),
+         " {kernel=[3], stride=[2], padding=[1]}")
+    case("avg_pool", [x], "f32", wide(x.astype(np.float64), 2, 1)[:, ::2].mean(-1), " {kernel=[2]}")
+
+
 def reductions():
     for dtype in FLOATS + ("i32", "i64"):
         x = rng.normal(0, 20, (3, 4, 5)).astype(NAMES[dtype])
@@ -301,7 +315,7 @@ def truths():
 
 def main():
     with np.errstate(all="ignore"):
-        for group in (pointwise, normalisations, channels, losses, coordinates, reductions, casts, integer_division, truths):
+        for group in (pointwise, normalisations, channels, losses, coordinates, moved, reductions, casts, integer_division, truths):
             group()
     with open(sys.argv[1], "w", encoding="ascii") as out:
         json.dump({"arrays": arrays, "cases": cases}, out, separators=(",", ":"))

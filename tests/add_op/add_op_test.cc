@@ -65,7 +65,7 @@ TEST(AddOp, InferenceChecksIt) {
   EXPECT_THAT(wrong("scratch_cube(%i)"),
               testing::HasSubstr("expected one of f16, bf16, f32, f64 for x, got i32"));
   EXPECT_THAT(wrong("scratch_cube(%a) {by=1}"),
-              testing::HasSubstr("unknown attribute by, expected shift"));
+              testing::HasSubstr("has no attribute 'by'; it has shift"));
 }
 
 TEST(AddOp, EveryExecutorRunsIt) {
