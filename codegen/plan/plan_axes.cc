@@ -183,6 +183,7 @@ bool CanFlatten(const PlanDraft& draft, const Users& users) {
   if (!draft.IsFlat() || plan.parallel.size() < 2 || !users.indices.empty()) return false;
   // A division by a run-time size for each element costs more than scalar rows.
   if (!IsStatic(absl::MakeConstSpan(plan.parallel).subspan(1))) return false;
+  if (NumElements(plan.parallel).Is(0)) return false;  // and by 0 makes no sense
   if (plan.parallel.back().KnownDivisor() % (16 / std::min(16, WidestItem(plan))) == 0)
     return false;
   auto divides = [](const AccessMap* a) {

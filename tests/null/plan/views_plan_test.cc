@@ -151,6 +151,9 @@ constexpr ViewCase kCases[] = {
      "stride=[2], "
      "padding=[1], ceil_mode=true} : f64[n,6] return %0 }",
      1},
+    {"graph no_windows(%x: f32[4,3]) -> (f32[4,0,3,3]) { %0 = flip(%x) {axes=[0]} : f32[4,3] %1 = "
+     "windows(%0) {axis=1, size=3, stride=2} : f32[4,1,3] %2 = windows(%1) {axis=1, size=3, "
+     "stride=2, dilation=2} : f32[4,0,3,3] return %2 }"},
     // A value that is read from memory at one map and could be computed again at another.
     {"graph read_and_again(%x: f32[4,3]) -> (f32[50]) { %0 = abs(%x) : f32[4,3] %1 = tile(%0) "
      "{reps=[1,2]} : f32[4,6] %2 = pad(%1) {low=[1,1], high=[2,0], value=1} : f32[7,7] %3 = "
