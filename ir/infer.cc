@@ -214,6 +214,7 @@ void Widen(AttrKind kind, AttrValue* value) {
 // A pointwise op on integers computes in integers: a fraction would be cut off in silence.
 absl::Status CheckWhole(const NormContext& c, const AttrDef& row, double number) {
   if (c.def.kind != OpKind::kPointwise || c.in.empty() || IsFloat(c.in[0].dtype) ||
+      !IsIn(c.in[0].dtype, c.def.domain) ||  // InferTypes says so
       std::isinf(number) || number == std::floor(number))
     return absl::OkStatus();
   return InvalidArgument(c.Where(), ToAbsl(row.name), " is ", number, ", expected a whole number, ",
