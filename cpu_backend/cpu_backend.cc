@@ -227,9 +227,9 @@ class CpuBackend : public Backend {
       const GemmProblem& problem) const override {
     return PrepareOnednn(problem);
   }
-  absl::Status RunGemm(const PreparedGemm& gemm, const void* a, const void* b, void* d, void*,
-                       StreamHandle) const override {
-    return RunOnednn(gemm, a, b, d);
+  absl::Status RunGemm(const PreparedGemm& gemm, const void* a, const void* b, void* d,
+                       void* workspace, StreamHandle) const override {
+    return RunOnednn(gemm, a, b, d, workspace);
   }
 
   Allocator* allocator() const override { return &ProcessAllocator(); }

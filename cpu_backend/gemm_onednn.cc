@@ -1,7 +1,9 @@
 #include "cpu_backend/gemm_onednn.h"
 
+#include <cstddef>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
@@ -72,7 +74,7 @@ dnnl::memory::desc Matrix(const GemmProblem& p, int64_t rows, int64_t cols, int6
 
 struct Primitive {
   dnnl::matmul matmul;
-  dnnl::memory::desc a, b, d;
+  dnnl::memory::desc a, b, d, scratch;
   std::string implementation;
 };
 
@@ -83,7 +85,7 @@ absl::StatusOr<std::shared_ptr<const Primitive>> MakePrimitive(const GemmProblem
     made->b = Matrix(p, p.k, p.n, p.ldb, p.transpose_b, p.batch_stride_b);
     made->d = Matrix(p, p.m, p.n, p.ldd, false, p.batch_stride_d);
     dnnl::primitive_attr attributes;
-    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::library);
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
 #if DNNL_VERSION_MAJOR >= 3
     dnnl::matmul::primitive_desc desc(Engine(), made->a, made->b, made->d, attributes);
 #else
@@ -91,6 +93,7 @@ absl::StatusOr<std::shared_ptr<const Primitive>> MakePrimitive(const GemmProblem
                                       Engine());
 #endif
     made->matmul = dnnl::matmul(desc);
+    made->scratch = desc.scratchpad_desc();
     made->implementation = desc.impl_info_str();
     return std::shared_ptr<const Primitive>(std::move(made));
   } catch (const dnnl::error& e) {
@@ -98,8 +101,9 @@ absl::StatusOr<std::shared_ptr<const Primitive>> MakePrimitive(const GemmProblem
   }
 }
 
-// By problem and thread count. Library scratchpads are per thread, so a primitive may run on
-// several threads at once.
+// By problem and thread count. The scratchpad is the caller's: oneDNN's own belongs to the thread
+// that made the primitive, and a primitive run on another thread, or on several at once, then
+// multiplies wrongly (2.6 and 3.x without ONEDNN_ENABLE_CONCURRENT_EXEC).
 absl::StatusOr<std::shared_ptr<const Primitive>> CachedPrimitive(const GemmProblem& problem) {
   static auto* cache = new absl::flat_hash_map<Hash128, std::shared_ptr<const Primitive>>;
   Hash128 key = Hasher().Hash(problem.Key()).Int(Threads()).Finish();
@@ -133,7 +137,7 @@ class OnednnGemm : public PreparedGemm {
   OnednnGemm(const GemmProblem& problem, std::shared_ptr<const Primitive> primitive)
       : problem_(problem), generation_(ForkGeneration()), primitive_(std::move(primitive)) {}
   int64_t repeats = 1, step_a = 0, step_b = 0, step_d = 0;
-  size_t workspace_bytes() const override { return 0; }
+  size_t workspace_bytes() const override { return primitive_->scratch.get_size(); }
   std::string Describe() const override {
     return absl::StrCat("oneDNN ", OnednnVersion(), ", ", primitive_->implementation);
   }
@@ -189,9 +193,16 @@ absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareOnednn(const GemmProb
   return std::shared_ptr<const PreparedGemm>(std::move(gemm));
 }
 
-absl::Status RunOnednn(const PreparedGemm& gemm, const void* a, const void* b, void* d) {
+absl::Status RunOnednn(const PreparedGemm& gemm, const void* a, const void* b, void* d,
+                       void* workspace) {
   const auto& prepared = static_cast<const OnednnGemm&>(gemm);
   JF_ASSIGN_OR_RETURN(std::shared_ptr<const Primitive> primitive, prepared.Current());
+  // The child of a fork runs another primitive, which may want more than was promised.
+  std::vector<std::max_align_t> own;
+  if (const size_t need = primitive->scratch.get_size(); need > prepared.workspace_bytes()) {
+    own.resize(need / sizeof(std::max_align_t) + 1);
+    workspace = own.data();
+  }
   ThreadScope scope(Threads());
   const int64_t size = ItemSize(prepared.problem().dtype);
   auto at = [size](const void* base, int64_t elements) {
@@ -204,7 +215,8 @@ absl::Status RunOnednn(const PreparedGemm& gemm, const void* a, const void* b, v
           stream,
           {{DNNL_ARG_SRC, dnnl::memory(primitive->a, Engine(), at(a, i * prepared.step_a))},
            {DNNL_ARG_WEIGHTS, dnnl::memory(primitive->b, Engine(), at(b, i * prepared.step_b))},
-           {DNNL_ARG_DST, dnnl::memory(primitive->d, Engine(), at(d, i * prepared.step_d))}});
+           {DNNL_ARG_DST, dnnl::memory(primitive->d, Engine(), at(d, i * prepared.step_d))},
+           {DNNL_ARG_SCRATCHPAD, dnnl::memory(primitive->scratch, Engine(), workspace)}});
     }
     stream.wait();
   } catch (const dnnl::error& e) {
@@ -226,7 +238,7 @@ absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareOnednn(const GemmProb
   Reason reason;
   return OnednnSupport(DType::kF32, &reason);
 }
-absl::Status RunOnednn(const PreparedGemm&, const void*, const void*, void*) {
+absl::Status RunOnednn(const PreparedGemm&, const void*, const void*, void*, void*) {
   Reason reason;
   return OnednnSupport(DType::kF32, &reason);
 }

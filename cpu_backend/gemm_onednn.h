@@ -22,7 +22,9 @@ namespace jitfuse::internal {
 
 absl::Status OnednnSupport(DType dtype, Reason* reason);
 absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareOnednn(const GemmProblem& problem);
-absl::Status RunOnednn(const PreparedGemm& gemm, const void* a, const void* b, void* d);
+// `workspace` has gemm.workspace_bytes(), for this call alone.
+absl::Status RunOnednn(const PreparedGemm& gemm, const void* a, const void* b, void* d,
+                       void* workspace);
 std::string OnednnVersion();  // "2.6.3"; empty without oneDNN
 
 }  // namespace jitfuse::internal

@@ -38,7 +38,7 @@ cp "$source/LICENSE" "$source/THIRD_PARTY_NOTICES" "$bundle/"
 # What tests, demo and benchmarks read: the same paths as in the repository, under JITFUSE_TEST_DATA.
 data=$bundle/share/jitfuse
 mkdir -p "$data"
-(cd "$source" && git ls-files -co --exclude-standard tests examples python bench docs ':!*.cc' ':!*CMakeLists.txt' |
+(cd "$source" && git ls-files -co --exclude-standard tests examples python bench docs ir/support/float_bits.h ':!*.cc' ':!*CMakeLists.txt' |
   tar -cf - --files-from=- --ignore-failed-read) | tar -xf - -C "$data"
 if [ -d "$source/python" ]; then (cd "$source" && git ls-files -co --exclude-standard python | tar -cf - --files-from=-) | tar -xf - -C "$bundle"; fi
 cp "$source/tools/bundle_run.sh" "$bundle/run"

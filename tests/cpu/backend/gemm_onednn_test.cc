@@ -48,6 +48,11 @@ Operands MakeOperands(const GemmProblem& p, uint32_t seed) {
           fill(Room(p.batch, p.batch_stride_d, p.m, p.n, p.ldd), false)};
 }
 
+absl::Status RunProduct(const PreparedGemm& gemm, const void* a, const void* b, void* d) {
+  std::vector<char> workspace(gemm.workspace_bytes());
+  return RunOnednn(gemm, a, b, d, workspace.data());
+}
+
 double At(const std::vector<char>& bytes, DType dtype, int64_t i) {
   return ScalarToDouble(ComputeType(dtype), LoadScalar(dtype, bytes.data() + i * ItemSize(dtype)));
 }
@@ -81,7 +86,7 @@ void RunAndCheck(const GemmProblem& p) {
   auto gemm = PrepareOnednn(p);
   ASSERT_TRUE(gemm.ok()) << gemm.status();
   EXPECT_NE((*gemm)->Describe().find("oneDNN"), std::string::npos);
-  absl::Status status = RunOnednn(**gemm, o.a.data(), o.b.data(), o.d.data());
+  absl::Status status = RunProduct(**gemm, o.a.data(), o.b.data(), o.d.data());
   ASSERT_TRUE(status.ok()) << status;
   ExpectProduct(p, o);
 }
@@ -147,7 +152,7 @@ TEST(GemmOnednn, BatchesThatDoNotNest) {
   auto gemm = PrepareOnednn(backward);
   ASSERT_TRUE(gemm.ok()) << gemm.status();
   int64_t matrix = forward.batch_stride_a * ItemSize(DType::kF32);
-  ASSERT_TRUE(RunOnednn(**gemm, o.a.data() + 3 * matrix, o.b.data(), o.d.data()).ok());
+  ASSERT_TRUE(RunProduct(**gemm, o.a.data() + 3 * matrix, o.b.data(), o.d.data()).ok());
   const int64_t used =
       forward.m * forward.k * ItemSize(DType::kF32);  // the last matrix has no gap behind it
   for (int64_t i = 0; i < 4; ++i)
@@ -178,7 +183,7 @@ TEST(GemmConcurrency, ConcurrentProducts) {
         GemmProblem p = Problem(DType::kF32, 1, 8 + turn, 16, 8 + t % 3, false, false, 0);
         Operands o = MakeOperands(p, static_cast<uint32_t>(t));
         auto gemm = PrepareOnednn(p);
-        if (!gemm.ok() || !RunOnednn(**gemm, o.a.data(), o.b.data(), o.d.data()).ok()) {
+        if (!gemm.ok() || !RunProduct(**gemm, o.a.data(), o.b.data(), o.d.data()).ok()) {
           ++wrong;
           continue;
         }
@@ -190,6 +195,32 @@ TEST(GemmConcurrency, ConcurrentProducts) {
   EXPECT_EQ(wrong, 0);
 }
 
+// Made on one thread, run on others, at once, between products that want more and less scratch.
+TEST(GemmConcurrency, OneProductOnManyThreads) {
+  std::vector<GemmProblem> problems;
+  std::vector<std::shared_ptr<const PreparedGemm>> gemms;
+  for (int64_t size : {8, 61, 128}) {
+    problems.push_back(Problem(DType::kF32, 1, size, 16, 2 * size + 1, size == 61, true, 0));
+    auto gemm = PrepareOnednn(problems.back());
+    ASSERT_TRUE(gemm.ok()) << gemm.status();
+    gemms.push_back(*std::move(gemm));
+  }
+  std::atomic<int> failed{0};
+  std::vector<std::thread> threads;
+  for (size_t t = 0; t < 16; ++t) {
+    threads.emplace_back([&, t] {
+      for (size_t turn = 0; turn < 6; ++turn) {
+        const size_t which = (t + turn) % problems.size();
+        Operands o = MakeOperands(problems[which], static_cast<uint32_t>(t));
+        if (!RunProduct(*gemms[which], o.a.data(), o.b.data(), o.d.data()).ok()) ++failed;
+        ExpectProduct(problems[which], o);
+      }
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(failed, 0);
+}
+
 #if !defined(JF_TSAN)
 // A product prepared by the parent, whose primitive wants OpenMP's pool, still runs in the child.
 TEST(GemmOnednnFork, ChildWorks) {
@@ -197,14 +228,14 @@ TEST(GemmOnednnFork, ChildWorks) {
   Operands o = MakeOperands(p, 1);
   auto gemm = PrepareOnednn(p);
   ASSERT_TRUE(gemm.ok());
-  ASSERT_TRUE(RunOnednn(**gemm, o.a.data(), o.b.data(), o.d.data()).ok());
+  ASSERT_TRUE(RunProduct(**gemm, o.a.data(), o.b.data(), o.d.data()).ok());
   pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
     alarm(60);
     Operands mine = o;
     std::fill(mine.d.begin(), mine.d.end(), '\0');
-    if (!RunOnednn(**gemm, mine.a.data(), mine.b.data(), mine.d.data()).ok()) _exit(2);
+    if (!RunProduct(**gemm, mine.a.data(), mine.b.data(), mine.d.data()).ok()) _exit(2);
     for (size_t i = 0; i < mine.d.size(); i += 4) {
       if (std::abs(At(mine.d, DType::kF32, static_cast<int64_t>(i / 4)) -
                    At(o.d, DType::kF32, static_cast<int64_t>(i / 4))) > 1e-3)
