@@ -50,9 +50,11 @@ absl::StatusOr<std::vector<HostTensor>> ToHost(const std::vector<Array>& arrays)
 }
 
 std::string_view KindName(internal::OpKind kind) {
-  static constexpr std::string_view kNames[] = {"input", "scalar", "constant", "pointwise", "view",
-                                                "iota",  "reduce", "matmul",   "composite"};
-  return kNames[static_cast<std::size_t>(kind)];
+  static constexpr std::string_view kNames[] = {"input",  "scalar", "constant", "pointwise",
+                                                "view",   "join",   "gather",   "iota",
+                                                "reduce", "matmul", "composite"};
+  const auto i = static_cast<std::size_t>(kind);
+  return i < std::size(kNames) ? kNames[i] : "other";
 }
 
 }  // namespace

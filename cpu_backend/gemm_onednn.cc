@@ -117,8 +117,10 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CachedPrimitive(const GemmProbl
   return cache->try_emplace(key, std::move(made)).first->second;
 }
 
-// oneDNN refuses batches that run backwards or lie within each other's rows, which strides may say.
+// oneDNN refuses batches that run backwards or lie within each other's rows, which strides may say,
+// and batches of which both operands are one matrix.
 bool BatchesNest(const GemmProblem& p) {
+  if (p.batch_stride_a == 0 && p.batch_stride_b == 0) return false;
   int64_t span_a = p.lda * (p.transpose_a ? p.k : p.m),
           span_b = p.ldb * (p.transpose_b ? p.n : p.k);
   return (p.batch_stride_a == 0 || p.batch_stride_a >= span_a) &&

@@ -18,7 +18,13 @@
 //   * a sum of n terms: the terms' bounds plus c * eps * sum|x|, c = min(n - 1, 64 + log2 n) steps
 //     of blocked pairwise order, and twice that where a one-pass form exists (it rescales as it
 //     goes);
-//   * a dot product: the same with c = min(k, 64 + k/4);
+//   * a dot product: the same with c = min(k, 64 + k/4), and the least number of the type a term
+//     where products fall below its normal ones; in bf16 subnormal operands, products and sums may
+//     count as 0 (AVX512_BF16 works so);
+//   * a periodic or otherwise bent function (sin, tan, lgamma, pow): what lies between its operand's
+//     ends too;
+//   * a product that overflows: anything, since an fma may take it unrounded;
+//   * a sum of negative zeros: a zero of either sign, by a bound smaller than any number;
 //   * where a bound crosses a discontinuity (compare, floor, cast, select, argmax) every outcome it
 //     could have is covered;
 //   * infinite: anything passes (the result may or may not overflow, or be NaN). NaN and infinities

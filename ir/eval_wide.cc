@@ -15,12 +15,16 @@ using Wide = long double;
 constexpr Wide kInf = std::numeric_limits<Wide>::infinity();
 // How much more a form that rescales its accumulators as it goes may err than the two-pass form.
 constexpr Wide kOnePassFactor = 2;
+// The bound of a zero of either sign: less than any number that a dtype holds, and no number is
+// lost by it; 1 / x and copysign see both sides.
+constexpr Wide kSignOfZero = std::numeric_limits<Wide>::denorm_min();
 
 // A sum that keeps what rounding drops (Neumaier), beside the sums of magnitudes and bounds.
 class Sum {
  public:
   void Add(const WideElem& e) {
     bounds_ += e.bound;
+    negative_zeros_ = negative_zeros_ && e.value == 0 && e.bound == 0 && std::signbit(e.value);
     if (!std::isfinite(e.value)) {
       special_ += e.value;
       is_special_ = true;
@@ -33,20 +37,22 @@ class Sum {
     sum_ = total;
   }
 
-  // With an error of `steps` roundings of a partial sum in `dtype`.
-  WideElem Finish(DType dtype, Wide steps) const {
-    if (is_special_) return {special_, bounds_ == 0 ? 0 : kInf};
-    const WideElem e =
-        SettleRange(dtype, {sum_ + lost_, bounds_ + steps * EpsOf(dtype) * magnitudes_});
-    // Partial sums may overflow in one order and not in another.
+  // With an error of `steps` roundings of a partial sum in `dtype`, and what small terms lose.
+  WideElem Finish(DType dtype, Wide steps, Wide lost_terms = 0) const {
+    // Partial sums may overflow in one order and not in another; of both signs, they give NaN.
     const bool may_overflow = !SettleRange(dtype, {magnitudes_, 0}).exact() ||
                               std::isinf(SettleRange(dtype, {magnitudes_, 0}).value);
-    return std::isfinite(e.value) && may_overflow ? WideElem{e.value, kInf} : e;
+    if (is_special_) return {special_, bounds_ == 0 && !may_overflow ? 0 : kInf};
+    if (negative_zeros_) return {0, kSignOfZero};  // +0 where a sum begins with 0
+    const WideElem e = SettleRange(
+        dtype, {sum_ + lost_, bounds_ + steps * EpsOf(dtype) * magnitudes_ + lost_terms});
+    const bool one_sign = std::fabs(sum_ + lost_) >= magnitudes_ - bounds_;
+    return may_overflow && (std::isfinite(e.value) || !one_sign) ? WideElem{e.value, kInf} : e;
   }
 
  private:
   Wide sum_ = 0, lost_ = 0, magnitudes_ = 0, bounds_ = 0, special_ = 0;
-  bool is_special_ = false;
+  bool is_special_ = false, negative_zeros_ = true;
 };
 
 // Whether accumulator j is combined by a plain addition of its two values.
@@ -204,17 +210,28 @@ struct WideMode {
     if (!IsFloat(dtype)) return IntegerDot(dtype, a, b, k);
     const DType compute = ComputeType(dtype);
     Sum sum;
+    // Products that are no numbers of the type round by its least one. CPUs with instructions for
+    // dot products of bf16 take subnormal operands, products and sums of them for 0.
+    const bool flushed = dtype == DType::kBF16;
+    const Wide normal = flushed ? 0x1p-126L : 0;
+    bool tiny = false;
     for (int64_t i = 0; i < k; ++i) {
       Elem product{a[i].value * b[i].value, 0};
+      tiny = tiny || std::fabs(product.value) < UlpOf(compute, 0) * 0x1p+60L;
       if (!a[i].exact() || !b[i].exact()) {
         product.bound =
             std::fabs(a[i].value) * b[i].bound + a[i].bound * (std::fabs(b[i].value) + b[i].bound);
         if (std::isnan(product.bound)) product.bound = kInf;
       }
+      if (flushed && std::isfinite(product.value) &&
+          ((a[i].value != 0 && std::fabs(a[i].value) < normal) ||
+           (b[i].value != 0 && std::fabs(b[i].value) < normal)))
+        product.bound += std::fabs(product.value);
       sum.Add(product);
     }
     const Wide n = static_cast<Wide>(k);
-    return sum.Finish(compute, std::min(n, 64 + n / 4));
+    const Wide least = flushed ? 2 * normal : UlpOf(compute, 0);
+    return sum.Finish(compute, std::min(n, 64 + n / 4), tiny || flushed ? n * least : 0);
   }
 
   static Elem IntegerDot(DType dtype, const Elem* a, const Elem* b, int64_t k) {

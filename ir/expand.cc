@@ -219,7 +219,18 @@ Expansion ExpandNode(Graph* graph, const Node& node) {
   return node.kind() == OpKind::kComposite ? node.def().expand(graph, node) : Copy(graph, node);
 }
 
+// A reduction of rank 0 reduces one element: groups and plans know it as an axis of size 1.
+Expansion ReduceOneElement(Graph* graph, const Node& node) {
+  Node row = node;
+  JF_ASSIGN_OR_RETURN(
+      row.in[0], graph->Add(Op::kReshape, {node.in[0]}, {{"shape", std::vector<Dim>{Dim(1)}}}));
+  row.attrs = {{"axes", std::vector<int64_t>{0}}, {"keepdims", false}};
+  return Copy(graph, row);
+}
+
 Expansion BroadcastOperands(Graph* graph, const Node& node) {
+  if (node.kind() == OpKind::kReduce && node.Get<std::vector<int64_t>>("axes").empty())
+    return ReduceOneElement(graph, node);
   if (node.kind() != OpKind::kPointwise) return Copy(graph, node);
   Node wide = node;
   for (Value& v : wide.in) {

@@ -4,7 +4,7 @@
 // outputs, in which no node is a composite and every pointwise operand has exactly its node's shape
 // (`broadcast` views stand where it had not, rank-0 constants included). Matmul's batch dims stay
 // implicit. Composites of f16 and bf16 compute in f32: a cast at the start, one at the end; nothing
-// between rounds. The user's own casts stay. Dead nodes are dropped. Time and memory are linear,
+// between rounds. A reduction of rank 0 is one over an axis of size 1. The user's own casts stay. Dead nodes are dropped. Time and memory are linear,
 // nothing recurses.
 // Must not know: rewriting rules, groups. The functions Expand* below are the `expand` column of
 // ir/ops.inc; those after Linear are in ir/expand_{norm,loss,index,random}.cc.

@@ -33,18 +33,40 @@ Value SliceAlong(Chain* c, Value x, size_t axis, int64_t start, int64_t stop, in
       {{"starts", std::move(starts)}, {"stops", std::move(stops)}, {"steps", std::move(steps)}});
 }
 
+// The n elements of x along `axis` at positions first, first + step ..., by a gather: its type says
+// n also where the axis is a symbol, of which a slice might have fewer.
+Value TakeAlong(Chain* c, Value x, size_t axis, int64_t n, int64_t first, int64_t step) {
+  Value at =
+      c->Add(Op::kIota, {},
+             {{"shape", std::vector<Dim>{Dim(n)}}, {"axis", int64_t{0}}, {"dtype", DType::kI64}});
+  at = c->Add(Op::kMultiply, {at, c->Constant(DType::kI64, static_cast<double>(step))});
+  at = c->Add(Op::kAdd, {at, c->Constant(DType::kI64, static_cast<double>(first))});
+  return c->Add(Op::kTake, {x, at}, {{"axis", static_cast<int64_t>(axis)}});
+}
+
 // Axis by axis: what `before` and `behind` make of x, joined with it. They get the axis and the
-// number of elements.
+// number of elements; `first` and `step` say the same of axes whose size is a symbol.
+struct Border {
+  int64_t first, step;
+};
 template <typename Before, typename Behind>
-Expansion PadFrom(Graph* graph, const Node& node, const Before& before, const Behind& behind) {
+Expansion PadFrom(Graph* graph, const Node& node, const Before& before, const Behind& behind,
+                  Border (*low_border)(int64_t), Border high_border) {
   Chain c(graph);
   const auto &low = node.Get<Ints>("low"), &high = node.Get<Ints>("high");
   Value x = node.in[0];
   for (size_t axis = 0; axis < low.size() && c.ok(); ++axis) {
     std::vector<Value> parts;
-    if (low[axis] > 0) parts.push_back(before(&c, x, axis, low[axis]));
+    const bool known = c.type(x).dims[axis].IsConstant();
+    const Border ahead = low_border(low[axis]);
+    if (low[axis] > 0)
+      parts.push_back(known ? before(&c, x, axis, low[axis])
+                            : TakeAlong(&c, x, axis, low[axis], ahead.first, ahead.step));
     parts.push_back(x);
-    if (high[axis] > 0) parts.push_back(behind(&c, x, axis, high[axis]));
+    if (high[axis] > 0)
+      parts.push_back(
+          known ? behind(&c, x, axis, high[axis])
+                : TakeAlong(&c, x, axis, high[axis], high_border.first, high_border.step));
     if (parts.size() > 1)
       x = c.Add(Op::kConcatenate, parts, {{"axis", static_cast<int64_t>(axis)}});
   }
@@ -120,7 +142,7 @@ Expansion ExpandPadReflect(Graph* graph, const Node& node) {
   auto behind = [](Chain* c, Value x, size_t axis, int64_t n) {
     return SliceAlong(c, x, axis, -2, -2 - n, -1);
   };
-  return PadFrom(graph, node, before, behind);
+  return PadFrom(graph, node, before, behind, [](int64_t n) { return Border{n, -1}; }, {-2, -1});
 }
 
 Expansion ExpandPadEdge(Graph* graph, const Node& node) {
@@ -133,7 +155,7 @@ Expansion ExpandPadEdge(Graph* graph, const Node& node) {
   auto behind = [&](Chain* c, Value x, size_t axis, int64_t n) {
     return repeated(c, SliceAlong(c, x, axis, -1, kEnd), axis, n);
   };
-  return PadFrom(graph, node, before, behind);
+  return PadFrom(graph, node, before, behind, [](int64_t) { return Border{0, 0}; }, {-1, 0});
 }
 
 Expansion ExpandPadWrap(Graph* graph, const Node& node) {
@@ -143,7 +165,7 @@ Expansion ExpandPadWrap(Graph* graph, const Node& node) {
   auto behind = [](Chain* c, Value x, size_t axis, int64_t n) {
     return SliceAlong(c, x, axis, 0, n);
   };
-  return PadFrom(graph, node, before, behind);
+  return PadFrom(graph, node, before, behind, [](int64_t n) { return Border{-n, 1}; }, {0, 1});
 }
 
 Expansion ExpandEmbedding(Graph* graph, const Node& node) {

@@ -266,8 +266,28 @@ Dim Graph::Canonical(const Dim& d) const {
   });
 }
 
+namespace {
+
+// Of 4*q = 8: q = 2. As a call class writes a symbol that guards hold to be constant.
+std::optional<std::pair<Dim, Dim>> Solved(const Dim& product, const Dim& value) {
+  std::vector<SymbolId> symbols;
+  product.CollectSymbols(&symbols);
+  if (!value.IsConstant() || symbols.size() != 1) return std::nullopt;
+  const Dim symbol = SizeExpr::Symbol(symbols[0]);
+  const std::optional<Dim> factor = product.DivExact(symbol);
+  if (!factor || !factor->IsConstant() || factor->Is(1)) return std::nullopt;
+  const std::optional<Dim> quotient = value.DivExact(*factor);
+  if (!quotient) return std::nullopt;
+  return std::make_pair(symbol, *quotient);
+}
+
+}  // namespace
+
 // Makes a and b, which are canonical and differ, one class.
 void Graph::Equate(const Dim& a, const Dim& b) {
+  for (const auto& solved : {Solved(a, b), Solved(b, a)}) {
+    if (solved) return Equate(solved->first, solved->second);
+  }
   std::optional<SymbolId> x = a.AsSymbol();
   std::optional<SymbolId> y = b.AsSymbol();
   if (x && y && *x < *y) x.reset();  // the later symbol gives way to the earlier

@@ -250,6 +250,8 @@ absl::StatusOr<ResultTypes> InferPadFrom(const InferContext& c) {
       return InvalidArgument(c.Where(), "a border of ", widest, " along axis ", d,
                              " takes at least ", least, " elements, got ", dims[d].constant());
     }
+    if (!dims[d].IsConstant() && least > 0)  // checked when a call binds
+      JF_RETURN_IF_ERROR(c.unify(Min(dims[d], SizeExpr(least)), SizeExpr(least)).status());
   }
   return ResultTypes{{c.in[0].dtype, std::move(shape)}};
 }

@@ -309,7 +309,10 @@ std::string Render(const std::vector<Term>& terms, std::string_view prefix,
                    const std::function<std::string(const SizeExpr&)>& nested) {
   std::string out;
   for (const Term& t : terms) {
+    // A sum's later terms carry their sign in front; the first one has it in its coefficient.
+    const bool minus = !out.empty() && t.coef < 0 && !t.atoms.empty();
     if (!out.empty() && t.coef > 0) out += "+";
+    if (minus) out += "-";
     std::string factors;
     for (const Atom& atom : t.atoms) {
       if (!factors.empty()) factors += "*";
@@ -320,8 +323,10 @@ std::string Render(const std::vector<Term>& terms, std::string_view prefix,
     }
     if (factors.empty()) {
       absl::StrAppend(&out, t.coef);
-    } else if (t.coef == 1) {
+    } else if (t.coef == 1 || (minus && t.coef == -1)) {
       out += factors;
+    } else if (minus) {
+      absl::StrAppend(&out, factors, "*", uint64_t{0} - static_cast<uint64_t>(t.coef));
     } else {
       absl::StrAppend(&out, factors, "*", t.coef);
     }

@@ -119,12 +119,16 @@ class Machine {
     const double max_ulp = operand == DType::kF64 ? def.max_ulp_f64 : def.max_ulp_f32;
     if (exact && max_ulp <= 0.5) return inst.op == ScalarOp::kMul ? Product(inst) : Exactly(inst);
     WideElem e = Corners(inst, def, operand);
+    if (!exact) e = BeyondCorners(inst, e);
     if (!IsFloat(inst.dtype) || !std::isfinite(e.value)) return e;
     if (max_ulp == 0 || (exact && e.value == 0))
       return e;  // tanh(0), log(1): no implementation misses those
     e.bound += max_ulp * ErrorUnit(def, operand, std::fabs(e.value) + e.bound) +
                std::fabs(e.value) * 0x1p-62L;
-    return SettleRange(operand, e);
+    const WideElem settled = SettleRange(operand, e);
+    // A product that overflows may go into an fma whose result does not.
+    return inst.op == ScalarOp::kMul && std::isinf(settled.value) ? WideElem{settled.value, kInf}
+                                                                  : settled;
   }
 
   ScalarValue Declared(const ScalarInst& inst) const {
@@ -147,7 +151,7 @@ class Machine {
     const Wide rounded = ScalarToLongDouble(inst.dtype, Declared(inst));
     const Wide a = (*this)[inst.in[0]].value, b = (*this)[inst.in[1]].value;
     const Wide product = a * b;  // exact for f32
-    if (!std::isfinite(rounded)) return {rounded, 0};
+    if (!std::isfinite(rounded)) return {rounded, std::isfinite(product) ? kInf : 0};
     if (inst.dtype == DType::kF64 ? std::fma(a, b, -rounded) == 0 : product == rounded)
       return {rounded, 0};
     return SettleRange(inst.dtype,
@@ -179,6 +183,47 @@ class Machine {
       }
     }
     return e;
+  }
+
+  // Corners of a function that is monotone between its operands' ends: nothing lies beyond them. Of
+  // others this adds what may.
+  WideElem BeyondCorners(const ScalarInst& inst, WideElem e) const {
+    const WideElem& x = (*this)[inst.in[0]];
+    const Wide b = x.bound;
+    switch (inst.op) {
+      case ScalarOp::kSin:
+      case ScalarOp::kCos:  // slope and curvature are at most 1
+        e.bound = std::min({e.bound + b * b, b, 1 + std::fabs(e.value)});
+        break;
+      case ScalarOp::kTan: {  // monotone between its poles
+        const Wide half_turns = 0x1.921fb54442d1846ap+1L;
+        if (std::floor((x.value - b) / half_turns + 0.5L) !=
+            std::floor((x.value + b) / half_turns + 0.5L))
+          e.bound = kInf;
+        break;
+      }
+      case ScalarOp::kLgamma:
+        e.bound += LgammaCurve(x);
+        break;
+      case ScalarOp::kPow: {  // a whole exponent between others gives numbers where they give NaN
+        const bool whole_exponent = (*this)[inst.in[1]].exact();
+        if (!whole_exponent && !(x.value - b > 0)) e.bound = kInf;
+        break;
+      }
+      default:
+        break;
+    }
+    return e;
+  }
+
+  // How far lgamma over x's range may leave its values at the ends: a pole within it, or the bend
+  // (its second derivative is below 2 + 2 / d^2 at a distance d from the next pole).
+  static Wide LgammaCurve(const WideElem& x) {
+    const Wide low = x.value - x.bound, high = x.value + x.bound;
+    if (low <= 0 && std::floor(low) != std::floor(high)) return kInf;
+    const Wide to_pole = low > 0 ? low : std::min(low - std::floor(low), std::ceil(high) - high);
+    if (!(to_pole > 0)) return kInf;
+    return low > 2 ? 0 : x.bound * x.bound * (2 + 2 / (to_pole * to_pole));
   }
 
   // Where the ranges touch, either outcome may be seen.

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <new>
 
+#include "codegen/plan/access_map.h"
 #include "codegen/plan/interpret_plan.h"
 #include "ir/support/status.h"
 
@@ -30,25 +31,7 @@ class HostAllocator : public Allocator {
 };
 
 int CountSymbols(const KernelPlan& plan) {
-  std::vector<SymbolId> used;
-  auto affine = [&](const Affine& a) {
-    for (const auto& [axis, coef] : a.coefs) coef.CollectSymbols(&used);
-    a.constant.CollectSymbols(&used);
-  };
-  auto access = [&](const AccessMap& m) {
-    affine(m.linear);
-    for (const IndexTerm& t : m.terms) {
-      affine(t.linear);
-      for (const SizeExpr* e : {&t.div, &t.mod, &t.coef}) e->CollectSymbols(&used);
-    }
-  };
-  for (const SizeExpr& e : plan.parallel) e.CollectSymbols(&used);
-  for (const SizeExpr& e : plan.inner) e.CollectSymbols(&used);
-  for (const SizeExpr& e : plan.sizes) e.CollectSymbols(&used);
-  for (const AccessMap& m : plan.accesses) access(m);
-  for (const Stage& stage : plan.stages) {
-    for (const Store& store : stage.stores) access(store.access);
-  }
+  const std::vector<SymbolId> used = PlanSymbols(plan);
   return used.empty() ? 0 : *std::max_element(used.begin(), used.end()) + 1;
 }
 

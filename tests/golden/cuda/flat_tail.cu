@@ -5,7 +5,7 @@
 // p2: input bf16, align 16
 // p3: output bf16, align 16
 // z0 = floordiv(s0,8)*8
-// z1 = s0floordiv(s0,8)*-8
+// z1 = s0-floordiv(s0,8)*8
 // flat, 2 x 8 elements a thread; 32-bit offsets
 // launch: grid ceildiv(s0,4096), 256 threads
 

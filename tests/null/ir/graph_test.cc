@@ -181,6 +181,30 @@ TEST_F(GraphTest, GuardsBetweenProducts) {
               HasSubstr("expected equal sizes, which reshape(f32[n,m]) needs"));
 }
 
+TEST_F(GraphTest, MultiplesOfASymbolAreSolved) {
+  Graph g;
+  SizeExpr q = g.SymbolNamed("q");
+  ASSERT_TRUE(g.AddInput("s", {DType::kF32, {q}}).ok());
+  Value x = *g.AddInput("x", {DType::kF32, {q * 4}});
+  Value y = *g.AddInput("y", {DType::kF32, {8}});
+  ASSERT_TRUE(g.Add(Op::kAdd, {x, y}).ok());
+  EXPECT_EQ(g.Canonical(q + 1), SizeExpr(3));
+}
+
+TEST_F(GraphTest, SizesReadBackAsTheyPrint) {
+  SymbolTable symbols;
+  SizeExpr n = SizeExpr::Symbol(symbols.FindOrAdd("n")),
+           m = SizeExpr::Symbol(symbols.FindOrAdd("m"));
+  for (const SizeExpr& e : {n - m, n * 2 - m * 3, SizeExpr(0) - n, Max(n - Min(m, 1), 0),
+                            n - m * 2 - 1, CeilDiv(n * 2 - Min(n * 2 + 4, 1) + 1, 3)}) {
+    const std::string text = e.ToString(symbols.names);
+    absl::StatusOr<Dim> back = ParseDim(text, &symbols);
+    ASSERT_TRUE(back.ok()) << text << ": " << back.status();
+    EXPECT_EQ(*back, e) << text;
+  }
+  EXPECT_EQ((SizeExpr(0) - m + n * 2).ToString(symbols.names), "n*2-m");
+}
+
 TEST_F(GraphTest, FingerprintIsOfStructureNotOfNames) {
   auto make = [](const char* symbol, const char* input, double slope) {
     Graph h;

@@ -1,0 +1,226 @@
+#include "tests/graph_fuzz/campaign.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <new>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "tests/graph_fuzz/shrink.h"
+
+namespace jitfuse::internal {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kMaxJobs = 256, kMaxFailures = 512, kCasesPerWorker = 2000;
+
+double Since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// Lies in memory that all processes share.
+struct Shared {
+  std::atomic<int64_t> next{0}, run{0}, failed{0}, elements{0}, held{0};
+  std::atomic<int64_t> current[kMaxJobs];  // case number of each worker, -1: none
+  struct Failure {
+    uint64_t seed;
+    char kind[24], text[2000];
+  } failures[kMaxFailures];
+
+  void Add(uint64_t seed, const std::string& kind, const std::string& text) {
+    const int64_t i = failed.fetch_add(1);
+    if (i >= kMaxFailures) return;
+    failures[i].seed = seed;
+    std::snprintf(failures[i].kind, sizeof(failures[i].kind), "%s", kind.c_str());
+    std::snprintf(failures[i].text, sizeof(failures[i].text), "%s", text.c_str());
+  }
+};
+
+class Workers {
+ public:
+  explicit Workers(const Campaign& c) : campaign_(c), start_(Clock::now()) {
+    void* memory =
+        mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    shared_ = memory == MAP_FAILED ? nullptr : new (memory) Shared;
+    pids_.assign(static_cast<size_t>(std::clamp(c.jobs, 1, kMaxJobs)), 0);
+  }
+  ~Workers() {
+    if (shared_ != nullptr) munmap(shared_, sizeof(Shared));
+  }
+
+  CampaignReport Run() {
+    CampaignReport report;
+    if (shared_ == nullptr) {
+      report.failed = 1;
+      report.failures.push_back({0, "error", "no shared memory", "", ""});
+      return report;
+    }
+    for (size_t w = 0; w < pids_.size(); ++w) Start(w);
+    double next_line = 30;
+    for (int running = static_cast<int>(pids_.size()); running > 0;) {
+      int status = 0;
+      const pid_t pid = WaitForAny(&status);
+      if (!campaign_.quiet && Since(start_) > next_line) {
+        std::fprintf(stderr, "%lld graphs, %lld failed, %.0f s\n",
+                     static_cast<long long>(shared_->run), static_cast<long long>(shared_->failed),
+                     Since(start_));
+        next_line += 30;
+      }
+      if (pid <= 0) continue;
+      const auto it = std::find(pids_.begin(), pids_.end(), pid);
+      const auto w = static_cast<size_t>(it - pids_.begin());
+      if (WIFSIGNALED(status)) NoteDeath(w, WTERMSIG(status));
+      const bool more = shared_->next < campaign_.graphs && !OutOfTime();
+      if (more) {
+        Start(w);
+      } else {
+        pids_[w] = 0;
+        --running;
+      }
+    }
+    report.run = shared_->run;
+    report.failed = shared_->failed;
+    report.elements = static_cast<double>(shared_->elements);
+    report.held = static_cast<double>(shared_->held);
+    report.seconds = Since(start_);
+    for (int64_t i = 0; i < std::min<int64_t>(report.failed, kMaxFailures); ++i) {
+      const Shared::Failure& f = shared_->failures[i];
+      report.failures.push_back({f.seed, f.kind, f.text, "", ""});
+    }
+    return report;
+  }
+
+ private:
+  bool OutOfTime() const { return campaign_.seconds > 0 && Since(start_) > campaign_.seconds; }
+
+  // Sleeps a little where none of ours has ended; other children of the process are left alone.
+  pid_t WaitForAny(int* status) {
+    for (pid_t pid : pids_) {
+      if (pid > 0 && waitpid(pid, status, WNOHANG) == pid) return pid;
+    }
+    usleep(5000);
+    return 0;
+  }
+
+  void NoteDeath(size_t w, int signal) {
+    const int64_t number = shared_->current[w];
+    if (number < 0) return;
+    shared_->run++;
+    shared_->Add(campaign_.seed + static_cast<uint64_t>(number),
+                 signal == SIGALRM ? "hang" : "crash",
+                 absl::StrCat("the process ended by signal ", signal, ", ", strsignal(signal)));
+  }
+
+  void Start(size_t w) {
+    shared_->current[w] = -1;
+    std::fflush(nullptr);
+    const pid_t pid = fork();
+    if (pid == 0) {
+      Work(w);
+      _exit(0);
+    }
+    pids_[w] = pid;
+  }
+
+  void Work(size_t w) {
+    signal(SIGALRM, SIG_DFL);
+    for (int done = 0; done < kCasesPerWorker && !OutOfTime(); ++done) {
+      const int64_t number = shared_->next++;
+      if (number >= campaign_.graphs) return;
+      shared_->current[w] = number;
+      alarm(static_cast<unsigned>(campaign_.case_seconds));
+      const uint64_t seed = campaign_.seed + static_cast<uint64_t>(number);
+      const FuzzCase c = MakeCase(seed);
+      const Outcome outcome = RunCase(c, campaign_.executors);
+      alarm(0);
+      shared_->current[w] = -1;
+      if (outcome.verdict != Verdict::kOk)
+        shared_->Add(seed, std::string(VerdictName(outcome.verdict)), outcome.text);
+      shared_->elements += static_cast<int64_t>(outcome.elements);
+      shared_->held += static_cast<int64_t>(outcome.held);
+      shared_->run++;
+    }
+  }
+
+  const Campaign& campaign_;
+  Clock::time_point start_;
+  Shared* shared_ = nullptr;
+  std::vector<pid_t> pids_;
+};
+
+// Runs `body` in a child; its exit status, or -1 if it died of a signal.
+int InChild(const std::function<int()>& body) {
+  std::fflush(nullptr);
+  const pid_t pid = fork();
+  if (pid == 0) _exit(body());
+  int status = 0;
+  if (pid < 0 || waitpid(pid, &status, 0) != pid) return -1;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+bool WriteFile(const std::string& path, const std::string& text) {
+  std::ofstream file(path);
+  file << text;
+  return file.good();
+}
+
+}  // namespace
+
+void ShrinkAndWrite(const FuzzCase& c, const Campaign& campaign, CampaignFailure* failure) {
+  const std::string path = absl::StrCat(campaign.out, "/fuzz_", failure->seed, ".jf");
+  const bool died = failure->kind == "crash" || failure->kind == "hang";
+  // The executor that failed, alone.
+  std::vector<std::string> executors = campaign.executors;
+  for (const std::string& e : campaign.executors) {
+    if (absl::StartsWith(failure->text, absl::StrCat(e, ": "))) executors = {e};
+  }
+  auto verdict = [&](const FuzzCase& candidate) {
+    return std::string(VerdictName(RunCase(candidate, executors).verdict));
+  };
+  const std::string kind = failure->kind;
+  const std::function<bool(const FuzzCase&)> fails = [&](const FuzzCase& candidate) {
+    if (!died) return verdict(candidate) == kind;
+    return InChild([&] {
+             alarm(static_cast<unsigned>(campaign.case_seconds));
+             (void)verdict(candidate);
+             return 0;
+           }) == -1;
+  };
+  InChild([&] {
+    const FuzzCase small = Shrink(c, fails, campaign.shrink_seconds);
+    const std::string again = died ? failure->text : RunCase(small, executors).text;
+    std::string text = absl::StrCat("# ", kind, ": ", again);
+    for (char& ch : text) ch = ch == '\n' ? ' ' : ch;
+    return WriteFile(path, absl::StrCat(text, "\n", CaseToText(small))) ? 0 : 1;
+  });
+  failure->file = path;
+  failure->command =
+      absl::StrCat("jf_fuzz --replay ", path, " --executors ", absl::StrJoin(executors, ","));
+}
+
+CampaignReport RunCampaign(const Campaign& campaign) {
+  CampaignReport report = Workers(campaign).Run();
+  std::sort(report.failures.begin(), report.failures.end(),
+            [](const CampaignFailure& a, const CampaignFailure& b) { return a.seed < b.seed; });
+  const std::string executors = absl::StrJoin(campaign.executors, ",");
+  for (size_t i = 0; i < report.failures.size(); ++i) {
+    CampaignFailure& f = report.failures[i];
+    f.command = absl::StrCat("jf_fuzz --graphs 1 --seed ", f.seed, " --executors ", executors);
+    if (static_cast<int>(i) < campaign.shrink && f.kind != "no back end")
+      ShrinkAndWrite(MakeCase(f.seed), campaign, &f);
+  }
+  return report;
+}
+
+}  // namespace jitfuse::internal
