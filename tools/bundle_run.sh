@@ -3,6 +3,7 @@
 #   test [null|cpu|nvrtc|gpu|fail]   all that this machine can run, or one label
 #   bench [NAME ARG...]              all benchmarks, or one with its arguments
 #   demo                             handwritten digits
+#   fuzz [ARG...]                    random graphs on every executor: --graphs N --seed S --backend cpu|cuda --jobs J
 #   sanitize [GTEST_FILTER]          compute-sanitizer, memcheck and racecheck, on the GPU tests
 set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -56,6 +57,7 @@ case $verb in
     for binary in "$root"/bin/bench_*; do echo "== $(basename "$binary")"; "$binary" || status=1; done
     exit $status ;;
   demo) exec "$root/bin/demo" "${1:-$JITFUSE_TEST_DATA/examples/data}" ;;
+  fuzz) exec "$root/bin/jf_fuzz" "$@" ;;
   sanitize)
     sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sanitizer 2>/dev/null | tail -1)
     [ -n "$sanitizer" ] || { echo "run: compute-sanitizer was not found (PATH, /usr/local/cuda*/bin)" >&2; exit 1; }
@@ -63,5 +65,5 @@ case $verb in
       echo "== $tool"
       "$sanitizer" --tool $tool --error-exitcode 9 "$root/bin/jf_tests_gpu" --gtest_brief=1 --gtest_filter="${1:-*}" || exit 1
     done ;;
-  *) sed -n '2,7s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; [ "$verb" = help ] || exit 2 ;;
+  *) sed -n '2,8s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; [ "$verb" = help ] || exit 2 ;;
 esac

@@ -177,7 +177,8 @@ bool WriteFile(const std::string& path, const std::string& text) {
 
 }  // namespace
 
-void ShrinkAndWrite(const FuzzCase& c, const Campaign& campaign, CampaignFailure* failure) {
+void ShrinkAndWrite(const FuzzCase& c, const Campaign& campaign, CampaignFailure* failure,
+                    bool in_child) {
   const std::string path = absl::StrCat(campaign.out, "/fuzz_", failure->seed, ".jf");
   const bool died = failure->kind == "crash" || failure->kind == "hang";
   // The executor that failed, alone.
@@ -197,13 +198,14 @@ void ShrinkAndWrite(const FuzzCase& c, const Campaign& campaign, CampaignFailure
              return 0;
            }) == -1;
   };
-  InChild([&] {
+  const auto shrink = [&] {
     const FuzzCase small = Shrink(c, fails, campaign.shrink_seconds);
     const std::string again = died ? failure->text : RunCase(small, executors).text;
     std::string text = absl::StrCat("# ", kind, ": ", again);
     for (char& ch : text) ch = ch == '\n' ? ' ' : ch;
     return WriteFile(path, absl::StrCat(text, "\n", CaseToText(small))) ? 0 : 1;
-  });
+  };
+  in_child ? InChild(shrink) : shrink();
   failure->file = path;
   failure->command =
       absl::StrCat("jf_fuzz --replay ", path, " --executors ", absl::StrJoin(executors, ","));

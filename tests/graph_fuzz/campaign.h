@@ -41,8 +41,10 @@ struct CampaignReport {
 
 CampaignReport RunCampaign(const Campaign& campaign);
 
-// Shrinks a case that fails on these executors and writes it to `folder`; fills file and command.
-void ShrinkAndWrite(const FuzzCase& c, const Campaign& campaign, CampaignFailure* failure);
+// Shrinks a case that fails on these executors and writes it to `out`; fills file and command.
+// in_child: in a process of its own, which a process that has used a GPU must not ask for.
+void ShrinkAndWrite(const FuzzCase& c, const Campaign& campaign, CampaignFailure* failure,
+                    bool in_child = true);
 
 }  // namespace jitfuse::internal
 

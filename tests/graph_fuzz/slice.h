@@ -7,12 +7,17 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
 #include "tests/graph_fuzz/campaign.h"
+#include "tests/test_util/golden.h"
 
 namespace jitfuse::internal {
 
@@ -34,7 +39,7 @@ inline int RunSlice(uint64_t seed, int graphs, double seconds,
     campaign.shrink_seconds = 20;
     CampaignFailure failure{c.seed, std::string(VerdictName(outcome.verdict)), outcome.text, "",
                             ""};
-    ShrinkAndWrite(c, campaign, &failure);
+    ShrinkAndWrite(c, campaign, &failure, /*in_child=*/false);
     ADD_FAILURE() << "seed " << c.seed << ": " << failure.kind << ", " << failure.text << "\n"
                   << "shrunk: " << failure.file << "; again: " << failure.command << "\n"
                   << CaseToText(c);
@@ -50,6 +55,28 @@ inline uint64_t SeedOfToday() {
   return static_cast<uint64_t>((day.tm_year + 1900) * 10000 + (day.tm_mon + 1) * 100 +
                                day.tm_mday) *
          1000000;
+}
+
+// Cases that once failed, shrunk. Their head comments say how.
+inline void RunKeptCases(const std::vector<std::string>& executors) {
+  std::vector<std::filesystem::path> paths;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(TestDataPath("tests/graph_fuzz/kept")))
+    paths.push_back(entry.path());
+  std::sort(paths.begin(), paths.end());
+  int kept = 0;
+  for (const std::filesystem::path& path : paths) {
+    SCOPED_TRACE(path);
+    std::ifstream file(path);
+    const std::string text((std::istreambuf_iterator<char>(file)),
+                           std::istreambuf_iterator<char>());
+    absl::StatusOr<FuzzCase> c = ParseCase(text);
+    ASSERT_TRUE(c.ok()) << c.status();
+    const Outcome outcome = RunCase(*c, executors);
+    EXPECT_EQ(outcome.verdict, Verdict::kOk) << outcome.text;
+    ++kept;
+  }
+  EXPECT_GE(kept, 10);
 }
 
 }  // namespace jitfuse::internal

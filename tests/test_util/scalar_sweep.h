@@ -1,10 +1,11 @@
 // The ulp sweep of one primitive's meaning (for transcendentals: its decomposition) against long
 // double.
 //
-// Sweep(op, dtype, points) visits bit patterns spread evenly over all floats, and uniform points in
-// the ranges where the functions change; it returns the largest error in ulp of the exact result
-// and where it was, and counts values that are wrong in kind (NaN, infinity or the sign of zero).
-// Used by the short sweep (null) and the long one (cpu).
+// SweepPoints gives the operands: bit patterns spread evenly over all floats, and uniform points in
+// the ranges where the functions change. SweepJudge takes results, keeps the largest error in ulp
+// of the exact result and where it was, and counts values that are wrong in kind (NaN, infinity or
+// the sign of zero). Sweeper runs the evaluator's program over them; tests/support/ulp_sweep.h runs
+// kernels. Used by the short sweep (null), the long one (cpu) and the GPU's.
 #ifndef JITFUSE_TESTS_TEST_UTIL_SCALAR_SWEEP_H_
 #define JITFUSE_TESTS_TEST_UTIL_SCALAR_SWEEP_H_
 
@@ -28,26 +29,15 @@ struct SweepResult {
   int64_t wrong_kind = 0;
 };
 
-class Sweeper {
+// The same operands for every executor.
+class SweepPoints {
  public:
-  Sweeper(ScalarOp op, DType dtype) : def_(GetScalarOp(op)), dtype_(dtype) {
-    program_.num_args = def_.arity;
-    ScalarInst inst{op, dtype, {-1, -1, -1}, 0};
-    for (int k = 0; k < def_.arity; ++k) {
-      program_.insts.push_back({ScalarOp::kArg, dtype, {-1, -1, -1}, static_cast<uint64_t>(k)});
-      inst.in[k] = static_cast<int16_t>(k);
-    }
-    program_.insts.push_back(inst);
-    program_.results = {static_cast<int16_t>(def_.arity)};
-    program_ = ExpandDecomps(program_);
-  }
+  explicit SweepPoints(DType dtype) : dtype_(dtype) {}
 
-  SweepResult Run(int64_t points) {
-    for (int64_t i = 0; i < points; ++i) {
-      ScalarValue in[2] = {First(i, points), Second(i)};
-      Visit(in);
-    }
-    return result_;
+  // Point i of `points`; to be asked in ascending order.
+  void At(int64_t i, int64_t points, ScalarValue* in) {
+    in[0] = First(i, points);
+    in[1] = Second(i);
   }
 
  private:
@@ -77,19 +67,31 @@ class Sweeper {
     return Number(i % 16 < 4 ? std::nearbyint(y) : y);
   }
 
-  void Visit(const ScalarValue* in) {
+  DType dtype_;
+  uint64_t state_ = 0x9e3779b97f4a7c15u;
+};
+
+class SweepJudge {
+ public:
+  // `any_sign_of_zero`: where the exact result is 0, either will do.
+  SweepJudge(ScalarOp op, DType dtype, bool any_sign_of_zero = false)
+      : def_(GetScalarOp(op)), dtype_(dtype), any_sign_of_zero_(any_sign_of_zero) {}
+
+  const SweepResult& result() const { return result_; }
+
+  void See(const ScalarValue* in, ScalarValue out) {
     const long double args[2] = {ScalarToLongDouble(dtype_, in[0]),
                                  ScalarToLongDouble(dtype_, in[1])};
     if (dtype_ == DType::kF64 && std::fabs(args[0]) > def_.range_f64) return;
-    ScalarValue out;
-    EvalScalarProgram(program_, in, &out);
     const long double got = ScalarToLongDouble(dtype_, out), want = def_.wide(args);
     const WideElem settled = SettleRange(dtype_, {want, def_.max_ulp_f32 * UlpOf(dtype_, want)});
     if (std::isinf(settled.bound) &&
         (std::isinf(got) || std::fabs(got - want) < 8 * UlpOf(dtype_, want)))
       return;
+    const bool wrong_zero =
+        want == 0 && (got != 0 || (std::signbit(got) != std::signbit(want) && !any_sign_of_zero_));
     if (std::isnan(got) != std::isnan(want) || std::isinf(got) != std::isinf(settled.value) ||
-        (want == 0 && (got != 0 || std::signbit(got) != std::signbit(want)))) {
+        wrong_zero) {
       Report(args, got, want, ++result_.wrong_kind == 1);
       return;
     }
@@ -100,6 +102,7 @@ class Sweeper {
     Report(args, got, want, result_.wrong_kind == 0);
   }
 
+ private:
   void Report(const long double* args, long double got, long double want, bool first) {
     if (!first) return;
     std::ostringstream text;
@@ -111,9 +114,39 @@ class Sweeper {
 
   const ScalarOpDef& def_;
   DType dtype_;
-  ScalarProgram program_;
+  bool any_sign_of_zero_;
   SweepResult result_;
-  uint64_t state_ = 0x9e3779b97f4a7c15u;
+};
+
+class Sweeper {
+ public:
+  Sweeper(ScalarOp op, DType dtype) : points_(dtype), judge_(op, dtype) {
+    const ScalarOpDef& def = GetScalarOp(op);
+    program_.num_args = def.arity;
+    ScalarInst inst{op, dtype, {-1, -1, -1}, 0};
+    for (int k = 0; k < def.arity; ++k) {
+      program_.insts.push_back({ScalarOp::kArg, dtype, {-1, -1, -1}, static_cast<uint64_t>(k)});
+      inst.in[k] = static_cast<int16_t>(k);
+    }
+    program_.insts.push_back(inst);
+    program_.results = {static_cast<int16_t>(def.arity)};
+    program_ = ExpandDecomps(program_);
+  }
+
+  SweepResult Run(int64_t points) {
+    for (int64_t i = 0; i < points; ++i) {
+      ScalarValue in[2], out;
+      points_.At(i, points, in);
+      EvalScalarProgram(program_, in, &out);
+      judge_.See(in, out);
+    }
+    return judge_.result();
+  }
+
+ private:
+  SweepPoints points_;
+  SweepJudge judge_;
+  ScalarProgram program_;
 };
 
 // Whether a row serves results in f16 and bf16 alone: these may miss by a 32nd of such an ulp.

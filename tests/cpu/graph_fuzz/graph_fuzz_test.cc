@@ -1,12 +1,6 @@
 // Slices of the graph fuzzer: the same cases in every run, and others each day. The campaign is
 // jf_fuzz (tests/graph_fuzz).
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-
 #include "tests/graph_fuzz/slice.h"
-#include "tests/test_util/golden.h"
 
 namespace jitfuse::internal {
 namespace {
@@ -17,27 +11,7 @@ TEST(GraphFuzz, CasesOfEveryRun) { EXPECT_GT(RunSlice(1, 100, 60, kExecutors), 0
 
 TEST(GraphFuzz, CasesOfToday) { EXPECT_GT(RunSlice(SeedOfToday(), 1000, 4, kExecutors), 0); }
 
-// Cases that once failed, shrunk. Their head comments say how.
-TEST(GraphFuzz, KeptCases) {
-  std::vector<std::filesystem::path> paths;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(TestDataPath("tests/graph_fuzz/kept")))
-    paths.push_back(entry.path());
-  std::sort(paths.begin(), paths.end());
-  int kept = 0;
-  for (const std::filesystem::path& path : paths) {
-    SCOPED_TRACE(path);
-    std::ifstream file(path);
-    const std::string text((std::istreambuf_iterator<char>(file)),
-                           std::istreambuf_iterator<char>());
-    absl::StatusOr<FuzzCase> c = ParseCase(text);
-    ASSERT_TRUE(c.ok()) << c.status();
-    const Outcome outcome = RunCase(*c, kExecutors);
-    EXPECT_EQ(outcome.verdict, Verdict::kOk) << outcome.text;
-    ++kept;
-  }
-  EXPECT_GE(kept, 9);
-}
+TEST(GraphFuzz, KeptCases) { RunKeptCases(kExecutors); }
 
 // Figures of a campaign, and workers that are replaced.
 TEST(GraphFuzz, Campaign) {
