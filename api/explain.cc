@@ -27,37 +27,6 @@ std::string_view KindName(GroupKind kind) {
   return "?";
 }
 
-// Bytes if every op of the group were a kernel of its own: operands read, results written, views
-// free.
-SizeExpr UnfusedBytes(const Graph& graph, const Group& group) {
-  auto bytes = [&](Value v) {
-    return NumElements(graph.type(v).dims) * ItemSize(graph.type(v).dtype);
-  };
-  auto source =
-      [&](Value v) {  // views are free: an operand seen through them costs what the source holds
-        while (graph.node(v).kind() == OpKind::kView) v = graph.node(v).in[0];
-        return v;
-      };
-  SizeExpr total(0);
-  for (NodeId id : group.nodes) {
-    const Node& node = graph.node(id);
-    if (node.kind() == OpKind::kView || node.kind() == OpKind::kConstant ||
-        node.kind() == OpKind::kIota)
-      continue;
-    for (size_t k = 0; k < node.in.size(); ++k) {
-      if (node.kind() == OpKind::kGather && k == 0) {  // reads what it picks
-        total = total + bytes({id, 0});
-        continue;
-      }
-      if (Value s = source(node.in[k]); graph.node(s).kind() != OpKind::kConstant)
-        total = total + bytes(s);
-    }
-    for (size_t r = 0; r < node.types.size(); ++r)
-      total = total + bytes({id, static_cast<int32_t>(r)});
-  }
-  return total;
-}
-
 class Explainer {
  public:
   explicit Explainer(const BoundCall& call) : call_(call), exe_(*call.executable) {}
@@ -104,7 +73,7 @@ class Explainer {
     out["domain"] = ShapeToString(group.domain, exe_.graph.symbols().names);
     out["reduce_axes"] = group.reduce_axes;
     out["bytes"] = GroupBytes(exe_.graph, group).Eval(call_.symbols);
-    out["bytes_unfused"] = UnfusedBytes(exe_.graph, group).Eval(call_.symbols);
+    out["bytes_unfused"] = UnfusedBytes(exe_.graph, group.nodes).Eval(call_.symbols);
     out["kernels"] = json::array();
     for (size_t s = 0; s < exe_.steps.size(); ++s) {
       if (exe_.steps[s].group == g) out["kernels"].push_back(StepJson(s));

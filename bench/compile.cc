@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "api/jitfuse.h"
 #include "api/runtime.h"
+#include "common/plan_chain.h"
 #include "common/report.h"
 #include "ir/graph.h"
 #include "ir/op_enum.h"
@@ -68,16 +69,7 @@ T Must(absl::StatusOr<T> v) {
   std::exit(1);
 }
 
-// The class of a call with n = 1000, everything dense and aligned.
-CallClass ClassOf(const Graph& graph) {
-  std::vector<std::vector<int64_t>> dims;
-  std::vector<TensorView> views;
-  std::vector<int64_t> symbols(graph.symbols().names.size(), 1000);
-  for (NodeId id : graph.inputs()) dims.push_back(EvalDims(graph.type({id, 0}).dims, symbols));
-  for (size_t i = 0; i < dims.size(); ++i)
-    views.push_back({nullptr, graph.type({graph.inputs()[i], 0}).dtype, dims[i], {}});
-  return Must(ClassifyCall(graph, ComputeShapeFacts(graph), views, {}));
-}
+CallClass ClassOf(const Graph& graph) { return Must(DenseClass(graph)); }
 
 std::vector<KernelSource> SourcesOf(const Graph& graph, const Backend& backend) {
   PlannedGraph planned = Must(PlanGraph(graph, ClassOf(graph), Options{}, backend));

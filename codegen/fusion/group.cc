@@ -1,6 +1,7 @@
 #include "codegen/fusion/group.h"
 
 #include <algorithm>
+#include <initializer_list>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
@@ -173,6 +174,31 @@ SizeExpr GroupBytes(const Graph& graph, const Group& group) {
     }
   }
   return bytes;
+}
+
+SizeExpr UnfusedBytes(const Graph& graph, absl::Span<const NodeId> nodes) {
+  auto bytes = [&](Value v) {
+    return NumElements(graph.type(v).dims) * ItemSize(graph.type(v).dtype);
+  };
+  auto is = [&](Value v, std::initializer_list<OpKind> kinds) {
+    return std::find(kinds.begin(), kinds.end(), graph.node(v).kind()) != kinds.end();
+  };
+  SizeExpr total(0);
+  for (NodeId id : nodes) {
+    const Node& node = graph.node(id);
+    if (is({id, 0},
+           {OpKind::kInput, OpKind::kScalar, OpKind::kConstant, OpKind::kIota, OpKind::kView}))
+      continue;
+    for (size_t k = 0; k < node.in.size(); ++k) {
+      Value source = node.in[k];  // an operand seen through views costs what the source holds
+      while (is(source, {OpKind::kView})) source = graph.node(source).in[0];
+      if (node.kind() == OpKind::kGather && k == 0) source = {id, 0};  // reads what it picks
+      if (!is(source, {OpKind::kConstant, OpKind::kScalar})) total = total + bytes(source);
+    }
+    for (size_t r = 0; r < node.types.size(); ++r)
+      total = total + bytes({id, static_cast<int32_t>(r)});
+  }
+  return total;
 }
 
 std::string FusionPlanToString(const Graph& graph, const FusionPlan& plan) {

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "codegen/target.h"
 #include "ir/graph.h"
 #include "ir/index_map.h"
@@ -112,6 +113,9 @@ struct Layout {
 // Bytes a group moves at least: each input read once, each output written once (symbols evaluated
 // by the caller).
 SizeExpr GroupBytes(const Graph& graph, const Group& group);
+// Bytes that the nodes would move if each op were a kernel of its own: operands read, results
+// written, views and numbers free.
+SizeExpr UnfusedBytes(const Graph& graph, absl::Span<const NodeId> nodes);
 std::string FusionPlanToString(const Graph& graph, const FusionPlan& plan);
 
 }  // namespace jitfuse::internal
