@@ -34,10 +34,9 @@ absl::StatusOr<PlannedChain> PlanChain(const KnownChain& chain, const std::strin
   JF_ASSIGN_OR_RETURN(PlannedGraph planned, PlanGraph(graph, call, Options{}, *backend));
 
   PlannedChain out;
-  const std::vector<int64_t> symbols(planned.graph.symbols().names.size(), kChainRows);
   out.kernels = static_cast<int>(planned.plans.size());
   for (const Group& group : planned.fusion.groups)
-    out.bytes += GroupBytes(planned.graph, group).Eval(symbols);
+    out.bytes += GroupBytes(planned.graph, group).Eval(call.symbols);
   out.text = FusionPlanToString(planned.graph, planned.fusion);
 
   std::vector<NodeId> all;
@@ -47,7 +46,8 @@ absl::StatusOr<PlannedChain> PlanChain(const KnownChain& chain, const std::strin
     out.ops += kind == OpKind::kPointwise || kind == OpKind::kReduce ||
                kind == OpKind::kComposite || kind == OpKind::kJoin || kind == OpKind::kGather;
   }
-  out.unfused_bytes = UnfusedBytes(graph, all).Eval(symbols);
+  out.unfused_bytes =
+      UnfusedBytes(graph, all).Eval(std::vector<int64_t>(graph.symbols().names.size(), kChainRows));
   return out;
 }
 

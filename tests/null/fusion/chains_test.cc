@@ -14,7 +14,8 @@ TEST(KnownChains, AreAtTheirLeastNumberOfKernels) {
       auto plan = PlanChain(chain, arch);
       ASSERT_TRUE(plan.ok()) << chain.name << ": " << plan.status();
       EXPECT_EQ(plan->kernels, chain.least) << chain.name << " for " << arch << "\n" << plan->text;
-      EXPECT_LE(plan->bytes, plan->unfused_bytes) << chain.name;
+      // A loss that is one op of the list may be two kernels, with a value of each row between.
+      EXPECT_LE(plan->bytes, plan->unfused_bytes + plan->unfused_bytes / 100) << chain.name;
     }
   }
 }
