@@ -232,6 +232,49 @@ def moved():
     case("avg_pool", [x], "f32", wide(x.astype(np.float64), 2, 1)[:, ::2].mean(-1), " {kernel=[2]}")
 
 
+def views():
+    """Elements put elsewhere: views, joins, gathers."""
+    x = rng.normal(0, 1, (4, 6)).astype(np.float32)
+    y, z = rng.normal(0, 1, (4, 2)).astype(np.float32), rng.normal(0, 1, (4, 1)).astype(np.float32)
+    one = lambda op, inputs, result, attrs: case(op, inputs, "f32", result.astype(np.float64), attrs)
+    one("broadcast", [z], np.broadcast_to(z, (3, 4, 5)), " {shape=[3,4,5]}")
+    one("reshape", [x], x.reshape(2, 3, 4), " {shape=[2,3,4]}")
+    one("reshape", [x], x.reshape(8, -1), " {shape=[8,-1]}")
+    one("transpose", [x], x.T, "")
+    t = rng.normal(0, 1, (2, 3, 4)).astype(np.float32)
+    one("transpose", [t], t.transpose(2, 0, 1), " {perm=[2,0,1]}")
+    one("slice", [x], x[1:4:2, -3:-1], " {starts=[1,-3], stops=[4,-1], steps=[2,1]}")
+    one("slice", [x], x[::-1, 4:0:-3], " {starts=[3,4], stops=[-5,0], steps=[-1,-3]}")
+    one("flip", [x], x[:, ::-1], " {axes=[1]}")
+    one("flip", [t], np.flip(t), "")
+    one("roll", [x], np.roll(x, (1, -2), (0, 1)), " {shifts=[1,-2], axes=[0,1]}")
+    one("tile", [x], np.tile(x, (2, 1, 3)), " {reps=[2,1,3]}")
+    one("repeat", [x], np.repeat(x, 3, 1), " {repeats=3, axis=1}")
+    one("windows", [x], np.lib.stride_tricks.sliding_window_view(x, 3, 1)[:, ::2], " {axis=1, size=3, stride=2}")
+    one("concatenate", [x, y, z], np.concatenate([x, y, z], 1), " {axis=1}")
+    one("pad", [x], np.pad(x, ((1, 0), (2, 3)), constant_values=-1), " {low=[1,2], high=[0,3], value=-1}")
+    i = rng.integers(-6, 6, (3, 2))
+    one("take", [x, i], np.take(x, i, 1), " {axis=1}")
+    k = rng.integers(0, 4, (2, 6)).astype(np.int32)
+    one("take_along_axis", [x, k], np.take_along_axis(x, k, 0), " {axis=0}")
+    one("squeeze", [z], z[:, 0], " {axes=[1]}")
+    one("unsqueeze", [x], x[:, None, :, None], " {axes=[1,3]}")
+    case("iota", [], "i64", np.broadcast_to(np.arange(5)[:, None], (5, 3)), " {shape=[5,3], axis=0}")
+
+
+def rows():
+    """What softmax and the norms are made of."""
+    for dtype in FLOATS:
+        x = rng.normal(0, 3, (3, 20)).astype(NAMES[dtype])
+        v = x.astype(np.float64)
+        types = [f"{dtype}[3]"] * 2
+        top = v.max(1)
+        for pick, result in enumerate((top, np.exp(v - top[:, None]).sum(1))):
+            case("max_sumexp", [x], dtype, result, " {axes=[1]}", types, pick)
+        for pick, result in enumerate((v.mean(1), v.var(1))):
+            case("moments", [x], dtype, result, " {axes=[1]}", types, pick)
+
+
 def reductions():
     for dtype in FLOATS + ("i32", "i64"):
         x = rng.normal(0, 20, (3, 4, 5)).astype(NAMES[dtype])
@@ -313,13 +356,14 @@ def truths():
     case("clamp", [x], "f32", np.clip(x, -0.5, 0.75).astype(np.float64), " {min=-0.5, max=0.75}")
 
 
-def main():
+def make():
     with np.errstate(all="ignore"):
-        for group in (pointwise, normalisations, channels, losses, coordinates, moved, reductions, casts, integer_division, truths):
+        for group in (pointwise, normalisations, channels, losses, coordinates, moved, reductions, casts, integer_division, truths, views, rows):
             group()
+    return {"arrays": arrays, "cases": cases}
+
+
+if __name__ == "__main__":
     with open(sys.argv[1], "w", encoding="ascii") as out:
-        json.dump({"arrays": arrays, "cases": cases}, out, separators=(",", ":"))
+        json.dump(make(), out, separators=(",", ":"))
         out.write("\n")
-
-
-main()
