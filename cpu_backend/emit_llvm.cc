@@ -53,7 +53,7 @@ absl::Status LlvmEmitter::Check() const {
     return refuse("lanes ", schedule->lanes, " and unroll ", schedule->unroll,
                   " must be powers of two, lanes at most ", kMaxLanes);
   }
-  if (!plan_.keep.empty() && !IsStatic(plan_.inner) && plan_.inner_bound <= 0) {
+  if (!plan_.keep.empty() && !NumElements(plan_.inner).IsConstant() && plan_.inner_bound <= 0) {
     return refuse("a row of ", ShapeToString(plan_.inner),
                   " cannot be kept: its size has no bound");
   }

@@ -28,7 +28,8 @@ absl::StatusOr<BoundStep> BindGemm(const Backend& backend, const GemmCall& call,
                                    absl::Span<const int64_t> symbols, int align) {
   BoundStep out;
   GemmProblem problem = Concrete(call, symbols);
-  problem.align = align;
+  // `align` is that of the least aligned buffer of the call, maybe one of smaller elements.
+  problem.align = std::max(align, static_cast<int>(ItemSize(problem.dtype)));
   if (problem.batch == 0 || problem.m == 0 || problem.n == 0) return out;
   CompileGate gate;
   JF_ASSIGN_OR_RETURN(out.gemm, backend.PrepareGemm(problem));
