@@ -527,6 +527,26 @@ inline std::vector<Tensor> MaxSumexp(const Tensor& x, const std::vector<std::int
 inline std::vector<Tensor> Moments(const Tensor& x, const std::vector<std::int64_t>& axes = {}, bool keepdims = false) {
   return detail::ApplyAll("moments", {x}, {{"axes", axes}, {"keepdims", keepdims}}, 2);
 }
+// Running sum; f16, bf16 and f32 accumulate in f32, integers in 64 bits.
+inline Tensor Cumsum(const Tensor& x, std::int64_t axis, bool exclusive = false, bool reverse = false) {
+  return detail::Apply("cumsum", {x}, {{"axis", axis}, {"exclusive", exclusive}, {"reverse", reverse}});
+}
+// Running product; accumulates as cumsum does.
+inline Tensor Cumprod(const Tensor& x, std::int64_t axis, bool exclusive = false, bool reverse = false) {
+  return detail::Apply("cumprod", {x}, {{"axis", axis}, {"exclusive", exclusive}, {"reverse", reverse}});
+}
+// Largest value so far; NaN from the first NaN on.
+inline Tensor Cummax(const Tensor& x, std::int64_t axis, bool exclusive = false, bool reverse = false) {
+  return detail::Apply("cummax", {x}, {{"axis", axis}, {"exclusive", exclusive}, {"reverse", reverse}});
+}
+// Smallest value so far; NaN from the first NaN on.
+inline Tensor Cummin(const Tensor& x, std::int64_t axis, bool exclusive = false, bool reverse = false) {
+  return detail::Apply("cummin", {x}, {{"axis", axis}, {"exclusive", exclusive}, {"reverse", reverse}});
+}
+// log(cumsum(exp(x))), without overflow of the exponentials.
+inline Tensor Logcumsumexp(const Tensor& x, std::int64_t axis, bool exclusive = false, bool reverse = false) {
+  return detail::Apply("logcumsumexp", {x}, {{"axis", axis}, {"exclusive", exclusive}, {"reverse", reverse}});
+}
 // Matrix product over the last two dims, leading dims broadcast; f16, bf16 and f32 accumulate in f32.
 inline Tensor Matmul(const Tensor& a, const Tensor& b, bool transpose_a = false, bool transpose_b = false) {
   return detail::Apply("matmul", {a, b}, {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}});

@@ -57,6 +57,8 @@ absl::Status LlvmEmitter::Check() const {
     return refuse("a row of ", ShapeToString(plan_.inner),
                   " cannot be kept: its size has no bound");
   }
+  if (!plan_.scans.empty() && (schedule->lanes != 1 || schedule->unroll != 1))
+    return refuse("a scan takes one element after another, not ", schedule->lanes, " lanes");
   if (!plan_.IsRow() && plan_.stages.size() != 1)
     return refuse("a flat plan has one stage, not ", plan_.stages.size());
   return absl::OkStatus();
@@ -177,6 +179,7 @@ void LlvmEmitter::ClassifyInsts() {
       in_vector_[i] =
           in_vector_[i] || DependsOnVector(plan_.accesses[static_cast<size_t>(inst.access)]);
     if (inst.kind == Inst::Kind::kIndex) in_vector_[i] = in_vector_[i] || inst.axis == vector_axis_;
+    if (inst.kind == Inst::Kind::kScan) in_vector_[i] = true;
     if (inst.kind != Inst::Kind::kOp && inst.kind != Inst::Kind::kLoad) continue;
     for (int in : inst.in)
       in_vector_[i] = in_vector_[i] || (in >= 0 && in_vector_[static_cast<size_t>(in)]);
@@ -274,6 +277,7 @@ void LlvmEmitter::EmitStage(int s) {
     I64 width = Size(plan_.extent(vector_axis_));
     SizeExpr outer = 1;
     for (int axis = first; axis < last; ++axis) outer = outer * plan_.extent(axis);
+    BeginScans();
     BeginReduces(s, width, outer);
     if (outer.Is(1)) {
       for (int axis = first; axis < last; ++axis) coordinates_[static_cast<size_t>(axis)] = 0;
@@ -497,7 +501,8 @@ void LlvmEmitter::EmitSplats(int s, int lanes) {
     if (inserted) it->second = text_.Splat(RegisterType(TypeOf(i), 1), Scalar(i), lanes);
   };
   for (int i : stage.elem_insts) {
-    if (inst(i).kind == Inst::Kind::kOp && in_vector_[static_cast<size_t>(i)])
+    const bool reads = inst(i).kind == Inst::Kind::kOp || inst(i).kind == Inst::Kind::kScan;
+    if (reads && in_vector_[static_cast<size_t>(i)])
       std::for_each(inst(i).in, inst(i).in + 3, splat);
   }
   for (const PlanReduce& reduce : stage.reduces)
@@ -539,6 +544,8 @@ void LlvmEmitter::EmitBody(int s, const Body& body) {
           if (k >= 0) in.push_back(Operand(k, c, body));
         }
         value = ApplyPlanOp(inst(i), in, body.lanes);
+      } else if (inst(i).kind == Inst::Kind::kScan) {
+        value = ScanValue(i, body);
       }
       vector_[static_cast<size_t>(c)][static_cast<size_t>(i)] = value;
     }

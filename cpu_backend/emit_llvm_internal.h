@@ -150,6 +150,9 @@ class LlvmEmitter {
   Values JoinLevels(const Reduce& reduce);
   Values JoinLanes(const Reduce& reduce, Values values);
 
+  void BeginScans();
+  std::string ScanValue(int inst, const Body& body);
+
   // emit_llvm_convert.cc
   std::string Convert(DType from, DType to, const std::string& value, int lanes);
   std::string Decode(DType dtype, const std::string& memory, int lanes);  // memory type -> register
@@ -211,6 +214,12 @@ class LlvmEmitter {
   bool streams_ = false;              // some loop does
   std::vector<Prefetch> prefetches_;  // of the loop being emitted, if it streams
   std::vector<Reduce> reduces_;
+  struct Scan {
+    Reduce join;  // def and combine alone
+    PlanReduce def;
+    Values slots, seen;  // the accumulators; what the instructions give at this element
+  };
+  std::vector<Scan> scans_;
   bool cascade_ = false;  // some reduce has levels
   std::string block_count_;
   std::map<std::tuple<int, int, int>, ScalarProgram> expanded_;  // (op, operand type, result type)

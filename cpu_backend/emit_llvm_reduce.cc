@@ -115,6 +115,34 @@ void LlvmEmitter::BeginReduces(int s, const I64& width, const SizeExpr& outer) {
   text_.Line("store i64 0, ptr ", block_count_);
 }
 
+// Scans: the accumulators live in slots of one element, over all the stage's elements.
+void LlvmEmitter::BeginScans() {
+  if (scans_.empty() && !plan_.scans.empty()) {
+    scans_.resize(plan_.scans.size());
+    for (size_t i = 0; i < scans_.size(); ++i) {
+      Scan& scan = scans_[i];
+      scan.def.dtypes = plan_.scans[i].dtypes;
+      scan.def.init = plan_.scans[i].init;
+      scan.join.def = &scan.def;
+      scan.join.combine = ExpandDecomps(plan_.scans[i].combine, !cpu_.fma);
+      scan.slots = NewSlots(scan.def, 1);
+    }
+  }
+  for (const Scan& scan : scans_) StoreSlots(scan.join, Neutral(scan.join, 1), scan.slots, 1);
+}
+
+std::string LlvmEmitter::ScanValue(int i, const Body& body) {
+  Scan& scan = scans_[static_cast<size_t>(inst(i).scan)];
+  if (inst(i).which == 0) {
+    Values old = LoadSlots(scan.join, scan.slots, 1), in;
+    for (size_t j = 0; j < old.size(); ++j) in.push_back(Operand(inst(i).in[j], 0, body));
+    Values joined = Combine(scan.join, old, in, 1);
+    StoreSlots(scan.join, joined, scan.slots, 1);
+    scan.seen = plan_.scans[static_cast<size_t>(inst(i).scan)].exclusive ? old : joined;
+  }
+  return scan.seen[static_cast<size_t>(inst(i).which)];
+}
+
 void LlvmEmitter::InitSlots(const Reduce& reduce) {
   for (const Values& slots : reduce.slots)
     StoreSlots(reduce, Neutral(reduce, lanes_), slots, lanes_);

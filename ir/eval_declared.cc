@@ -71,6 +71,23 @@ struct DeclaredMode {
     }
   }
 
+  // From the neutral element, one element after the other.
+  static void Scan(const ReduceProgram& p, bool exclusive, DType x,
+                   const std::vector<Elem>& elements, Elem* results) {
+    const size_t k = p.acc.size();
+    std::vector<Elem> acc = p.init, lifted(k), args;
+    for (size_t i = 0; i < elements.size(); ++i) {
+      const Elem element[2] = {ConvertScalar(x, p.x, elements[i]),
+                               ScalarFromInt(DType::kI64, static_cast<int64_t>(i))};
+      EvalScalarProgram(p.lift, element, lifted.data());
+      args = acc;
+      Combine(p, lifted.data(), acc.data());
+      if (!exclusive) args = acc;
+      args.push_back(ScalarFromInt(p.n, static_cast<int64_t>(elements.size())));
+      EvalScalarProgram(p.finalize, args.data(), results + i);
+    }
+  }
+
   static std::optional<int64_t> Integer(DType dtype, Elem e) {
     if (dtype == DType::kU64 && e.u > static_cast<uint64_t>(INT64_MAX)) return INT64_MAX;
     return e.i;

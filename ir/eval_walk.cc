@@ -199,9 +199,12 @@ absl::StatusOr<ScalarProgram> BuildPointwiseProgram(const Graph& graph, const No
 }
 
 ReduceOffsets SplitReduction(const Node& node, absl::Span<const int64_t> dims) {
+  return SplitAxes(node.Get<std::vector<int64_t>>("axes"), dims);
+}
+
+ReduceOffsets SplitAxes(absl::Span<const int64_t> axes, absl::Span<const int64_t> dims) {
   std::vector<bool> reduced(dims.size(), false);
-  for (int64_t axis : node.Get<std::vector<int64_t>>("axes"))
-    reduced[static_cast<size_t>(axis)] = true;
+  for (int64_t axis : axes) reduced[static_cast<size_t>(axis)] = true;
   const std::vector<int64_t> strides = ContiguousStrides(dims);
   std::vector<int64_t> kept_dims, kept_strides, inner_dims, inner_strides;
   for (size_t i = 0; i < dims.size(); ++i) {

@@ -8,6 +8,7 @@
 //   static Elem Stored(DType, Elem)      what becomes of a result of that dtype
 //   static void Run(const ScalarProgram&, const Elem* args, Elem* out)
 //   static void Reduce(programs, const ReduceDef&, DType x, elements, Elem* results)
+//   static void Scan(const ReduceProgram&, bool exclusive, DType x, elements, Elem* results)
 //   static Elem Dot(DType, const Elem* a, const Elem* b, int64_t k)
 //   static std::optional<int64_t> Integer(DType, Elem)
 //   static Elem Unknown()   what is read at a position for which Integer gives nullopt
@@ -78,6 +79,7 @@ absl::StatusOr<ScalarProgram> BuildPointwiseProgram(const Graph& graph, const No
 struct ReduceOffsets {
   std::vector<int64_t> outer, inner;
 };
+ReduceOffsets SplitAxes(absl::Span<const int64_t> reduced, absl::Span<const int64_t> dims);
 ReduceOffsets SplitReduction(const Node& node, absl::Span<const int64_t> dims);
 // Strides of a matmul operand over the result's batch dims, and of its rows (m or n) and its k.
 struct MatMulOperand {
@@ -187,6 +189,8 @@ class GraphWalk {
         return Iota(node, &out);
       case OpKind::kReduce:
         return Reduce(graph, node, results);
+      case OpKind::kScan:
+        return Scan(graph, node, &out);
       case OpKind::kMatMul:
         return MatMul(node, &out);
       case OpKind::kInput:
@@ -284,6 +288,24 @@ class GraphWalk {
       Mode::Reduce(passes, *node.def().reduce, ComputeType(x.dtype), elements, made.data());
       for (size_t r = 0; r < made.size(); ++r)
         (*results)[r].elems[i] = Mode::Stored((*results)[r].dtype, made[r]);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Scan(const Graph& graph, const Node& node, Tensor* out) {
+    const Tensor& x = At(node.in[0]);
+    JF_ASSIGN_OR_RETURN(std::vector<ReduceProgram> passes,
+                        BuildReducePrograms(graph, node, /*two_pass=*/false));
+    const ReduceOffsets offsets = SplitAxes({node.Get<int64_t>("axis")}, x.dims);
+    std::vector<Elem> elements(offsets.inner.size()), made(offsets.inner.size());
+    for (int64_t row : offsets.outer) {
+      for (size_t p = 0; p < elements.size(); ++p)
+        elements[p] = x.elems[static_cast<size_t>(row + offsets.inner[p])];
+      Mode::Scan(passes[0], node.Get<bool>("exclusive"), ComputeType(x.dtype), elements,
+                 made.data());
+      for (size_t p = 0; p < made.size(); ++p) {
+        out->elems[static_cast<size_t>(row + offsets.inner[p])] = Mode::Stored(out->dtype, made[p]);
+      }
     }
     return absl::OkStatus();
   }

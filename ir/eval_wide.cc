@@ -96,6 +96,61 @@ bool IsFloatSum(const ReduceProgram& p) {
   return true;
 }
 
+// The accumulators of a growing prefix.
+class Prefixes {
+ public:
+  Prefixes(const ReduceProgram& p, std::vector<WideElem> init)
+      : p_(p), is_sum_(IsFloatSum(p)), is_product_(IsFloatProduct(p)), acc_(std::move(init)) {
+    if (is_sum_) sums_.resize(p.acc.size());
+  }
+
+  void Add(const WideElem* lifted) {
+    const size_t k = p_.acc.size();
+    ++count_;
+    if (is_sum_) {
+      for (size_t j = 0; j < k; ++j) sums_[j].Add(lifted[j]);
+      return;
+    }
+    std::vector<WideElem> args = acc_;
+    args.insert(args.end(), lifted, lifted + k);
+    EvalWideProgram(p_.combine, args.data(), acc_.data());
+    if (!is_product_ || lifted[0].value == 0 || !std::isfinite(lifted[0].value)) return;
+    const Wide size = std::log2(std::fabs(lifted[0].value));
+    (size > 0 ? up_ : down_) += size;
+  }
+
+  // Sums round at most once for each element; products once for each, and anything goes where some
+  // order of the factors leaves the range. Other combines round as they do one after the other, or
+  // less.
+  std::vector<WideElem> Now() const {
+    if (count_ == 0) return acc_;
+    std::vector<WideElem> out;
+    if (is_sum_) {
+      for (size_t j = 0; j < sums_.size(); ++j)
+        out.push_back(sums_[j].Finish(p_.acc[j], count_ - 1));
+      return out;
+    }
+    out = acc_;
+    for (WideElem& e : out) e.bound *= 2;
+    if (!is_product_ || count_ < 2) return out;
+    const int limit = p_.acc[0] == DType::kF64 ? 1020 : 124;
+    if (up_ >= limit || down_ <= -limit) {
+      out[0].bound = kInf;
+    } else if (std::isfinite(out[0].value)) {
+      out[0].bound =
+          std::max(out[0].bound, std::fabs(out[0].value) * (count_ - 1) * EpsOf(p_.acc[0]) * 1.01L);
+    }
+    return out;
+  }
+
+ private:
+  const ReduceProgram& p_;
+  bool is_sum_, is_product_;
+  std::vector<WideElem> acc_;
+  std::vector<Sum> sums_;
+  Wide count_ = 0, up_ = 0, down_ = 0;
+};
+
 struct WideMode {
   using Elem = WideElem;
   static constexpr bool kFor16BitTypes = true;
@@ -197,6 +252,23 @@ struct WideMode {
       args.push_back({static_cast<Wide>(elements.size()), 0});
       EvalWideProgram(p.finalize, args.data(), results + done);
       done += p.finalize.results.size();
+    }
+  }
+
+  // Prefixes may be combined in any order that keeps positions, one after the other among them.
+  static void Scan(const ReduceProgram& p, bool exclusive, DType x,
+                   const std::vector<Elem>& elements, Elem* results) {
+    const std::vector<Elem> lifted = Lift(p, x, elements, nullptr, 0);
+    const size_t k = p.acc.size();
+    std::vector<Elem> init;
+    for (size_t j = 0; j < k; ++j) init.push_back(Load(p.acc[j], p.init[j]));
+    Prefixes prefixes(p, std::move(init));
+    for (size_t i = 0; i < elements.size(); ++i) {
+      std::vector<Elem> args = exclusive ? prefixes.Now() : std::vector<Elem>();
+      prefixes.Add(lifted.data() + i * k);
+      if (!exclusive) args = prefixes.Now();
+      args.push_back({static_cast<Wide>(elements.size()), 0});
+      EvalWideProgram(p.finalize, args.data(), results + i);
     }
   }
 

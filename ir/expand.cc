@@ -8,6 +8,7 @@
 #include "ir/builder.h"
 #include "ir/infer.h"
 #include "ir/op_enum.h"
+#include "ir/reduce_program.h"
 #include "ir/support/status.h"
 
 namespace jitfuse::internal {
@@ -215,7 +216,37 @@ Expansion Copy(Graph* graph, const Node& node) {
   return results;
 }
 
+bool IsPlainScan(const Node& node) {
+  return node.kind() == OpKind::kScan && !node.Get<bool>("reverse") &&
+         !node.types[0].dims[static_cast<size_t>(node.Get<int64_t>("axis"))].Is(1);
+}
+
+// Of one element: the element itself or, without it, what the accumulators begin with.
+Expansion ExpandShortScan(Graph* graph, const Node& node) {
+  Chain c(graph);
+  const TensorType& type = node.types[0];
+  if (!node.Get<bool>("exclusive")) return Done(c, c.Cast(node.in[0], type.dtype));
+  JF_ASSIGN_OR_RETURN(auto programs, BuildReducePrograms(*graph, node, false));
+  ScalarValue args[5] = {}, neutral;
+  std::copy(programs[0].init.begin(), programs[0].init.end(), args);
+  EvalScalarProgram(programs[0].finalize, args, &neutral);
+  Value v = graph->AddConstantBits(type.dtype, neutral);
+  JF_ASSIGN_OR_RETURN(v, BroadcastTo(graph, v, type.dims));
+  return absl::InlinedVector<Value, 1>{v};
+}
+
+Expansion ExpandScan(Graph* graph, const Node& node) {
+  const auto axis = node.Get<int64_t>("axis");
+  if (node.types[0].dims[static_cast<size_t>(axis)].Is(1)) return ExpandShortScan(graph, node);
+  Chain c(graph);
+  const Attrs flipped = {{"axes", std::vector<int64_t>{axis}}};
+  Value x = c.Add(Op::kFlip, {node.in[0]}, flipped);
+  Value y = c.Add(node.op, {x}, {{"axis", axis}, {"exclusive", node.Get<bool>("exclusive")}});
+  return Done(c, c.Add(Op::kFlip, {y}, flipped));
+}
+
 Expansion ExpandNode(Graph* graph, const Node& node) {
+  if (node.kind() == OpKind::kScan && !IsPlainScan(node)) return ExpandScan(graph, node);
   return node.kind() == OpKind::kComposite ? node.def().expand(graph, node) : Copy(graph, node);
 }
 
@@ -241,7 +272,9 @@ Expansion BroadcastOperands(Graph* graph, const Node& node) {
 
 bool HasComposite(const Graph& graph) {
   for (NodeId id = 0; id < graph.size(); ++id) {
-    if (graph.node(id).kind() == OpKind::kComposite) return true;
+    const Node& node = graph.node(id);
+    if (node.kind() == OpKind::kComposite) return true;
+    if (node.kind() == OpKind::kScan && !IsPlainScan(node)) return true;
   }
   return false;
 }

@@ -4,8 +4,9 @@
 // outputs, in which no node is a composite and every pointwise operand has exactly its node's shape
 // (`broadcast` views stand where it had not, rank-0 constants included). Matmul's batch dims stay
 // implicit. Composites of f16 and bf16 compute in f32: a cast at the start, one at the end; nothing
-// between rounds. A reduction of rank 0 is one over an axis of size 1. The user's own casts stay. Dead nodes are dropped. Time and memory are linear,
-// nothing recurses.
+// between rounds. A reduction of rank 0 is one over an axis of size 1. The user's own casts stay.
+// Scans that run backwards become forward ones between flips, and none is left along an axis of
+// size 1. Dead nodes are dropped. Time and memory are linear, nothing recurses.
 // Must not know: rewriting rules, groups. The functions Expand* below are the `expand` column of
 // ir/ops.inc; those after Linear are in ir/expand_{norm,loss,index,random}.cc.
 #ifndef JITFUSE_IR_EXPAND_H_

@@ -518,6 +518,10 @@ absl::StatusOr<ResultTypes> InferReduceBool(const InferContext& c) {
 absl::StatusOr<ResultTypes> InferReduceIndex(const InferContext& c) {
   return InferReduce(c, DType::kI64);
 }
+absl::StatusOr<ResultTypes> InferScanSum(const InferContext& c) {
+  return ResultTypes{TensorType{SumType(c.in[0].dtype), c.in[0].dims}};
+}
+absl::StatusOr<ResultTypes> InferScanSame(const InferContext& c) { return ResultTypes{c.in[0]}; }
 
 absl::StatusOr<ResultTypes> InferMatMul(const InferContext& c) {
   JF_RETURN_IF_ERROR(CheckSameDType(c, 0));

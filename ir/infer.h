@@ -56,6 +56,8 @@ absl::StatusOr<ResultTypes> InferReduceTwo(
     const InferContext& context);  // two results of the operand's dtype
 absl::StatusOr<ResultTypes> InferReduceBool(const InferContext& context);
 absl::StatusOr<ResultTypes> InferReduceIndex(const InferContext& context);
+absl::StatusOr<ResultTypes> InferScanSum(const InferContext& context);
+absl::StatusOr<ResultTypes> InferScanSame(const InferContext& context);
 absl::StatusOr<ResultTypes> InferMatMul(const InferContext& context);
 absl::StatusOr<ResultTypes> InferAlongAxis(
     const InferContext& context);  // the operand's type; needs the axis

@@ -43,6 +43,7 @@ enum class OpKind : uint8_t {
   kGather,  // index function: an element of x (operand 0) at a position that `indices` (1) gives
   kIota,    // the element's own coordinate along attr `axis`
   kReduce,  // reduce definition over attr `axes`
+  kScan,    // reduce definition, of all elements up to each one along attr `axis`
   kMatMul,  // batched matrix product
   kComposite,  // expand() gives an equivalent graph of the kinds above
 };
@@ -158,7 +159,7 @@ struct OpDef {
   DTypeSet domain;  // of operand 0 (where: of the values)
   InferFn infer;
   std::string_view body;    // kPointwise
-  const ReduceDef* reduce;  // kReduce
+  const ReduceDef* reduce;  // kReduce, kScan (one_pass)
   ExpandFn expand;          // kComposite
   IndexFn index;            // kView, kJoin, kGather
   // Body text of the operands' gradients (g: of the result, out: the result), "zero" where flat

@@ -67,6 +67,10 @@ AttrDef OptionalAxes(std::string_view name, std::string_view doc, AttrNorm norm)
 #define AXES_REQUIRED(doc) Required("axes", AttrKind::kInts, doc, AttrNorm::kSomeAxes)
 #define NEW_AXES() Required("axes", AttrKind::kInts, "positions in the result", AttrNorm::kNewAxes)
 #define KEEPDIMS() BOOL_OR("keepdims", false, "reduced axes stay, with size 1")
+#define SCAN_ATTRS()                                                           \
+  ATTRS(AXIS("axis along which values are combined"),                          \
+        BOOL_OR("exclusive", false, "each result leaves its own element out"), \
+        BOOL_OR("reverse", false, "from the end of the axis to its beginning"))
 #define PERM()                                                                                 \
   OptionalAxes("perm", "axes of x in the order of the result; reversed if empty or not given", \
                AttrNorm::kPerm)

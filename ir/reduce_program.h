@@ -1,9 +1,9 @@
 // ReduceProgram: one pass of a reduction's row, with its bodies instantiated for a node's types.
 //
-// In: a kReduce node. Out: accumulator types, and programs for init, lift, combine and finalize.
-// Arguments: lift(x, i, r0 ..) with x already in the accumulators' type where the rule is kSum, i
-// an i64, r the earlier pass's results; combine(a0 .., b0 ..); finalize(a0 .., n) with n in the
-// accumulators' type if that is a float, else i64. Must not know: how elements are traversed.
+// In: a kReduce or kScan node. Out: accumulator types, and programs for init, lift, combine and
+// finalize. Arguments: lift(x, i, r0 ..) with x already in the accumulators' type where the rule is
+// kSum, i an i64, r the earlier pass's results; combine(a0 .., b0 ..); finalize(a0 .., n) with n in
+// the accumulators' type if that is a float, else i64. Must not know: how elements are traversed.
 #ifndef JITFUSE_IR_REDUCE_PROGRAM_H_
 #define JITFUSE_IR_REDUCE_PROGRAM_H_
 

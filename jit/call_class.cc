@@ -34,7 +34,9 @@ void Mark(const SizeExpr& size, std::vector<bool>* marks) {
 
 void MarkReduced(const Graph& graph, const Node& node, GraphShapeFacts* facts) {
   const Shape& dims = graph.type(node.in[0]).dims;
-  const auto& axes = node.Get<std::vector<int64_t>>("axes");
+  const std::vector<int64_t> axes = node.kind() == OpKind::kScan
+                                        ? std::vector<int64_t>{node.Get<int64_t>("axis")}
+                                        : node.Get<std::vector<int64_t>>("axes");
   for (size_t d = 0; d < dims.size(); ++d) {
     bool reduced =
         axes.empty() || std::find(axes.begin(), axes.end(), static_cast<int64_t>(d)) != axes.end();
@@ -397,7 +399,8 @@ GraphShapeFacts ComputeShapeFacts(const Graph& graph) {
       SizeExpr n = NumElements(type.dims);
       if (facts.extents.empty() || !(facts.extents.back() == n)) facts.extents.push_back(n);
     }
-    if (node.kind() == OpKind::kReduce) MarkReduced(g, node, &facts);
+    if (node.kind() == OpKind::kReduce || node.kind() == OpKind::kScan)
+      MarkReduced(g, node, &facts);
   }
   return facts;
 }

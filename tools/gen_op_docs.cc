@@ -47,13 +47,10 @@ struct Section {
   const char* title;
 };
 constexpr Section kSections[] = {
-    {OpKind::kPointwise, "Pointwise"},
-    {OpKind::kView, "Views"},
-    {OpKind::kJoin, "Joins"},
-    {OpKind::kGather, "Gathers"},
-    {OpKind::kIota, "Index"},
-    {OpKind::kReduce, "Reductions"},
-    {OpKind::kMatMul, "Matrix products"},
+    {OpKind::kPointwise, "Pointwise"},  {OpKind::kView, "Views"},
+    {OpKind::kJoin, "Joins"},           {OpKind::kGather, "Gathers"},
+    {OpKind::kIota, "Index"},           {OpKind::kReduce, "Reductions"},
+    {OpKind::kScan, "Scans"},           {OpKind::kMatMul, "Matrix products"},
     {OpKind::kComposite, "Composites"},
 };
 

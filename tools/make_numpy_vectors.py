@@ -275,6 +275,24 @@ def rows():
             case("moments", [x], dtype, result, " {axes=[1]}", types, pick)
 
 
+def scans():
+    for dtype in FLOATS + ("i32", "i8"):
+        x = rng.normal(0, 4, (2, 6, 3)).astype(NAMES[dtype])
+        v = x.astype(np.float64) if dtype in FLOATS else x.astype(np.int64)
+        total = dtype if dtype in FLOATS else "i64"
+        small = (x / NAMES[dtype](4)) if dtype in FLOATS else np.sign(x)
+        for axis in range(3):
+            a = f" {{axis={axis}}}"
+            case("cumsum", [x], total, v.cumsum(axis), a)
+            case("cumsum", [x], total, v.cumsum(axis) - v, a[:-1] + ", exclusive=true}")
+            case("cumsum", [x], total, np.flip(np.flip(v, axis).cumsum(axis), axis), a[:-1] + ", reverse=true}")
+            case("cumprod", [small], total, small.astype(v.dtype).cumprod(axis), a)
+            case("cummax", [x], dtype, np.maximum.accumulate(v, axis).astype(v.dtype if dtype in FLOATS else NAMES[dtype]), a)
+            case("cummin", [x], dtype, np.minimum.accumulate(v, axis).astype(v.dtype if dtype in FLOATS else NAMES[dtype]), a)
+            if dtype in FLOATS:
+                case("logcumsumexp", [x], dtype, np.logaddexp.accumulate(v, axis), a)
+
+
 def reductions():
     for dtype in FLOATS + ("i32", "i64"):
         x = rng.normal(0, 20, (3, 4, 5)).astype(NAMES[dtype])
@@ -358,7 +376,8 @@ def truths():
 
 def make():
     with np.errstate(all="ignore"):
-        for group in (pointwise, normalisations, channels, losses, coordinates, moved, reductions, casts, integer_division, truths, views, rows):
+        for group in (pointwise, normalisations, channels, losses, coordinates, moved, reductions, casts, integer_division, truths, views, rows,
+                      scans):
             group()
     return {"arrays": arrays, "cases": cases}
 

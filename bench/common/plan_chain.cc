@@ -44,7 +44,8 @@ absl::StatusOr<PlannedChain> PlanChain(const KnownChain& chain, const std::strin
     all.push_back(id);
     const OpKind kind = graph.node(id).kind();
     out.ops += kind == OpKind::kPointwise || kind == OpKind::kReduce ||
-               kind == OpKind::kComposite || kind == OpKind::kJoin || kind == OpKind::kGather;
+               kind == OpKind::kComposite || kind == OpKind::kJoin || kind == OpKind::kGather ||
+               kind == OpKind::kScan;
   }
   out.unfused_bytes =
       UnfusedBytes(graph, all).Eval(std::vector<int64_t>(graph.symbols().names.size(), kChainRows));

@@ -1,6 +1,6 @@
 // Inside the CUDA emitter: the state of one kernel's emission, shared by emit_cuda.cc (skeleton,
 // Flat), emit_access.cc (offsets, loads, stores), emit_scalar.cc (types, literals, statements) and
-// emit_reduce.cc (Row).
+// emit_reduce.cc (Row), emit_scan.cc (scans within rows).
 //
 // A plan has two linear index spaces: the parallel points (variable `e` in Flat, `row` in Row) and
 // the inner points (`c`). An access is a sum of runs: neighbouring axes whose strides nest act as
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "codegen/plan/kernel_plan.h"
 #include "codegen/target.h"
@@ -149,6 +150,15 @@ class Emitter {
   void AcrossSlots(const Stage& stage, int number);
   bool WalksAcrossRows() const;
   void ThroughShared(const Stage& stage, int number);
+
+  // emit_scan.cc
+  void DeclareScans(const Stage& stage);
+  void ScanLoop(const Stage& stage, int number);
+  void ScanStatement(int inst);
+  void TakeIn(const PlanScan& scan, int number, const int* lifted);
+  void TakeInChunk(const PlanScan& scan, int number, const int* lifted);
+  bool ScansChunks() const { return !plan_.scans.empty() && schedule_.threads_per_row > 1; }
+
   std::string CombineName(const PlanReduce& reduce);  // emits the function on first use
   std::string CombineCall(const PlanReduce& reduce, const std::vector<std::string>& a,
                           const std::vector<std::string>& b);
@@ -183,6 +193,7 @@ class Emitter {
   std::string kept_index_;    // subscript of kept values where code stands
   bool across_rows_ = false;  // Row: neighbouring threads take neighbouring rows
   bool live_guard_ = false;   // Row: the last block may have rows beyond the end
+  std::string store_guard_;   // condition of the stores in a loop; empty: none
   std::vector<std::pair<AccessMap, std::string>> row_bases_;
   absl::flat_hash_map<std::string, std::string> row_base_names_;
   struct Combine {
@@ -191,6 +202,7 @@ class Emitter {
     std::vector<int16_t> results;
   };
   std::vector<std::pair<Combine, std::string>> combines_;
+  absl::flat_hash_set<std::string> scans_declared_;  // by an earlier stage
 };
 
 }  // namespace jitfuse::internal

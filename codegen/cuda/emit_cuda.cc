@@ -126,6 +126,9 @@ absl::Status Emitter::Check() const {
     return bad(s.rows_per_block, " rows of ", s.threads_per_row, " threads are not a block of ",
                s.threads);
   }
+  if (!plan_.scans.empty() && (s.vec != 1 || s.items != 0 || !plan_.keep.empty() ||
+                               (s.threads_per_row > 1 && s.rows_per_block != 1)))
+    return bad("a scan takes one element a thread, rows of a block or of a thread");
   if (InRegisters()) return absl::OkStatus();
   if (inner_points_.IsConstant() && s.items > 0) {
     return bad("rows of ", inner_points_.constant(), " do not fit ", s.threads_per_row,
@@ -461,7 +464,8 @@ void Emitter::Element(const Stage& stage, int number, const Loop& loop, const st
     if (Shape(store.access, loop).kind == AccessKind::kVector) {
       out_.Line("w", k, "[j] = ", StoreOperand(stage, store), ";");
     } else {
-      out_.Line(live_guard_ ? "if (live) " : "", Indexed(store.access, point), " = ",
+      out_.Line(store_guard_.empty() ? "" : absl::StrCat("if (", store_guard_, ") "),
+                Indexed(store.access, point), " = ",
                 CudaStoredValue(ParamType(store.access), StoreOperand(stage, store)), ";");
     }
   }
@@ -474,9 +478,9 @@ void Emitter::VectorEpilogue(const Stage& stage, int number, const Loop& loop) {
     const Store& store = stage.stores[k];
     const AccessShape shape = Shape(store.access, loop);
     if (!store.elem || shape.kind != AccessKind::kVector) continue;
-    OpenGuard(live_guard_ ? "live" : "", &out_);
+    OpenGuard(store_guard_, &out_);
     VectorStore(store, shape, PointOf(loop, false), loop.vec, absl::StrCat("w", k));
-    CloseGuard(live_guard_ ? "live" : "", &out_);
+    CloseGuard(store_guard_, &out_);
   }
   for (size_t r = 0; r < stage.reduces.size(); ++r) {
     const PlanReduce& reduce = stage.reduces[r];

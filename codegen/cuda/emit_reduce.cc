@@ -79,6 +79,7 @@ void Emitter::RowPrologue() {
     const std::string row = absl::StrCat(block, " * ", Unsigned(s.rows_per_block), " + slot");
     live_guard_ = !Divides(s.rows_per_block, parallel_points_);
     if (live_guard_) {
+      store_guard_ = "live";
       // Threads beyond the last row compute it once more and store nothing, so that barriers and
       // shuffles stay whole.
       const std::string rows = SizeText(parallel_points_, false);
@@ -110,8 +111,11 @@ void Emitter::RowStage(const Stage& stage, int number) {
       !stage.elem_insts.empty() || !stage.reduces.empty() ||
       std::any_of(stage.stores.begin(), stage.stores.end(), [](const Store& s) { return s.elem; });
   DeclareAccumulators(stage, number, "a");
+  DeclareScans(stage);
   if (has_loop && !inner_points_.Is(0)) {
-    if (InRegisters()) {
+    if (ScansChunks()) {
+      ScanLoop(stage, number);
+    } else if (InRegisters()) {
       RegisterLoop(stage, number);
     } else {
       StreamLoop(stage, number);

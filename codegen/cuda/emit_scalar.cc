@@ -198,6 +198,10 @@ void Emitter::Statement(int id, const Point& point) {
   const bool is_name = i.kind == Inst::Kind::kConst || i.kind == Inst::Kind::kScalar ||
                        i.kind == Inst::Kind::kResult;
   if (is_name) return;
+  if (i.kind == Inst::Kind::kScan) {
+    ScanStatement(id);
+    return;
+  }
   if (IsKept(id)) {
     out_.Line(Operand(id), " = ", Value(id, point), ";");
   } else {

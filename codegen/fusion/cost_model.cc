@@ -51,6 +51,7 @@ absl::StatusOr<OpCost> CostModel::Compute(const Node& node) const {
     case OpKind::kPointwise:
       break;
     case OpKind::kReduce:
+    case OpKind::kScan:
       return OpCost{kReduceInsts, false};
     case OpKind::kJoin:
       return OpCost{kJoinInsts * static_cast<int>(node.in.size()), false};

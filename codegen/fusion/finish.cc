@@ -9,6 +9,12 @@
 #include "ir/support/status.h"
 
 namespace jitfuse::internal {
+namespace {
+
+// Kinds that need the group's inner loop.
+bool IsLoop(OpKind kind) { return kind == OpKind::kReduce || kind == OpKind::kScan; }
+
+}  // namespace
 
 absl::StatusOr<FusionPlan> Sweep::Finish() {
   Trace();
@@ -119,9 +125,8 @@ void Sweep::CountInRun(int group, NodeId id, const absl::flat_hash_map<NodeId, i
 // Rows without a reduction beside elements cannot be stored from one loop: rows first, then
 // elements.
 std::vector<Sweep::Part> Sweep::SplitRows(Part part) const {
-  bool reduces = std::any_of(part.members.begin(), part.members.end(), [this](NodeId id) {
-    return graph_.node(id).kind() == OpKind::kReduce;
-  });
+  bool reduces = std::any_of(part.members.begin(), part.members.end(),
+                             [this](NodeId id) { return IsLoop(graph_.node(id).kind()); });
   if (reduces || !At(part.group).reduces) return {std::move(part)};
   Part rows{part.group, {}, true}, elements{part.group, {}, true};
   for (NodeId id : part.members) (FrameOf(id).row ? rows : elements).members.push_back(id);
@@ -211,9 +216,8 @@ void Sweep::WriteOutputs(const Part& part, Group* out) const {
   out->domain = g.domain;
   out->reduce_axes = g.reduce_axes;
   for (Value v : out->outputs) out->output_maps.push_back(FrameOf(v.node).map);
-  bool reduces = std::any_of(part.members.begin(), part.members.end(), [this](NodeId id) {
-    return graph_.node(id).kind() == OpKind::kReduce;
-  });
+  bool reduces = std::any_of(part.members.begin(), part.members.end(),
+                             [this](NodeId id) { return IsLoop(graph_.node(id).kind()); });
   if (reduces || !g.reduces) return;
   out->reduce_axes.clear();
   if (!FrameOf(part.members[0]).row) return;

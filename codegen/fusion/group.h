@@ -71,8 +71,8 @@ struct Group {
   std::vector<Value> outputs;  // values of `nodes` read outside or returned; a copied graph input
                                // or scalar is both an input and an output
   Shape domain;  // kLoop, kCopy: the shape all elementwise work iterates over (before reduction)
-  std::vector<int>
-      reduce_axes;  // kLoop: axes of `domain` that are reduced, ascending; empty: pointwise
+  std::vector<int> reduce_axes;  // kLoop: axes of `domain` that are reduced or scanned (then it is
+                                 // one), ascending; empty: pointwise
   // kLoop, kCopy: where outputs[i] is stored from: its coordinates by the axes of `domain` (row
   // values: by the axes that are not reduced). Always one to one. Starting from these, a pull meets
   // each reduction at one map; its operand's reduced coordinates are the reduce axes in order

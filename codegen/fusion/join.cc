@@ -335,6 +335,7 @@ bool Sweep::MatchReduction(const Ask& ask, JoinPlan* plan, Rejection* why) const
                                                  " are no axes of ", Dims(g.domain))};
     return false;
   }
+  if (ask.scans) return true;
   plan->result = ResultFrame(ask, plan->frame, plan->reroot ? ask.shape : g.domain);
   if (!plan->result)
     *why = {Reason::kViewNotAffine,

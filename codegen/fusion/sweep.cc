@@ -155,6 +155,7 @@ absl::Status Sweep::Visit(NodeId id) {
       break;
     case OpKind::kPointwise:
     case OpKind::kReduce:
+    case OpKind::kScan:
     case OpKind::kJoin:
     case OpKind::kGather:
       JF_RETURN_IF_ERROR(Place(id));
@@ -187,7 +188,10 @@ absl::StatusOr<Ask> Sweep::MakeAsk(NodeId id) {
   ask.operands = OperandsOf(id);
   ask.shape = node.types[0].dims;
   ask.reduces = node.kind() == OpKind::kReduce;
-  if (ask.reduces) {
+  if (node.kind() == OpKind::kScan) {
+    ask.reduces = ask.scans = true;
+    ask.axes = {node.Get<int64_t>("axis")};
+  } else if (ask.reduces) {
     ask.shape = ShapeOf(node.in[0]);
     ask.axes = node.Get<std::vector<int64_t>>("axes");
     std::sort(ask.axes.begin(), ask.axes.end());
@@ -292,7 +296,7 @@ void Sweep::PlaceAlone(const Ask& ask) {
     std::vector<int> axes(ask.axes.begin(), ask.axes.end());
     plan.reduce_axes = WithoutUnits(axes, ask.shape);
     if (plan.reduce_axes.empty()) plan.reduce_axes = axes;
-    plan.result = ResultFrame(ask, plan.frame, ask.shape);
+    if (!ask.scans) plan.result = ResultFrame(ask, plan.frame, ask.shape);
   }
   Apply(ask, plan);
   group.level = 1;

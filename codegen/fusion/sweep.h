@@ -78,6 +78,7 @@ struct Ask {
   absl::InlinedVector<Operand, 3> operands;
   std::vector<int64_t> axes;  // reduced dims of shape
   bool reduces = false;
+  bool scans = false;  // a reduction whose results sit where its elements do
   int insts = 0;
 };
 

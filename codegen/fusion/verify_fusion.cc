@@ -109,6 +109,8 @@ class Puller {
         return Gather(v, node, map);
       case OpKind::kReduce:
         return Reduce(v, node, map);
+      case OpKind::kScan:
+        return Scan(v, node, map);
       default:
         return InternalError(Describe(v), " in a loop group");
     }
@@ -181,6 +183,20 @@ class Puller {
     if (next != reduced.size())
       return InternalError(Describe(v), ": reduces fewer axes than the group");
     todo_.push_back({node.in[0], std::move(element)});
+    return absl::OkStatus();
+  }
+
+  absl::Status Scan(Value v, const Node& node, const IndexMap& map) {
+    const std::vector<int> inner = WithoutUnits(group_.reduce_axes, group_.domain);
+    const auto axis = static_cast<size_t>(node.Get<int64_t>("axis"));
+    IndexMap others = map;
+    others.coords[axis] = IndexExpr{};
+    if (inner.size() != 1 || !(map.coords[axis] == AxisExpr(inner[0])) || UsesAxes(others, inner))
+      return InternalError(Describe(v), ": the group does not walk along the scanned axis");
+    const Dim& extent = group_.domain[static_cast<size_t>(inner[0])];
+    if (!graph_.SameDim(graph_.type(v).dims[axis], extent))
+      return InternalError(Describe(v), ": scanned extent against ", extent.ToString());
+    todo_.push_back({node.in[0], map});
     return absl::OkStatus();
   }
 

@@ -202,7 +202,8 @@ void ListFlat(KernelPlan* plan) {
 
 void ListRow(KernelPlan* plan, const Target& target) {
   KeepPlanner keeping(*plan, target);
-  bool fits = keeping.Run(true);
+  // On a GPU a scanned row is walked in chunks, which leave nothing in registers.
+  bool fits = keeping.Run(true) && (plan->scans.empty() || target.kind != TargetKind::kCuda);
   KeepPlanner rereading(*plan, target);
   if (!fits) rereading.Run(false);
   KeepPlanner& chosen = fits ? keeping : rereading;
@@ -217,6 +218,12 @@ void ListRow(KernelPlan* plan, const Target& target) {
 int64_t InnerPoints(const KernelPlan& plan) {
   SizeExpr n = NumElements(plan.inner);
   return n.IsConstant() ? n.constant() : plan.inner_bound;
+}
+
+bool HasLongScan(const KernelPlan& plan) {
+  if (plan.scans.empty() || NumElements(plan.inner).Is(0)) return false;
+  int64_t points = InnerPoints(plan);
+  return points == 0 || points > kLongScan;
 }
 
 bool RowFits(const KernelPlan& plan, const Target& target, int values, int bytes) {
@@ -235,7 +242,7 @@ absl::Status ApplySchedule(KernelPlan* plan, const Target& target) {
   if (plan->stages.empty()) return InternalError("plan ", plan->name, " has no stages");
   std::erase_if(plan->notes, [](const Note& n) {
     return n.reason == Reason::kRowReread || n.reason == Reason::kScalarAccess ||
-           n.reason == Reason::kStridedReduce;
+           n.reason == Reason::kStridedReduce || n.reason == Reason::kScanInOrder;
   });
   plan->keep.clear();
   if (plan->IsRow()) {

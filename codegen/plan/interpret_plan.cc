@@ -177,6 +177,7 @@ class Machine {
     for (const AccessMap& a : plan.accesses) accesses_.push_back(flatten(a));
     parallel_ = EvalDims(plan.parallel, symbols);
     inner_ = EvalDims(plan.inner, symbols);
+    scans_.resize(plan.scans.size());
     size_t n = plan.insts.size();
     values_.resize(n);
     stamp_.assign(n, 0);
@@ -223,6 +224,11 @@ class Machine {
     StageState& state = stages_[s];
     for (int id : stage.row_insts_before) JF_RETURN_IF_ERROR(Execute(id, row_stamp_));
     for (Accumulator& a : state.accumulators) a.Reset();
+    for (size_t i = 0; i < scans_.size(); ++i) {
+      scans_[i].now.clear();
+      for (uint64_t bits : plan_.scans[i].init)
+        scans_[i].now.push_back(ScalarValue::FromBits(bits));
+    }
     for (size_t i = parallel_.size(); i < axes_.size(); ++i) axes_[i] = 0;
     if (Product(inner_) > 0) {
       int64_t point = 0;
@@ -322,6 +328,10 @@ class Machine {
         out = results[static_cast<size_t>(inst.reduce)][static_cast<size_t>(inst.which)];
         break;
       }
+      case Inst::Kind::kScan:
+        JF_RETURN_IF_ERROR(TakeIn(inst));
+        out = scans_[static_cast<size_t>(inst.scan)].seen[static_cast<size_t>(inst.which)];
+        break;
       case Inst::Kind::kOp:
         JF_RETURN_IF_ERROR(Operate(inst, &out));
         break;
@@ -339,6 +349,21 @@ class Machine {
                              " is out of range for an axis of size ", extent);
     }
     axes_.back() = index < 0 ? index + extent : index;
+    return absl::OkStatus();
+  }
+
+  absl::Status TakeIn(const Inst& inst) {
+    if (inst.which != 0) return absl::OkStatus();
+    const PlanScan& scan = plan_.scans[static_cast<size_t>(inst.scan)];
+    ScanState& state = scans_[static_cast<size_t>(inst.scan)];
+    std::vector<ScalarValue> args = state.now;
+    for (size_t j = 0; j < scan.dtypes.size(); ++j) {
+      JF_RETURN_IF_ERROR(CheckReady(inst.in[j]));
+      args.push_back(values_[static_cast<size_t>(inst.in[j])]);
+    }
+    if (scan.exclusive) state.seen = state.now;
+    EvalScalarProgram(scan.combine, args.data(), state.now.data());
+    if (!scan.exclusive) state.seen = state.now;
     return absl::OkStatus();
   }
 
@@ -364,6 +389,10 @@ class Machine {
   std::vector<int64_t> sizes_, parallel_, inner_;
   std::vector<FlatAccess> accesses_;
   std::vector<StageState> stages_;
+  struct ScanState {
+    std::vector<ScalarValue> now, seen;  // after the last element; what its instructions give
+  };
+  std::vector<ScanState> scans_;
   absl::flat_hash_set<int> kept_by_now_;
   std::vector<int> kept_slot_;
   std::vector<std::vector<ScalarValue>> kept_;

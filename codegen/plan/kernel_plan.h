@@ -77,6 +77,8 @@ struct Inst {
             // a kernel argument unless constant
     kOp,    // op on in[]; kConvert's source type is that of in[0]
     kResult,  // result: accumulator `which` of reduce `reduce` of stage `stage`
+    kScan,  // elem: accumulator `which` of scans[scan] at this inner point. in[]: the lifted value
+            // of each accumulator; the instruction of accumulator 0 takes them in
   };
   Kind kind = Kind::kConst;
   ScalarOp op = ScalarOp::kConst;
@@ -88,6 +90,7 @@ struct Inst {
   int scalar = -1;
   int size = -1;
   int stage = -1, reduce = -1, which = -1;
+  int scan = -1;
   uint64_t bits = 0;
 };
 
@@ -100,6 +103,17 @@ struct PlanReduce {
   std::vector<uint64_t> init;  // ScalarValue bits
   ScalarProgram combine;       // args a0..ak, b0..bk -> k results
 };
+
+// Accumulators that each inner point sees as they are after it (exclusive: before it). A plan with
+// scans has one inner axis. Every stage that lists the instructions starts from init and takes the
+// elements in ascending order, or in any tree that keeps their order.
+struct PlanScan {
+  std::vector<DType> dtypes;
+  std::vector<uint64_t> init;  // ScalarValue bits, neutral
+  ScalarProgram combine;       // args a0..ak, b0..bk -> k results
+  bool exclusive = false;
+};
+inline constexpr size_t kMaxScanAccumulators = 3;  // as many as an instruction has operands
 
 struct Store {
   int value = -1;  // instruction; converted to the param's dtype by the Convert rules
@@ -145,6 +159,7 @@ struct KernelPlan {
   std::vector<AccessMap> accesses;  // of the loads
   std::vector<SizeExpr> sizes;      // what kSize instructions read; symbolic ones only
   std::vector<Inst> insts;
+  std::vector<PlanScan> scans;
   std::vector<Stage> stages;
   int offset_bits = 32;   // 64 as soon as the largest offset or linear index needs it
   std::vector<int> keep;  // elem instructions held per row between stages

@@ -129,6 +129,8 @@ absl::StatusOr<std::optional<int>> PlanEmitter::Step(const Key& key, Ask* ask) {
       return Gather(key, ask);
     case OpKind::kReduce:
       return Reduce(key, ask);
+    case OpKind::kScan:
+      return Scan(key, ask);
     default:
       return InternalError(Describe(v), ": a loop group holds no such node");
   }
@@ -536,6 +538,48 @@ std::vector<int> PlanEmitter::Accumulate(const Node& node, const ReduceProgram& 
   accumulators.push_back(Mentions(program.finalize, program.acc.size()) ? Count(node, program.n)
                                                                         : -1);
   return Inline(program.finalize, accumulators);
+}
+
+// The operand is read where the result is; the scanned coordinate must be the inner axis itself, so
+// that the loop meets the elements in order.
+absl::StatusOr<std::optional<int>> PlanEmitter::Scan(const Key& key, Ask* ask) {
+  const auto& [v, map] = key;
+  const Node& node = graph_.node(v);
+  const auto axis = static_cast<size_t>(node.Get<int64_t>("axis"));
+  const int inner = draft_.plan.num_parallel();
+  IndexMap others = maps_.at(map);
+  bool in_order = draft_.plan.inner.size() == 1 && others.coords[axis] == AxisExpr(inner) &&
+                  graph_.SameDim(graph_.type(v).dims[axis], draft_.plan.inner[0]);
+  others.coords[axis] = IndexExpr{};
+  if (!in_order || UsesInner(others, inner))
+    return InternalError(Describe(v), ": the group does not walk along the scanned axis");
+  std::optional<int> x = Known(node.in[0], map, ask);
+  if (!x) return std::optional<int>();
+  JF_ASSIGN_OR_RETURN(std::vector<ReduceProgram> programs,
+                      BuildReducePrograms(graph_, node, /*two_pass=*/false));
+  const ReduceProgram& program = programs[0];
+  if (Mentions(program.lift, 1) || Mentions(program.finalize, program.acc.size()) ||
+      program.acc.size() > kMaxScanAccumulators)
+    return InternalError(Describe(v), ": its row asks for more than a scan has");
+  std::vector<int> lifted = Inline(program.lift, {draft_.AddConvert(*x, program.x), -1});
+  Inst i = Leaf(Inst::Kind::kScan, program.acc[0], true);
+  i.scan = static_cast<int>(draft_.plan.scans.size());
+  int available = 0;
+  for (size_t j = 0; j < lifted.size(); ++j) {
+    i.in[j] = draft_.AddElem(lifted[j]);
+    available = std::max(available, draft_.avail[static_cast<size_t>(i.in[j])]);
+  }
+  std::vector<int> results;
+  for (size_t j = 0; j < program.acc.size(); ++j) {
+    i.dtype = program.acc[j];
+    i.which = static_cast<int>(j);
+    results.push_back(draft_.AddInst(i, available));
+  }
+  PlanScan scan{program.acc, {}, program.combine, node.Get<bool>("exclusive")};
+  for (ScalarValue init : program.init) scan.init.push_back(init.bits());
+  draft_.plan.scans.push_back(std::move(scan));
+  results.push_back(-1);
+  return std::optional<int>(Inline(program.finalize, results)[0]);
 }
 
 }  // namespace jitfuse::internal

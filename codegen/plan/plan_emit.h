@@ -66,6 +66,7 @@ class PlanEmitter {
                               absl::Span<const int> earlier);
   std::vector<int> Loop(const ReduceProgram& program, std::vector<int> lifted);
   int Position(bool trivial);
+  absl::StatusOr<std::optional<int>> Scan(const Key& key, Ask* ask);
   absl::StatusOr<int> ReduceResult(const Node& node, int result, int map, int x);
   int OperandMap(const Node& node, Value operand, int map);
   absl::StatusOr<const ScalarProgram*> Body(const Node& node);

@@ -115,6 +115,7 @@ PlanDraft Rebuild(const PlanDraft& draft) {
   out.plan.inner = old.inner;
   out.plan.inner_bound = old.inner_bound;
   out.plan.notes = old.notes;
+  out.plan.scans = old.scans;
   out.plan.stages = old.stages;
   std::vector<int> to(old.insts.size(), -1);
   for (size_t i = 0; i < old.insts.size(); ++i) {
@@ -129,7 +130,9 @@ PlanDraft Rebuild(const PlanDraft& draft) {
       inst.access = out.accesses.Add(draft.accesses.at(inst.access));
     if (inst.kind == Inst::Kind::kSize) inst.size = out.sizes.Add(draft.sizes.at(inst.size));
     for (int& in : inst.in) {
-      if (in >= 0) in = to[static_cast<size_t>(in)];
+      if (in < 0) continue;
+      in = to[static_cast<size_t>(in)];
+      if (inst.kind == Inst::Kind::kScan) in = out.AddElem(in);
     }
     to[i] = out.AddInst(inst, draft.avail[i]);
   }

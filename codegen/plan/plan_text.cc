@@ -22,6 +22,7 @@ std::string Role(ParamRole role) {
 }
 
 // "a0 + b0" as "add(a0, b0)"; intermediate values are t<n>.
+// (a0.. are what came before, b0.. what comes next.)
 std::string CombineText(const ScalarProgram& p) {
   std::vector<std::string> names(p.insts.size()), lines;
   int half = p.num_args / 2, next = 0;
@@ -57,6 +58,17 @@ std::string ReduceText(size_t index, const PlanReduce& r) {
   }
   return absl::StrCat("reduce ", index, " of ", absl::StrJoin(in, ", "), " from {",
                       absl::StrJoin(init, ", "), "}: ", CombineText(r.combine));
+}
+
+std::string ScanText(size_t index, const PlanScan& s) {
+  std::vector<std::string> dtypes, init;
+  for (size_t j = 0; j < s.dtypes.size(); ++j) {
+    dtypes.push_back(Type(s.dtypes[j]));
+    init.push_back(Literal(s.dtypes[j], s.init[j]));
+  }
+  return absl::StrCat(s.exclusive ? "exclusive " : "", "scan ", index, " ",
+                      absl::StrJoin(dtypes, ", "), " from {", absl::StrJoin(init, ", "),
+                      "}: ", CombineText(s.combine));
 }
 
 std::string StoreText(const Store& st) {
@@ -131,6 +143,14 @@ std::string InstToString(const KernelPlan& plan, int id) {
       return absl::StrCat(out, "size ", plan.sizes[static_cast<size_t>(i.size)].ToString());
     case Inst::Kind::kResult:
       return absl::StrCat(out, "result ", i.which, " of reduce ", i.reduce);
+    case Inst::Kind::kScan: {
+      std::vector<std::string> lifted;
+      for (int in : i.in) {
+        if (in >= 0) lifted.push_back(Percent(in));
+      }
+      return absl::StrCat(out, "result ", i.which, " of scan ", i.scan, " of ",
+                          absl::StrJoin(lifted, ", "));
+    }
     case Inst::Kind::kOp:
       break;
   }
@@ -158,6 +178,7 @@ std::string PlanToString(const KernelPlan& plan) {
            plan.inner_bound > 0 && !IsStatic(plan.inner)
                ? absl::StrCat(", at most ", plan.inner_bound, " points")
                : "");
+  for (size_t s = 0; s < plan.scans.size(); ++s) w.Line(ScanText(s, plan.scans[s]));
   for (size_t s = 0; s < plan.stages.size(); ++s) WriteStage(plan, s, &w);
   if (!plan.keep.empty()) {
     w.Line("keep ", absl::StrJoin(plan.keep, ", ", [](std::string* out, int id) {

@@ -51,6 +51,8 @@ CpuSchedule PickCpuSchedule(const KernelPlan& plan, const Target& target,
                                      CombineCost(plan))
                           : ElemCost(plan);
   s.unroll = cost <= 6 ? 4 : cost <= 16 ? 2 : 1;
+  if (!plan.scans.empty()) s.lanes = s.unroll = 1;
+  if (notes != nullptr && HasLongScan(plan)) notes->push_back({-1, Reason::kScanInOrder, ""});
   bool strided = false;
   for (const Inst& i : plan.insts) {
     if (i.kind != Inst::Kind::kLoad || !i.elem) continue;

@@ -165,6 +165,28 @@ CudaSchedule PickRow(const KernelPlan& plan, const Target& target, const Width& 
   return s;
 }
 
+// Rows that lie side by side, and short ones, have a thread each; others a block, which takes a
+// chunk of as many elements as it has threads at a time.
+CudaSchedule PickScan(const KernelPlan& plan, const std::vector<Stream>& streams) {
+  constexpr int kBlock = 256;
+  constexpr int64_t kManyRows = 4096, kShortRow = 32;
+  const int64_t n = InnerPoints(plan);
+  const SizeExpr rows = NumElements(plan.parallel);
+  const bool many = !rows.IsConstant() || rows.constant() >= kManyRows;
+  const bool alone = (n > 0 && n <= kShortRow) ||
+                     (n > 0 && n <= kLongScan && many && ThreadsAcrossRows(plan, streams) > 0);
+  CudaSchedule s;
+  s.emitter = CudaEmitter::kRow;
+  s.items = 0;
+  s.threads_per_row = alone ? 1
+                      : n == 0
+                          ? kBlock
+                          : static_cast<int>(std::clamp<int64_t>(PowerOfTwoFrom(n), 32, kBlock));
+  s.rows_per_block = alone ? 128 : 1;
+  s.threads = s.threads_per_row * s.rows_per_block;
+  return s;
+}
+
 bool ReadsStrided(const KernelPlan& plan, const std::vector<Stream>& streams) {
   return std::any_of(streams.begin(), streams.end(), [&](const Stream& s) {
     return s.heavy && !IsUniformAccess(plan, *s.access) && !IsVectorAccess(plan, *s.access, 1);
@@ -176,6 +198,10 @@ bool ReadsStrided(const KernelPlan& plan, const std::vector<Stream>& streams) {
 CudaSchedule PickCudaSchedule(const KernelPlan& plan, const Target& target,
                               std::vector<Note>* notes) {
   std::vector<Stream> streams = ElemStreams(plan);
+  if (!plan.scans.empty()) {
+    if (notes != nullptr && HasLongScan(plan)) notes->push_back({-1, Reason::kScanInOrder, ""});
+    return PickScan(plan, streams);
+  }
   Width width = PickWidth(plan, streams);
   if (notes != nullptr && width.vec == 1 && width.wanted > 1) {
     notes->push_back(

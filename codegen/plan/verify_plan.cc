@@ -144,6 +144,8 @@ class Verifier {
         return i.dtype == DType::kI64 ? absl::OkStatus() : Fail("%", id, " is a size but not i64");
       case Inst::Kind::kResult:
         return Result(id);
+      case Inst::Kind::kScan:
+        return Scan(id);
       case Inst::Kind::kOp:
         return Op(id);
     }
@@ -163,6 +165,45 @@ class Verifier {
       return Fail("%", id, " is no accumulator of its reduction");
     }
     return absl::OkStatus();
+  }
+
+  absl::Status Scan(int id) const {
+    const Inst& i = At(id);
+    if (!i.elem || plan_.inner.size() != 1)
+      return Fail("%", id, " scans, but not along the one inner axis");
+    if (i.scan < 0 || i.scan >= static_cast<int>(plan_.scans.size()))
+      return Fail("%", id, " belongs to no scan");
+    const PlanScan& s = plan_.scans[static_cast<size_t>(i.scan)];
+    size_t k = s.dtypes.size();
+    if (k == 0 || k > kMaxScanAccumulators || s.init.size() != k ||
+        s.combine.num_args != static_cast<int>(2 * k) || s.combine.results.size() != k)
+      return Fail("%", id, " belongs to a malformed scan");
+    if (i.which < 0 || i.which >= static_cast<int>(k) ||
+        i.dtype != s.dtypes[static_cast<size_t>(i.which)])
+      return Fail("%", id, " is no accumulator of its scan");
+    for (size_t j = 0; j < kMaxScanAccumulators; ++j) {
+      if ((i.in[j] >= 0) != (j < k)) return Fail("%", id, " has not one operand an accumulator");
+      if (j >= k) break;
+      const ScalarInst& result = s.combine.insts[static_cast<size_t>(s.combine.results[j])];
+      if (!At(i.in[j]).elem || Reg(i.in[j]) != s.dtypes[j] || result.dtype != s.dtypes[j])
+        return Fail("%", id, ": accumulator ", j, " of its scan has two types");
+    }
+    return absl::OkStatus();
+  }
+
+  // Accumulator 0 takes the elements in; the others only follow.
+  absl::Status FollowsFirst(int stage, int id, const std::vector<int>& list) const {
+    const Inst& i = At(id);
+    if (i.kind != Inst::Kind::kScan) return absl::OkStatus();
+    int first = 0;
+    for (int other : list) {
+      if (At(other).kind != Inst::Kind::kScan || At(other).scan != i.scan || At(other).which != 0)
+        continue;
+      if (other > id || ++first > 1) break;
+    }
+    return first == 1 ? absl::OkStatus()
+                      : Fail("stage ", stage, ": scan ", i.scan,
+                             " does not take each element once before %", id);
   }
 
   absl::Status Op(int id) const {
@@ -248,6 +289,7 @@ class Verifier {
           return Fail("stage ", s, ": %", id, " reads %", in,
                       ", which is neither computed there nor kept");
       }
+      JF_RETURN_IF_ERROR(FollowsFirst(s, id, stage.elem_insts));
       here[static_cast<size_t>(id)] = true;
     }
     for (const PlanReduce& r : stage.reduces) JF_RETURN_IF_ERROR(Reduce(s, r, here));
@@ -312,6 +354,8 @@ class Verifier {
       return s.items >= 1 ? absl::OkStatus() : Fail("a flat schedule without items");
     if (!IsPowerOfTwo(s.threads_per_row) || s.threads != s.threads_per_row * s.rows_per_block)
       return Fail("threads are not rows times threads per row");
+    if (!plan_.scans.empty() && (s.vec != 1 || s.items != 0))
+      return Fail("a scan takes one element after another");
     if (!plan_.keep.empty() && s.items == 0) return Fail("a row is kept but looped over");
     int64_t held = int64_t{s.items} * s.vec * s.threads_per_row;
     if (s.items > 0 &&
@@ -321,6 +365,8 @@ class Verifier {
   }
 
   absl::Status Cpu(const CpuSchedule& s) const {
+    if (!plan_.scans.empty() && (s.lanes != 1 || s.unroll != 1))
+      return Fail("a scan takes one element after another");
     return IsPowerOfTwo(s.lanes) && s.unroll >= 1 && s.grain_bytes > 0
                ? absl::OkStatus()
                : Fail("impossible schedule");

@@ -338,6 +338,8 @@ class CaseMaker {
         return def.infer == nullptr ? false : Pointwise(def);
       case OpKind::kReduce:
         return Reduce(def);
+      case OpKind::kScan:
+        return Scan(def);
       case OpKind::kView:
         return View(def);
       case OpKind::kJoin:
@@ -370,6 +372,15 @@ class CaseMaker {
       if (rng_.OneIn(i + 1 == rank ? 2 : 3)) axes.push_back(static_cast<int64_t>(i));
     }
     return Keep(Add(def.op, {x}, {{"axes", axes}, {"keepdims", rng_.OneIn(2)}}));
+  }
+
+  bool Scan(const OpDef& def) {
+    const Value x = First(def.domain);
+    const auto rank = static_cast<int64_t>(DimsOf(x).size());
+    if (rank == 0) return false;
+    const Attrs attrs = {
+        {"axis", rng_.Below(rank)}, {"exclusive", rng_.OneIn(3)}, {"reverse", rng_.OneIn(3)}};
+    return Keep(Add(def.op, {x}, attrs));
   }
 
   bool View(const OpDef& def) {

@@ -35,7 +35,7 @@ void AddFor(const std::vector<std::string>& dtypes, const std::string& name,
             const std::string& text, std::vector<Sizes> sizes, bool specials,
             std::vector<SweepCase>* out) {
   for (const std::string& t : dtypes) {
-    std::string sum = t[0] == 'u' ? "u64" : t[0] == 'i' ? "i64" : t;
+    std::string sum = t[0] == 'u' ? "u64" : t[0] == 'i' || t == "bool" ? "i64" : t;
     out->push_back({name + "_" + t, Replace(Replace(text, "$S", sum), "$T", t), sizes, specials});
   }
 }
@@ -279,6 +279,49 @@ void AddViews(std::vector<SweepCase>* out) {
       {{{"n", 1}, {"m", 40}}, {{"n", 3}, {"m", 7}}}, false, out);
 }
 
+// Along the contiguous axis and the other one, with what comes before and after.
+void AddScans(std::vector<SweepCase>* out) {
+  const std::vector<Sizes> planes = {{{"n", 3}, {"m", 7}},    {{"n", 1}, {"m", 1}},
+                                     {{"n", 9}, {"m", 257}},  {{"n", 2}, {"m", 4099}},
+                                     {{"n", 130}, {"m", 40}}, {{"n", 0}, {"m", 4}},
+                                     {{"n", 5}, {"m", 0}},    {{"n", 4099}, {"m", 3}}};
+  AddFor(kAll, "running_sums",
+         "graph f(%a: $T[n,m]) -> ($S[n,m], $S[n,m], $S[n,m]) {\n %0 = cumsum(%a) {axis=1} : "
+         "$S[n,m]\n %1 = cumsum(%a) {axis=0, exclusive=true} : $S[n,m]\n %2 = cumsum(%a) {axis=1, "
+         "reverse=true} : $S[n,m]\n return %0, %1, %2\n}",
+         planes, true, out);
+  std::vector<std::string> numbers = kFloats;
+  numbers.insert(numbers.end(), kInts.begin(), kInts.end());
+  AddFor(numbers, "running_extremes",
+         "graph f(%a: $T[n,m]) -> ($T[n,m], $T[n,m], $T[n,m]) {\n %0 = cummax(%a) {axis=1} : "
+         "$T[n,m]\n %1 = cummin(%a) {axis=0, reverse=true} : $T[n,m]\n %2 = cummax(%a) {axis=1, "
+         "exclusive=true, reverse=true} : $T[n,m]\n return %0, %1, %2\n}",
+         planes, true, out);
+  AddFor(
+      numbers, "running_products",
+      "graph f(%a: $T[n,m]) -> ($S[n,m], $S[n,m]) {\n %0 = cumprod(%a) {axis=1} : $S[n,m]\n %1 = "
+      "cumprod(%a) {axis=0, exclusive=true} : $S[n,m]\n return %0, %1\n}",
+      planes, false, out);
+  AddFor(
+      kFloats, "running_logsumexp",
+      "graph f(%a: $T[n,m]) -> ($T[n,m], $T[n,m]) {\n %0 = logcumsumexp(%a) {axis=1} : $T[n,m]\n "
+      "%1 = logcumsumexp(%a) {axis=0, exclusive=true} : $T[n,m]\n return %0, %1\n}",
+      planes, true, out);
+  AddFor(
+      kFloats, "scan_chain",
+      "graph f(%a: $T[n,m], %b: $T[m]) -> ($T[n,m], $T[n], $T[n,m]) {\n %0 = add(%a, %b) : "
+      "$T[n,m]\n %1 = relu(%0) : $T[n,m]\n %2 = cumsum(%1) {axis=1} : $T[n,m]\n %3 = exp(%0) : "
+      "$T[n,m]\n %4 = subtract(%2, %3) : $T[n,m]\n %5 = max(%2) {axes=[1]} : $T[n]\n %6 = "
+      "flip(%4) {axes=[1]} : $T[n,m]\n %7 = cummax(%6) {axis=1} : $T[n,m]\n return %4, %5, %7\n}",
+      {{{"n", 3}, {"m", 7}}, {{"n", 9}, {"m", 257}}, {{"n", 2}, {"m", 4099}}}, false, out);
+  AddFor(
+      kFloats, "scan_of_softmax",
+      "graph f(%a: $T[n,m]) -> ($T[n,m], bool[n,m]) {\n %0 = softmax(%a) {axis=1} : $T[n,m]\n %1 "
+      "= cumsum(%0) {axis=1, exclusive=true} : $T[n,m]\n %2 = less(%1, 0.9) : bool[n,m]\n return "
+      "%1, %2\n}",
+      {{{"n", 3}, {"m", 7}}, {{"n", 4}, {"m", 1000}}}, false, out);
+}
+
 }  // namespace
 
 std::vector<SweepCase> SweepCases() {
@@ -372,6 +415,7 @@ std::vector<SweepCase> SweepCases() {
         kLines, true, &out);
   }
   AddViews(&out);
+  AddScans(&out);
   out.push_back({"round_trip",
                  "graph f(%a: f32[n]) -> (f32[n], f32[n]) {\n %0 = cast(%a) {dtype=bf16} : "
                  "bf16[n]\n %1 = cast(%0) {dtype=f32} : f32[n]\n %2 = cast(%a) {dtype=f16} : "

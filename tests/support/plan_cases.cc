@@ -370,6 +370,25 @@ const GraphCase kGraphs[] = {
      "stride=[2,2], padding=[1,1], count_include_pad=false, channels_last=true} : bf16[n,5,4,2] "
      "return %0 }",
      {3}},
+    {"graph running_sum(%x: bf16[n,1000]) -> (bf16[n,1000]) { %0 = relu(%x) : bf16[n,1000] %1 = "
+     "cumsum(%0) {axis=1} : bf16[n,1000] %2 = exp(%1) : bf16[n,1000] return %2 }",
+     {5}},
+    {"graph running_max(%x: f32[n,200]) -> (f32[n,200], f32[200]) { %0 = cummax(%x) {axis=0} : "
+     "f32[n,200] %1 = max(%0) {axes=[0]} : f32[200] return %0, %1 }",
+     {37}},
+    {"graph running_columns(%x: i32[20,5000]) -> (i64[20,5000]) { %0 = cumsum(%x) {axis=0, "
+     "exclusive=true} : i64[20,5000] return %0 }",
+     {}},
+    {"graph running_short(%x: f64[n,17]) -> (f64[n,17]) { %0 = cumprod(%x) {axis=1} : f64[n,17] "
+     "return %0 }",
+     {300}},
+    {"graph running_logsumexp(%x: f32[3,n]) -> (f32[3,n]) { %0 = logcumsumexp(%x) {axis=1, "
+     "exclusive=true} : f32[3,n] return %0 }",
+     {700}},
+    {"graph running_share(%x: f32[n,300]) -> (f32[n,300]) { %0 = cumsum(%x) {axis=1} : f32[n,300] "
+     "%1 = max(%0) {axes=[1], keepdims=true} : f32[n,1] %2 = subtract(%0, %1) : f32[n,300] return "
+     "%2 }",
+     {4}},
     {"graph none(%a: f32[0,6], %s: scalar f32) -> (f32[0,6]) { %0 = multiply(%a, %s) : f32[0,6] "
      "return %0 }",
      {}},

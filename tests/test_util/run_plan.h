@@ -125,6 +125,10 @@ inline Group WholeGroup(const Graph& graph) {
       for (int64_t a : node.Get<std::vector<int64_t>>("axes"))
         group.reduce_axes.push_back(static_cast<int>(a));
     }
+    if (node.kind() == OpKind::kScan && group.domain.empty()) {
+      group.domain = graph.type(node.in[0]).dims;
+      group.reduce_axes.push_back(static_cast<int>(node.Get<int64_t>("axis")));
+    }
   }
   group.outputs.assign(graph.outputs().begin(), graph.outputs().end());
   if (group.domain.empty()) group.domain = graph.type(group.outputs[0]).dims;

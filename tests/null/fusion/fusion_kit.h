@@ -46,7 +46,7 @@ struct Planned {
     for (NodeId id : plan.groups[g].nodes) {
       OpKind kind = graph.node(id).kind();
       if (kind == OpKind::kPointwise || kind == OpKind::kReduce || kind == OpKind::kMatMul ||
-          kind == OpKind::kJoin || kind == OpKind::kGather)
+          kind == OpKind::kJoin || kind == OpKind::kGather || kind == OpKind::kScan)
         names.emplace_back(graph.node(id).def().name);
     }
     return absl::StrJoin(names, " ");

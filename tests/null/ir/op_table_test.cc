@@ -82,7 +82,7 @@ TEST(OpTable, RowsAreComplete) {
     EXPECT_EQ(def->infer == nullptr, source);
     EXPECT_EQ(def->example.empty(), source);
     EXPECT_EQ(def->body.empty(), def->kind != OpKind::kPointwise);
-    EXPECT_EQ(def->reduce == nullptr, def->kind != OpKind::kReduce);
+    EXPECT_EQ(def->reduce == nullptr, def->kind != OpKind::kReduce && def->kind != OpKind::kScan);
     EXPECT_EQ(def->index != nullptr, def->kind == OpKind::kView || def->kind == OpKind::kJoin ||
                                          def->kind == OpKind::kGather);
     EXPECT_EQ(def->expand == nullptr, def->kind != OpKind::kComposite);
