@@ -210,6 +210,12 @@ absl::StatusOr<Value> Graph::Add(Op op, absl::Span<const Value> in, Attrs attrs)
     DropGuards(guards_before);
     return types.status();
   }
+  // A size that guards hold to be constant is written so: one of 1 then broadcasts.
+  for (TensorType& t : *types) {
+    for (Dim& d : t.dims) {
+      if (const Dim known = Canonical(d); known.IsConstant()) d = known;
+    }
+  }
   Node node{op, *std::move(types), {in.begin(), in.end()}, std::move(attrs)};
   RequireNonEmpty(node);
   return Intern(std::move(node));

@@ -191,6 +191,23 @@ TEST_F(GraphTest, MultiplesOfASymbolAreSolved) {
   EXPECT_EQ(g.Canonical(q + 1), SizeExpr(3));
 }
 
+TEST_F(GraphTest, ASizeThatIsOneByAGuardBroadcasts) {
+  Graph g;
+  SizeExpr m = g.SymbolNamed("m"), k = g.SymbolNamed("k");
+  Value x = *g.AddInput("x", {DType::kF32, {2, m}});
+  Value row = *g.AddInput("row", {DType::kF32, {k, m}});
+  Value column = *g.AddInput("column", {DType::kF32, {2, 1}});
+  Value other = *g.AddInput("other", {DType::kF32, {k, 3}});
+  ASSERT_TRUE(g.Add(Op::kMatMul, {column, other}).ok());  // k is 1
+  ASSERT_TRUE(g.SameDim(k, Dim(1)));
+  absl::StatusOr<Value> minus = g.Add(Op::kNegative, {row});
+  ASSERT_TRUE(minus.ok()) << minus.status();
+  EXPECT_EQ(g.TypeString(*minus), "f32[1,m]");
+  absl::StatusOr<Value> sum = g.Add(Op::kAdd, {x, *minus});
+  ASSERT_TRUE(sum.ok()) << sum.status();
+  EXPECT_EQ(g.type(*sum).dims[0], Dim(2));
+}
+
 TEST_F(GraphTest, SizesReadBackAsTheyPrint) {
   SymbolTable symbols;
   SizeExpr n = SizeExpr::Symbol(symbols.FindOrAdd("n")),
