@@ -52,7 +52,7 @@ absl::StatusOr<std::vector<HostTensor>> ToHost(const std::vector<Array>& arrays)
 std::string_view KindName(internal::OpKind kind) {
   static constexpr std::string_view kNames[] = {"input",  "scalar", "constant", "pointwise",
                                                 "view",   "join",   "gather",   "iota",
-                                                "reduce", "matmul", "composite"};
+                                                "reduce", "scan",   "matmul",   "composite"};
   const auto i = static_cast<std::size_t>(kind);
   return i < std::size(kNames) ? kNames[i] : "other";
 }
