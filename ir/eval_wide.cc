@@ -31,6 +31,8 @@ class Sum {
       return;
     }
     magnitudes_ += std::fabs(e.value) + e.bound;
+    above_ += std::max<Wide>(e.value + e.bound, 0);
+    below_ += std::max<Wide>(e.bound - e.value, 0);
     const Wide total = sum_ + e.value;
     lost_ +=
         std::fabs(sum_) >= std::fabs(e.value) ? (sum_ - total) + e.value : (e.value - total) + sum_;
@@ -39,19 +41,23 @@ class Sum {
 
   // With an error of `steps` roundings of a partial sum in `dtype`, and what small terms lose.
   WideElem Finish(DType dtype, Wide steps, Wide lost_terms = 0) const {
-    // Partial sums may overflow in one order and not in another; of both signs, they give NaN.
-    const bool may_overflow = !SettleRange(dtype, {magnitudes_, 0}).exact() ||
-                              std::isinf(SettleRange(dtype, {magnitudes_, 0}).value);
+    // Partial sums may overflow in one order and not in another; where those of either sign may,
+    // they may give NaN.
+    auto overflows = [dtype](Wide magnitude) {
+      const WideElem settled = SettleRange(dtype, {magnitude, 0});
+      return !settled.exact() || std::isinf(settled.value);
+    };
+    const bool may_overflow = overflows(magnitudes_);
     if (is_special_) return {special_, bounds_ == 0 && !may_overflow ? 0 : kInf};
     if (negative_zeros_) return {0, kSignOfZero};  // +0 where a sum begins with 0
     const WideElem e = SettleRange(
         dtype, {sum_ + lost_, bounds_ + steps * EpsOf(dtype) * magnitudes_ + lost_terms});
-    const bool one_sign = std::fabs(sum_ + lost_) >= magnitudes_ - bounds_;
-    return may_overflow && (std::isfinite(e.value) || !one_sign) ? WideElem{e.value, kInf} : e;
+    const bool either_sign = overflows(above_) && overflows(below_);
+    return may_overflow && (std::isfinite(e.value) || either_sign) ? WideElem{e.value, kInf} : e;
   }
 
  private:
-  Wide sum_ = 0, lost_ = 0, magnitudes_ = 0, bounds_ = 0, special_ = 0;
+  Wide sum_ = 0, lost_ = 0, magnitudes_ = 0, above_ = 0, below_ = 0, bounds_ = 0, special_ = 0;
   bool is_special_ = false, negative_zeros_ = true;
 };
 
