@@ -81,15 +81,23 @@ bool IsFloatProduct(const ReduceProgram& p) {
 // The bound of a product of factors that may be taken in any order: each step rounds by up to eps
 // of its result, and where some order may leave the range, anything goes.
 WideElem AnyOrder(DType dtype, const std::vector<WideElem>& factors, WideElem product) {
-  if (factors.size() < 3 || !std::isfinite(product.value)) return product;
+  if (factors.size() < 3) return product;
   Wide up = 0, down = 0;
+  bool zero = false, infinite = false;
   for (const WideElem& f : factors) {
-    if (f.value == 0) return product;
+    if (std::isnan(f.value)) return product;
+    zero = zero || f.value == 0;
+    infinite = infinite || std::isinf(f.value);
+    if (f.value == 0 || std::isinf(f.value)) continue;
     const Wide size = std::log2(std::fabs(f.value));
     (size > 0 ? up : down) += size;
   }
   const int limit = dtype == DType::kF64 ? 1020 : 124;
-  if (up >= limit || down <= -limit) return {product.value, kInf};
+  const bool overflows = up >= limit, vanishes = down <= -limit;
+  // 0 times what overflowed is NaN, as is infinity times what vanished.
+  if (zero || infinite)
+    return (zero && overflows) || (infinite && vanishes) ? WideElem{product.value, kInf} : product;
+  if (overflows || vanishes) return {product.value, kInf};
   const Wide roundings = static_cast<Wide>(factors.size() - 1) * EpsOf(dtype);
   product.bound = std::max(product.bound * 2, std::fabs(product.value) * roundings * 1.01L);
   return product;

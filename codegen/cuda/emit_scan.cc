@@ -153,8 +153,13 @@ void Emitter::TakeInChunk(const PlanScan& scan, int number, const int* lifted) {
   out_.End();
   out_.Line("__syncthreads();");
   for (size_t j = 0; j < k; ++j) out_.Line(type(j), " ", seen[j], " = ", state[j], ";");
-  out_.Line("for (unsigned w = 0; w < lane / 32u; ++w) ", CombineCall(join, seen, at("w")), ";");
-  out_.Line("for (unsigned w = 0; w < ", warps, "u; ++w) ", CombineCall(join, state, at("w")), ";");
+  // One total at a time: unrolled, with a bound that depends on the thread, ptxas (13) reads
+  // several at once and beyond the last.
+  out_.Line("#pragma unroll 1");
+  out_.Block("for (unsigned w = 0; w < ", warps, "u; ++w)");
+  out_.Line("if (w < lane / 32u) ", CombineCall(join, seen, at("w")), ";");
+  out_.Line(CombineCall(join, state, at("w")), ";");
+  out_.End();
   out_.Line("__syncthreads();");
   if (!scan.exclusive) {
     out_.Line(CombineCall(join, seen, up), ";");

@@ -40,8 +40,11 @@ k0_relu_cumsum_exp(const unsigned short* __restrict__ p0, unsigned short* __rest
     }
     __syncthreads();
     float sv0_0 = st0_0;
-    for (unsigned w = 0; w < lane / 32u; ++w) k0_relu_cumsum_exp_combine0(sv0_0, ms0_0[w]);
-    for (unsigned w = 0; w < 8u; ++w) k0_relu_cumsum_exp_combine0(st0_0, ms0_0[w]);
+    #pragma unroll 1
+    for (unsigned w = 0; w < 8u; ++w) {
+      if (w < lane / 32u) k0_relu_cumsum_exp_combine0(sv0_0, ms0_0[w]);
+      k0_relu_cumsum_exp_combine0(st0_0, ms0_0[w]);
+    }
     __syncthreads();
     k0_relu_cumsum_exp_combine0(sv0_0, su0_0);
     const float v3 = sv0_0;
