@@ -141,6 +141,7 @@ void RunOwnPool(int64_t chunks, int threads, const std::function<void(int64_t)>&
   OwnPool().Run(job, threads - 1);
 }
 
+#if JF_OPENMP
 using Clock = std::chrono::steady_clock;
 
 // OpenMP's threads meet at barriers, so that one which has lost its CPU to another process keeps
@@ -164,7 +165,6 @@ void NoteWait(Clock::duration waited, Clock::duration chunk) {
   own_pool_until.store(until.time_since_epoch().count(), std::memory_order_relaxed);
 }
 
-#if JF_OPENMP
 void RunOpenMp(int64_t chunks, int threads, const std::function<void(int64_t)>& body) {
   const Clock::time_point start = Clock::now();
   Clock::duration working{0}, longest{0};  // of this thread

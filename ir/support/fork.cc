@@ -4,11 +4,16 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <new>
 
 namespace jitfuse::internal {
 namespace {
+
+// How long a thread outside lets forks go first. Not for ever: a thread that is inside may be
+// waiting for this one, which it has made (RunWithStack).
+constexpr std::chrono::seconds kForksFirst{10};
 
 thread_local int gates_of_this_thread = 0;
 
@@ -18,8 +23,9 @@ struct State {
   std::atomic<int> generation{0};
   std::condition_variable caches;
   std::mutex gate;
-  std::condition_variable gate_left;
-  int inside = 0;  // CompileGates
+  std::condition_variable gate_changed;
+  int inside = 0;  // CompileGates, without those of threads that fork
+  int forks = 0;   // under way or waiting
 };
 
 State& Get();
@@ -28,7 +34,10 @@ State& Get();
 void Prepare() {
   State& s = Get();
   std::unique_lock<std::mutex> lock(s.gate);
-  s.gate_left.wait(lock, [&] { return s.inside == gates_of_this_thread; });
+  ++s.forks;
+  s.inside -= gates_of_this_thread;
+  s.gate_changed.notify_all();  // two threads that are inside may fork at once
+  s.gate_changed.wait(lock, [&] { return s.inside == 0; });
   lock.release();
   for (std::mutex& m : s.locks) m.lock();
 }
@@ -36,15 +45,19 @@ void Prepare() {
 void Release() {
   State& s = Get();
   for (size_t i = s.locks.size(); i-- > 0;) s.locks[i].unlock();
+  --s.forks;
+  s.inside += gates_of_this_thread;
+  s.gate_changed.notify_all();
   s.gate.unlock();
 }
 
-// Conditions remember who waits; those threads are not here. A new object is put over the old one,
-// whose destructor would wait for them.
+// Conditions remember who waits; those threads are not here, and neither are their forks. A new
+// object is put over the old one, whose destructor would wait for them.
 void InChild() {
   State& s = Get();
   new (&s.caches) std::condition_variable;
-  new (&s.gate_left) std::condition_variable;
+  new (&s.gate_changed) std::condition_variable;
+  s.forks = 1;
   s.generation.fetch_add(1, std::memory_order_relaxed);
   Release();
 }
@@ -70,7 +83,9 @@ void NotifyCaches() { Get().caches.notify_all(); }
 
 CompileGate::CompileGate() {
   State& s = Get();
-  std::lock_guard<std::mutex> lock(s.gate);
+  std::unique_lock<std::mutex> lock(s.gate);
+  if (gates_of_this_thread == 0)
+    s.gate_changed.wait_for(lock, kForksFirst, [&s] { return s.forks == 0; });
   ++s.inside;
   ++gates_of_this_thread;
 }
@@ -80,7 +95,7 @@ CompileGate::~CompileGate() {
   std::lock_guard<std::mutex> lock(s.gate);
   --s.inside;
   --gates_of_this_thread;
-  s.gate_left.notify_all();
+  s.gate_changed.notify_all();
 }
 
 }  // namespace jitfuse::internal

@@ -5,9 +5,9 @@
 // takes them, and parent and child give them back: what they guard is whole in the child. While
 // holding one, a thread takes only later ones of the list. Compilers (ours, LLVM, oneDNN) have
 // locks that nobody here can take: a CompileGate is held around their work, and a fork waits until
-// no thread is inside. A thread that forks while it is inside (from a log sink) does not wait for
-// itself. Work in flight at the fork never ends in the child: who waits for it compares
-// generations.
+// no thread is inside; while it waits, none enters. A thread that forks while it is inside (from a
+// log sink) does not wait for itself, nor do two such threads for each other. Work in flight at the
+// fork never ends in the child: who waits for it compares generations.
 #ifndef JITFUSE_IR_SUPPORT_FORK_H_
 #define JITFUSE_IR_SUPPORT_FORK_H_
 

@@ -326,8 +326,8 @@ TEST_F(ReportedFaults, Case63_MoreBuffersThanAKernelMayHave) {
 }
 
 TEST_F(ReportedFaults, Case67_DeepChains) {
-  const int length = kFaultsDevice == DeviceKind::kCuda ? 10000 : 100000;
-  auto build_and_run = [length] {
+  constexpr int length = kFaultsDevice == DeviceKind::kCuda ? 10000 : 100000;
+  auto build_and_run = [] {
     Builder b;
     Tensor x = b.Input("x", DType::kI32, {4});
     Tensor y = x;

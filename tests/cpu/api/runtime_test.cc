@@ -198,7 +198,6 @@ TEST(LockTest, AWarmCallTakesNoLockButTheAllocators) {
   EXPECT_TRUE(calls.get());
 }
 
-#if !defined(JF_TSAN) && !defined(__SANITIZE_THREAD__)
 // Threads compile and call all the time; each child of a fork must be able to do both.
 TEST(ForkTest, TheCpuWorksInTheChild) {
   std::atomic<bool> done{false};
@@ -236,7 +235,6 @@ TEST(ForkTest, TheCpuWorksInTheChild) {
   done = true;
   for (std::thread& t : threads) t.join();
 }
-#endif
 
 TEST(DeviceTest, ArraysElsewhereAreNamed) {
   Function f = Compiled(kScale);

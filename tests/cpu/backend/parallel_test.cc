@@ -43,7 +43,7 @@ TEST(ParallelConcurrency, ConcurrentCallers) {
   for (std::thread& t : threads) t.join();
 }
 
-#if !defined(JF_TSAN)
+#if !defined(JF_TSAN)  // which is without OpenMP
 // A thread of OpenMP's that is late, as one that has lost its CPU, keeps the caller waiting once;
 // then our own pool runs what comes, until enough time has passed.
 TEST(ParallelFor, ALateThreadSwitchesToTheOwnPoolForAWhile) {
@@ -74,6 +74,7 @@ TEST(ParallelFor, ALateThreadSwitchesToTheOwnPoolForAWhile) {
     ExpectEachOnce(64);
   }
 }
+#endif
 
 // The child of a process that has used the pool must be able to work, in several threads, and so
 // must its own child.
@@ -105,7 +106,6 @@ TEST(ParallelFork, ChildWorks) {
   EXPECT_EQ(ForkGeneration(), before);
   ExpectEachOnce(100);
 }
-#endif
 
 }  // namespace
 }  // namespace jitfuse::internal

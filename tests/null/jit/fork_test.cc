@@ -20,8 +20,6 @@
 namespace jitfuse::internal {
 namespace {
 
-#if !defined(__SANITIZE_THREAD__) && !defined(JF_TSAN)
-
 // Whether `work` succeeds in a child; a hang ends the child with a signal.
 bool InChild(const std::function<bool()>& work) {
   pid_t child = fork();
@@ -119,7 +117,51 @@ TEST(ForkTest, ALogSinkMayFork) {
   EXPECT_EQ(children, 2);
 }
 
-#endif
+// Where some thread is inside at any time, a fork would wait for ever if it let others enter.
+TEST(ForkTest, CompilersThatNeverRestLetAForkPass) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = Clock::now(), deadline = start + std::chrono::seconds(20);
+  std::atomic<bool> done{false};
+  std::atomic<int> inside{0};
+  std::vector<std::thread> compilers;
+  for (int t = 0; t < 4; ++t) {
+    compilers.emplace_back([&] {
+      while (!done && Clock::now() < deadline) {
+        CompileGate gate;
+        ++inside;
+        for (int turn = 0; turn < 1000 && inside == 1 && !done; ++turn)  // until another is in too
+          std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        --inside;
+      }
+    });
+  }
+  while (inside == 0) std::this_thread::yield();
+  EXPECT_TRUE(InChild([] {
+    CompileGate gate;
+    return true;
+  }));
+  EXPECT_LT(Clock::now(), deadline);
+  done = true;
+  for (std::thread& t : compilers) t.join();
+}
+
+TEST(ForkTest, ThreadsInsideMayForkAtOnce) {
+  std::atomic<int> inside{0}, children{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 2; ++t) {
+    threads.emplace_back([&] {
+      CompileGate gate;
+      ++inside;
+      while (inside < 2) std::this_thread::yield();
+      children += InChild([] {
+        CompileGate again;
+        return true;
+      });
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(children, 2);
+}
 
 TEST(LogTest, ASinkMayLogAndUseTheLibrary) {
   int calls = 0;
