@@ -21,8 +21,8 @@
 //   * a dot product: the same with c = min(k, 64 + k/4), and the least number of the type a term
 //     where products fall below its normal ones; in bf16 subnormal operands, products and sums may
 //     count as 0 (AVX512_BF16 works so);
-//   * a periodic or otherwise bent function (sin, tan, lgamma, pow): what lies between its operand's
-//     ends too;
+//   * a periodic or otherwise bent function (sin, tan, lgamma, pow): what lies between its
+//     operand's ends too;
 //   * a product that overflows: anything, since an fma may take it unrounded;
 //   * a sum of negative zeros: a zero of either sign, by a bound smaller than any number;
 //   * where a bound crosses a discontinuity (compare, floor, cast, select, argmax) every outcome it

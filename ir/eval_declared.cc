@@ -12,11 +12,11 @@ constexpr size_t kLanes = 256;
 
 struct DeclaredMode {
   using Elem = ScalarValue;
-  static constexpr bool kFor16BitTypes = false;
+  static constexpr BodyForm kForm = BodyForm::kDeclared;
 
   static Elem Load(DType, ScalarValue v) { return v; }
   static Elem Stored(DType dtype, Elem e) {
-    return dtype == DType::kF16 || dtype == DType::kBF16 ? ConvertScalar(DType::kF32, dtype, e) : e;
+    return Is16BitFloat(dtype) ? ConvertScalar(DType::kF32, dtype, e) : e;
   }
   static void Run(const ScalarProgram& program, const Elem* args, Elem* out) {
     EvalScalarProgram(program, args, out);

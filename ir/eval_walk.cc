@@ -1,8 +1,6 @@
 // The parts of the evaluator's walk that do not depend on what an element is.
 #include "ir/eval_walk.h"
 
-#include <variant>
-
 #include "ir/view_index.h"
 
 namespace jitfuse::internal {
@@ -39,14 +37,6 @@ absl::Status CheckInput(const Graph& graph, size_t i, const HostTensor& input) {
                            DimsToString(input.dims), " of ", item, " bytes each");
   }
   return absl::OkStatus();
-}
-
-// An attribute as a number, where it is one.
-std::optional<double> Number(const AttrValue& value) {
-  if (const double* d = std::get_if<double>(&value)) return *d;
-  if (const int64_t* i = std::get_if<int64_t>(&value)) return static_cast<double>(*i);
-  if (const bool* b = std::get_if<bool>(&value)) return *b ? 1 : 0;
-  return std::nullopt;
 }
 
 }  // namespace
@@ -179,23 +169,6 @@ absl::StatusOr<int64_t> CheckedPosition(const Node& node, int64_t index, int64_t
   if (index >= -extent && index < extent) return index < 0 ? index + extent : index;
   return InvalidArgument(ToAbsl(node.def().name), ": index ", index, " is out of range for axis ",
                          node.Get<int64_t>("axis"), " of size ", extent);
-}
-
-absl::StatusOr<ScalarProgram> BuildPointwiseProgram(const Graph& graph, const Node& node,
-                                                    bool for_16_bit_types) {
-  std::vector<DType> types;
-  for (Value v : node.in) types.push_back(graph.type(v).dtype);
-  absl::Span<const std::string_view> names = node.def().args.subspan(0, node.in.size());
-  AttrLookup attr = [&node](std::string_view name) -> std::optional<double> {
-    for (const Attr& a : node.attrs) {
-      if (a.name == name) return Number(a.value);
-    }
-    return std::nullopt;
-  };
-  JF_ASSIGN_OR_RETURN(ScalarProgram program, BuildScalarProgram(node.def().body, names, types, attr,
-                                                                {node.types[0].dtype}));
-  return for_16_bit_types && ItemSize(node.types[0].dtype) == 2 ? For16BitTypes(std::move(program))
-                                                                : program;
 }
 
 ReduceOffsets SplitReduction(const Node& node, absl::Span<const int64_t> dims) {

@@ -4,6 +4,7 @@
 // after node, freeing what is no longer used. A Mode says what an element is and how programs act
 // on it:
 //   using Elem;
+//   static constexpr BodyForm kForm      of the bodies of pointwise nodes
 //   static Elem Load(DType, ScalarValue)
 //   static Elem Stored(DType, Elem)      what becomes of a result of that dtype
 //   static void Run(const ScalarProgram&, const Elem* args, Elem* out)
@@ -27,6 +28,7 @@
 #include "ir/eval.h"
 #include "ir/expand.h"
 #include "ir/index_map.h"
+#include "ir/pointwise.h"
 #include "ir/reduce_program.h"
 #include "ir/support/status.h"
 
@@ -70,11 +72,6 @@ GatherOffsets SplitGather(const Node& node, absl::Span<const int64_t> x,
                           absl::Span<const int64_t> indices, absl::Span<const int64_t> out);
 // Counted from the end if negative; an error if out of range.
 absl::StatusOr<int64_t> CheckedPosition(const Node& node, int64_t index, int64_t extent);
-// The node's body for its types.
-// for_16_bit_types: f16 and bf16 results come from the primitives that default numerics takes
-// there.
-absl::StatusOr<ScalarProgram> BuildPointwiseProgram(const Graph& graph, const Node& node,
-                                                    bool for_16_bit_types);
 // Offsets of a reduction: element = outer[result] + inner[position].
 struct ReduceOffsets {
   std::vector<int64_t> outer, inner;
@@ -202,8 +199,9 @@ class GraphWalk {
   }
 
   absl::Status Pointwise(const Graph& graph, const Node& node, Tensor* out) {
-    JF_ASSIGN_OR_RETURN(ScalarProgram program,
-                        BuildPointwiseProgram(graph, node, Mode::kFor16BitTypes));
+    std::vector<DType> types;
+    for (Value v : node.in) types.push_back(graph.type(v).dtype);
+    JF_ASSIGN_OR_RETURN(ScalarProgram program, PointwiseProgram(node, types, Mode::kForm));
     std::vector<const Tensor*> operands;
     std::vector<std::vector<int64_t>> offsets(node.in.size());  // empty: as the result
     for (size_t k = 0; k < node.in.size(); ++k) {

@@ -167,7 +167,7 @@ class Prefixes {
 
 struct WideMode {
   using Elem = WideElem;
-  static constexpr bool kFor16BitTypes = true;
+  static constexpr BodyForm kForm = BodyForm::kOfResult;
 
   static Elem Load(DType dtype, ScalarValue v) { return {ScalarToLongDouble(dtype, v), 0}; }
   static Elem Stored(DType dtype, Elem e) { return MaybeStored(dtype, e); }

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "ir/scalar_expr.h"
+#include "ir/pointwise.h"
 #include "ir/support/status.h"
 
 namespace jitfuse::internal {
@@ -22,16 +22,6 @@ constexpr int64_t kFewRows = 16;
 constexpr int64_t kLongRow = 64 * 1024;  // elements
 
 bool IsTranscendental(const ScalarOpDef& def) { return def.cost >= 8 && def.max_ulp_f32 > 0.5; }
-
-std::optional<double> AttrNumber(const Node& node, std::string_view name) {
-  for (const Attr& a : node.attrs) {
-    if (a.name != name) continue;
-    if (const auto* f = std::get_if<double>(&a.value)) return *f;
-    if (const auto* i = std::get_if<int64_t>(&a.value)) return static_cast<double>(*i);
-    if (const auto* b = std::get_if<bool>(&a.value)) return *b ? 1 : 0;
-  }
-  return std::nullopt;
-}
 
 OpCost CostOf(const ScalarProgram& program) {
   OpCost cost{0, false};
@@ -62,11 +52,7 @@ absl::StatusOr<OpCost> CostModel::Compute(const Node& node) const {
   }
   std::vector<DType> types;
   for (Value v : node.in) types.push_back(ComputeType(graph_.type(v).dtype));
-  auto lookup = [&node](std::string_view name) { return AttrNumber(node, name); };
-  JF_ASSIGN_OR_RETURN(ScalarProgram program,
-                      BuildScalarProgram(node.def().body, node.def().args.subspan(0, types.size()),
-                                         types, lookup, {node.types[0].dtype}));
-  if (ItemSize(node.types[0].dtype) == 2) program = For16BitTypes(std::move(program));
+  JF_ASSIGN_OR_RETURN(ScalarProgram program, PointwiseProgram(node, types, BodyForm::kOfResult));
   OpCost cost = CostOf(program);
   if (cost.insts == 0) cost.insts = 1;  // a cast is a convert of its argument
   return cost;

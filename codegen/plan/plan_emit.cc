@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/pointwise.h"
 #include "ir/support/status.h"
 #include "ir/view_index.h"
 
@@ -203,7 +204,6 @@ int PlanEmitter::OperandMap(const Node& node, Value operand, int map) {
 }
 
 absl::StatusOr<const ScalarProgram*> PlanEmitter::Body(const Node& node) {
-  const OpDef& def = node.def();
   std::vector<DType> types;
   std::string key =
       absl::StrCat(static_cast<int>(node.op), ":", static_cast<int>(node.types[0].dtype));
@@ -211,25 +211,13 @@ absl::StatusOr<const ScalarProgram*> PlanEmitter::Body(const Node& node) {
     types.push_back(ComputeType(graph_.type(v).dtype));
     absl::StrAppend(&key, ",", static_cast<int>(types.back()));
   }
-  auto lookup = [&node](std::string_view name) -> std::optional<double> {
-    for (const Attr& a : node.attrs) {
-      if (a.name != name) continue;
-      if (const auto* f = std::get_if<double>(&a.value)) return *f;
-      if (const auto* i = std::get_if<int64_t>(&a.value)) return static_cast<double>(*i);
-      if (const auto* b = std::get_if<bool>(&a.value)) return *b ? 1 : 0;
-    }
-    return std::nullopt;
-  };
   for (const Attr& a : node.attrs) {
-    if (auto value = lookup(a.name))
+    if (auto value = AttrNumber(node, a.name))
       absl::StrAppend(&key, ";", ToAbsl(a.name), "=", ScalarFromDouble(DType::kF64, *value).bits());
   }
   auto it = bodies_.find(key);
   if (it == bodies_.end()) {
-    JF_ASSIGN_OR_RETURN(ScalarProgram p,
-                        BuildScalarProgram(def.body, def.args.subspan(0, types.size()), types,
-                                           lookup, {node.types[0].dtype}));
-    if (ItemSize(node.types[0].dtype) == 2) p = For16BitTypes(std::move(p));
+    JF_ASSIGN_OR_RETURN(ScalarProgram p, PointwiseProgram(node, types, BodyForm::kOfResult));
     it = bodies_.emplace(std::move(key), std::move(p)).first;
   }
   return &it->second;

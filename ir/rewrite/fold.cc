@@ -3,21 +3,11 @@
 #include <bit>
 
 #include "ir/op_enum.h"
+#include "ir/pointwise.h"
 #include "ir/rewrite/rule.h"
-#include "ir/scalar_expr.h"
 
 namespace jitfuse::internal {
 namespace {
-
-std::optional<double> AttrAsDouble(const Node& node, std::string_view name) {
-  for (const Attr& attr : node.attrs) {
-    if (attr.name != name) continue;
-    if (const double* d = std::get_if<double>(&attr.value)) return *d;
-    if (const int64_t* i = std::get_if<int64_t>(&attr.value)) return static_cast<double>(*i);
-    if (const bool* b = std::get_if<bool>(&attr.value)) return *b ? 1.0 : 0.0;
-  }
-  return std::nullopt;
-}
 
 // `v`, in a register of type `from`, as a value of `to`. f16/bf16 chains are not rounded op by op,
 // so only a cast may round.
@@ -42,10 +32,7 @@ std::optional<Value> Fold(RuleContext& c) {
     args.push_back(*uniform);
     types.push_back(ComputeType(c.graph().type(v).dtype));
   }
-  const OpDef& def = node.def();
-  absl::StatusOr<ScalarProgram> program = BuildScalarProgram(
-      def.body, def.args.subspan(0, node.in.size()), types,
-      [&](std::string_view name) { return AttrAsDouble(node, name); }, {c.dtype()});
+  absl::StatusOr<ScalarProgram> program = PointwiseProgram(node, types, BodyForm::kDeclared);
   if (!program.ok() || program->results.size() != 1) return std::nullopt;
   ScalarValue result;
   EvalScalarProgram(*program, args.data(), &result);

@@ -3,12 +3,10 @@
 #include <array>
 
 #include "ir/op_enum.h"
-#include "ir/scalar_expr.h"
+#include "ir/pointwise.h"
 
 namespace jitfuse::internal {
 namespace {
-
-bool Has16Bits(DType d) { return d == DType::kF16 || d == DType::kBF16; }
 
 // The body of a two-operand row is `x . y` or `y . x` with a commutative primitive.
 bool HasCommutativeBody(const OpDef& def) {
@@ -47,7 +45,7 @@ const RuleContext::Facts& RuleContext::FactsOf(Value v) {
         if (node.in[0].result != 0) facts = {};
         break;
       default:
-        facts.rounded = !Has16Bits(node.types[0].dtype) || node.kind() == OpKind::kInput ||
+        facts.rounded = !Is16BitFloat(node.types[0].dtype) || node.kind() == OpKind::kInput ||
                         node.kind() == OpKind::kScalar || node.op == Op::kCast;
     }
     facts_.push_back(facts);
@@ -61,7 +59,7 @@ std::optional<ScalarValue> RuleContext::Uniform(Value v) {
 }
 
 bool RuleContext::IsRounded(Value v) {
-  return !Has16Bits(graph_.type(v).dtype) || (v.result == 0 && FactsOf(v).rounded);
+  return !Is16BitFloat(graph_.type(v).dtype) || (v.result == 0 && FactsOf(v).rounded);
 }
 
 std::optional<Value> RuleContext::Add(Op op, std::initializer_list<Value> in, Attrs attrs) {
