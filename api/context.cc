@@ -1,5 +1,7 @@
 #include "api/context.h"
 
+#include <utility>
+
 #include "api/convert.h"
 #include "api/runtime.h"
 #include "ir/support/dump.h"
@@ -13,7 +15,8 @@ const char* Version() { return JF_VERSION; }
 void SetLog(int level, std::function<void(int level, const std::string& message)> sink) {
   internal::SetLogLevel(level);
   if (!sink) return internal::SetLogSink({});
-  internal::SetLogSink([sink](int l, std::string_view message) { sink(l, std::string(message)); });
+  internal::SetLogSink(
+      [sink = std::move(sink)](int l, std::string_view message) { sink(l, std::string(message)); });
 }
 
 Status DeviceStatus(DeviceKind kind) {
