@@ -63,14 +63,18 @@ Options FromPublic(const CompileOptions& options) {
   return out;
 }
 
+absl::Status CheckDType(v1::DType dtype) {
+  const int number = static_cast<int>(dtype);
+  if (number >= 0 && number < kNumDTypes) return absl::OkStatus();
+  return InvalidArgument("dtype number ", number, ", expected one below ", kNumDTypes);
+}
+
 TensorView ViewOf(const Array& array) {
   return {array.data(), FromPublic(array.dtype()), array.dims(), array.strides()};
 }
 
 absl::StatusOr<HostTensor> ToHostTensor(const Array& array, StreamHandle stream) {
-  if (static_cast<int>(array.dtype()) >= kNumDTypes)
-    return InvalidArgument("an array has dtype number ", static_cast<int>(array.dtype()),
-                           ", expected one below ", kNumDTypes);
+  if (absl::Status s = CheckDType(array.dtype()); !s.ok()) return Annotate(s, "an array");
   const Device device = array.device();
   if (device.kind == DeviceKind::kCpu) return GatherHost(ViewOf(array));
   if (device.kind != DeviceKind::kCuda)

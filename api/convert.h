@@ -37,6 +37,8 @@ namespace internal {
 
 Status ToPublic(const absl::Status& status);
 inline DType FromPublic(v1::DType d) { return static_cast<DType>(d); }
+// Callers may make a DType of any number, and tables are indexed by it.
+absl::Status CheckDType(v1::DType dtype);
 inline v1::DType ToPublic(DType d) { return static_cast<v1::DType>(d); }
 Options FromPublic(const CompileOptions& options);
 TensorView ViewOf(const Array& array);  // points into `array`

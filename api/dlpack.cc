@@ -54,6 +54,9 @@ StatusOr<Array> Borrow(const DLTensor& t, std::shared_ptr<void> owner) {
     return Status(StatusCode::kInvalidArgument, absl::StrCat("DLPack: expected a rank of 0 to ",
                                                              internal::kMaxRank, ", got ", t.ndim));
   }
+  if (t.ndim > 0 && t.shape == nullptr)
+    return Status(StatusCode::kInvalidArgument,
+                  absl::StrCat("DLPack: a tensor of rank ", t.ndim, " has no shape"));
   std::vector<std::int64_t> dims(t.shape, t.shape + t.ndim), strides;
   if (t.strides != nullptr) strides.assign(t.strides, t.strides + t.ndim);
   void* data = t.data == nullptr ? nullptr : static_cast<char*>(t.data) + t.byte_offset;

@@ -55,13 +55,12 @@ struct Call {
   Scalars scalars;
 };
 
-// An Array may come from a foreign number: tables are indexed by its dtype.
 absl::Status CheckDType(const detail::FunctionState& f, const Array& array, const char* what,
                         std::size_t i) {
-  if (static_cast<int>(array.dtype()) < internal::kNumDTypes) return absl::OkStatus();
-  return internal::InvalidArgument(f.graph().name(), ": ", what, " ", i, " has dtype number ",
-                                   static_cast<int>(array.dtype()), ", expected one below ",
-                                   internal::kNumDTypes);
+  absl::Status status = internal::CheckDType(array.dtype());
+  return status.ok()
+             ? status
+             : internal::Annotate(status, absl::StrCat(f.graph().name(), ": ", what, " ", i));
 }
 
 Device DeviceOf(const detail::FunctionState& f, const internal::Backend& backend) {

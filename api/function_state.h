@@ -12,6 +12,7 @@
 #include "api/convert.h"
 #include "api/function.h"
 #include "ir/rng.h"
+#include "ir/support/check.h"
 #include "jit/call_cache.h"
 
 namespace jitfuse {
@@ -28,8 +29,8 @@ class FunctionState {
         uses_rng_(UsesRng(graph)) {
     if (!uses_rng_ || kind != DeviceKind::kCuda) return;
     auto other = RngFromMemory(graph);  // whose own graph has no such scalars
-    if (other.ok())
-      rng_from_memory_ = std::make_unique<FunctionState>(kind, *other, options, backend, kernels);
+    JF_CHECK(other.ok());
+    rng_from_memory_ = std::make_unique<FunctionState>(kind, *other, options, backend, kernels);
   }
   ~FunctionState();
   FunctionState(const FunctionState&) = delete;

@@ -683,7 +683,7 @@ inline Tensor CrossEntropy(const Tensor& x, const Tensor& target, const Tensor& 
 inline Tensor Philox(const Tensor& lane, const Tensor& seed, const Tensor& offset, std::int64_t stream) {
   return detail::Apply("philox", {lane, seed, offset}, {{"stream", stream}});
 }
-// Uniform numbers in [low, high), of 24 random bits (f64 53, f16 11, bf16 8).
+// low + (high - low) u, rounded, for u uniform in [0, 1) of 24 random bits (f64 53, f16 11, bf16 8).
 inline Tensor RandomUniform(const Tensor& seed, const Tensor& offset, const std::vector<DimSpec>& shape, std::int64_t stream, double low = 0.0, double high = 1.0, DType dtype = DType::kF32) {
   return detail::Apply("random_uniform", {seed, offset}, {{"shape", shape}, {"stream", stream}, {"low", low}, {"high", high}, {"dtype", dtype}});
 }

@@ -18,7 +18,10 @@ absl::StatusOr<AttrValue> ToAttrValue(const AttrArg& arg, internal::Graph* graph
   if (const auto* b = std::get_if<bool>(&arg)) return AttrValue(*b);
   if (const auto* i = std::get_if<std::int64_t>(&arg)) return AttrValue(*i);
   if (const auto* d = std::get_if<double>(&arg)) return AttrValue(*d);
-  if (const auto* t = std::get_if<DType>(&arg)) return AttrValue(internal::FromPublic(*t));
+  if (const auto* t = std::get_if<DType>(&arg)) {
+    JF_RETURN_IF_ERROR(internal::CheckDType(*t));
+    return AttrValue(internal::FromPublic(*t));
+  }
   if (const auto* ints = std::get_if<std::vector<std::int64_t>>(&arg)) return AttrValue(*ints);
   std::vector<internal::Dim> dims;
   for (const DimSpec& spec : std::get<std::vector<DimSpec>>(arg)) {
@@ -35,8 +38,10 @@ absl::StatusOr<internal::Value> Add(BuilderState* state, const char* name,
   if (def == nullptr) return internal::InvalidArgument("there is no op '", name, "'");
   internal::Attrs attrs;
   for (const NamedAttr& a : named) {
-    JF_ASSIGN_OR_RETURN(AttrValue value, ToAttrValue(a.value, &state->graph));
-    attrs.push_back({a.name, std::move(value)});
+    absl::StatusOr<AttrValue> value = ToAttrValue(a.value, &state->graph);
+    if (!value.ok())
+      return internal::Annotate(value.status(), absl::StrCat(name, ": attribute ", a.name));
+    attrs.push_back({a.name, *std::move(value)});
   }
   return internal::AddPromoted(&state->graph, def->op, in, std::move(attrs));
 }

@@ -39,9 +39,10 @@ class Allocator {
   virtual void Free(void* ptr, std::size_t bytes, void* stream) = 0;
 };
 
-// Seed and position of the random stream. If device_state is set, two 64-bit words {seed, offset}
-// are read from that device memory when the kernel runs, so that replays of a captured graph
-// differ. Unused by graphs without random ops.
+// Seed and position of the random stream. Random op k of a Builder draws from offset + k: from one
+// call to the next, advance the offset by at least the number of random ops. If device_state is
+// set, two 64-bit words {seed, offset} are read from that device memory when the kernel runs, so
+// that replays of a captured graph differ. Unused by graphs without random ops.
 struct Rng {
   std::uint64_t seed = 0;
   std::uint64_t offset = 0;

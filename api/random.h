@@ -13,7 +13,7 @@
 namespace jitfuse {
 inline namespace v1 {
 
-// In [low, high).
+// low + (high - low) u with u in [0, 1), rounded to the dtype (which may give high itself).
 Tensor RandomUniform(const Builder& builder, const std::vector<DimSpec>& shape,
                      DType dtype = DType::kF32, double low = 0, double high = 1);
 Tensor RandomNormal(const Builder& builder, const std::vector<DimSpec>& shape,

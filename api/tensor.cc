@@ -4,6 +4,7 @@
 #include "api/builder_state.h"
 #include "api/function.h"
 #include "api/function_state.h"
+#include "ir/rng.h"
 #include "ir/support/status.h"
 #include "ir/text.h"
 
@@ -38,11 +39,28 @@ std::string Tensor::type_string() const {
   return valid() ? state_->graph.TypeString({node_, result_}) : "invalid";
 }
 
+namespace {
+
+// Of an input of the caller's: a dtype that exists and a name that random ops do not take.
+absl::Status CheckInput(const std::string& name, DType dtype) {
+  if (absl::Status s = internal::CheckDType(dtype); !s.ok())
+    return internal::Annotate(s, absl::StrCat("input '", name, "'"));
+  if (name == internal::ToAbsl(internal::kRngSeedName) ||
+      name == internal::ToAbsl(internal::kRngOffsetName))
+    return internal::InvalidArgument("input '", name,
+                                     "': expected another name: random ops read this one, whose "
+                                     "value is that of RunOptions::rng");
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 Builder::Builder(const std::string& name) : state_(std::make_shared<BuilderState>()) {
   state_->graph.set_name(name);
 }
 
 Tensor Builder::Input(const std::string& name, DType dtype, const std::vector<DimSpec>& dims) {
+  if (absl::Status s = CheckInput(name, dtype); !s.ok()) return BuilderState::Fail(state_, s);
   internal::TensorType type{internal::FromPublic(dtype), {}};
   for (const DimSpec& spec : dims) {
     absl::StatusOr<internal::Dim> dim = internal::DimFromSpec(spec, &state_->graph);
@@ -55,14 +73,17 @@ Tensor Builder::Input(const std::string& name, DType dtype, const std::vector<Di
 }
 
 Tensor Builder::Scalar(const std::string& name, DType dtype) {
+  if (absl::Status s = CheckInput(name, dtype); !s.ok()) return BuilderState::Fail(state_, s);
   return BuilderState::WrapOr(state_, state_->graph.AddScalar(name, internal::FromPublic(dtype)));
 }
 
 Tensor Builder::Constant(DType dtype, double value) {
+  if (absl::Status s = internal::CheckDType(dtype); !s.ok()) return BuilderState::Fail(state_, s);
   return BuilderState::Wrap(state_, state_->graph.AddConstant(internal::FromPublic(dtype), value));
 }
 
 Tensor Builder::ConstantInt(DType dtype, std::int64_t value) {
+  if (absl::Status s = internal::CheckDType(dtype); !s.ok()) return BuilderState::Fail(state_, s);
   return BuilderState::Wrap(state_,
                             state_->graph.AddConstantInt(internal::FromPublic(dtype), value));
 }

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <map>
+#include <new>
 #include <string>
 
 #include "cli/commands.h"
@@ -87,9 +88,14 @@ int main(int argc, char** argv) {
     if (args.stats) jitfuse_cli::PrintStats();
     return Finish(status);
   };
-  if (run->parsed()) return finish(jitfuse_cli::Run(args));
-  if (explain->parsed()) return finish(jitfuse_cli::Explain(args));
-  if (bench->parsed()) return finish(jitfuse_cli::Bench(args));
-  if (doctor->parsed()) return Finish(jitfuse_cli::Doctor());
+  try {
+    if (run->parsed()) return finish(jitfuse_cli::Run(args));
+    if (explain->parsed()) return finish(jitfuse_cli::Explain(args));
+    if (bench->parsed()) return finish(jitfuse_cli::Bench(args));
+    if (doctor->parsed()) return Finish(jitfuse_cli::Doctor());
+  } catch (const std::bad_alloc&) {
+    return Finish({jitfuse::StatusCode::kResourceExhausted,
+                   "no memory for arrays of this size on this machine"});
+  }
   return 2;
 }

@@ -156,6 +156,69 @@ TEST(FunctionTest, ErrorsSayWhatWasExpected) {
   EXPECT_EQ(Function().Run({}).status().code(), StatusCode::kFailedPrecondition);
 }
 
+TEST(FunctionTest, ADTypeThatDoesNotExistIsAnError) {
+  const auto none = static_cast<DType>(55);
+  auto message = [](auto build) {
+    Builder b("bad");
+    build(b);
+    return b.status().message();
+  };
+  EXPECT_THAT(message([&](Builder& b) { (void)b.Input("q", none, {"a"}); }),
+              HasSubstr("input 'q': dtype number 55, expected one below 13"));
+  EXPECT_THAT(message([&](Builder& b) { (void)b.Scalar("q", none); }), HasSubstr("number 55"));
+  EXPECT_THAT(message([&](Builder& b) { (void)b.Constant(none, 1); }), HasSubstr("number 55"));
+  EXPECT_THAT(message([&](Builder& b) { (void)Cast(b.Input("q", DType::kF32, {"a"}), none); }),
+              HasSubstr("cast: attribute dtype: dtype number 55"));
+  EXPECT_THAT(message([&](Builder& b) { (void)Iota(b, {3}, 0, none); }), HasSubstr("number 55"));
+}
+
+TEST(FunctionTest, NamesOfRandomOpsAreNotForInputs) {
+  for (const char* name : {"rng_seed", "rng_offset"}) {
+    Builder b("bad");
+    EXPECT_FALSE(b.Scalar(name, DType::kU64).valid());
+    EXPECT_THAT(b.status().message(), HasSubstr("random ops read this one"));
+    Builder c("bad");
+    EXPECT_FALSE(c.Input(name, DType::kF32, {"n"}).valid());
+  }
+}
+
+TEST(FunctionTest, RandomOpsDrawFromTheRngOfTheCall) {
+  Builder b("random");
+  Tensor x = b.Input("x", DType::kF32, {64});
+  Tensor dropped = Dropout(x, 0.5), uniform = RandomUniform(b, {64});
+  Tensor y = b.Input("y", DType::kF32, {64});
+  Tensor normal = RandomNormal(b, {64}), again = RandomUniform(b, {64});
+  const std::vector<Tensor> results = {dropped + y, uniform, normal, again};
+  const Array ones = F32({64}, std::vector<double>(64, 1)),
+              zeros = F32({64}, std::vector<double>(64));
+  std::vector<std::vector<std::vector<double>>> by_backend;
+  for (DeviceKind device : {DeviceKind::kCpu, DeviceKind::kInterpret}) {
+    CompileOptions options;
+    options.device = device;
+    Function f = b.Compile(results, options).value();
+    auto run = [&](std::uint64_t seed, std::uint64_t offset) {
+      RunOptions run_options;
+      run_options.rng = {seed, offset, nullptr};
+      std::vector<std::vector<double>> out;
+      const std::vector<Array> arrays = f.Run({ones, zeros}, run_options).value();
+      for (const Array& a : arrays) out.push_back(a.ToVector().value());
+      return out;
+    };
+    const auto first = run(1, 0);
+    by_backend.push_back(first);
+    EXPECT_EQ(run(1, 0), first);
+    for (size_t r = 0; r < results.size(); ++r) {
+      EXPECT_NE(run(2, 0)[r], first[r]) << r;
+      EXPECT_NE(run(1, 4)[r], first[r]) << r;
+    }
+    EXPECT_NE(first[1], first[3]);  // another op, another stream
+    for (double v : first[0]) EXPECT_TRUE(v == 0 || v == 2) << v;
+    EXPECT_FALSE(f.Run({ones}).ok());
+    EXPECT_FALSE(f.Run({ones, zeros, ones}).ok());
+  }
+  for (size_t r : {0, 1, 3}) EXPECT_EQ(by_backend[0][r], by_backend[1][r]) << r;
+}
+
 TEST(FunctionTest, AnUnknownBackendInTheEnvironmentIsAnError) {
   const char* before = std::getenv("JITFUSE_BACKEND");
   const std::string kept = before == nullptr ? "" : before;
@@ -222,6 +285,16 @@ TEST(FunctionTest, ExplainNamesGroupsAndReasons) {
   EXPECT_THAT(text, HasSubstr("one kernel per op would move"));
   EXPECT_THAT(json, HasSubstr("\"version\": 1"));
   EXPECT_THAT(json, HasSubstr("\"reason\""));
+}
+
+TEST(FunctionTest, DLPackWithoutAShapeIsAnError) {
+  DLTensor tensor{};
+  float data = 1;
+  tensor.data = &data;
+  tensor.device = {kDLCPU, 0};
+  tensor.ndim = 2;
+  tensor.dtype = {kDLFloat, 32, 1};
+  EXPECT_THAT(FromDLPackView(tensor).status().message(), HasSubstr("has no shape"));
 }
 
 TEST(FunctionTest, DLPackKeepsStridesAndOwnership) {
