@@ -32,7 +32,8 @@ struct BuilderState {
   }
   // Keeps the first error; the Tensor returned is invalid but knows its Builder, so that the error
   // is found.
-  static Tensor Fail(std::shared_ptr<BuilderState> state, const absl::Status& error) {
+  [[gnu::visibility("hidden")]] static Tensor Fail(std::shared_ptr<BuilderState> state,
+                                                   const absl::Status& error) {
     if (state != nullptr && state->status.ok()) state->status = internal::ToPublic(error);
     return Wrap(std::move(state), {});
   }
