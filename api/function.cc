@@ -87,14 +87,6 @@ absl::Status CheckDevice(const detail::FunctionState& f, const internal::Backend
   return absl::OkStatus();
 }
 
-// Those that the caller passes.
-int NumInputs(const internal::Graph& graph) {
-  int n = 0;
-  for (std::size_t i = 0; i < graph.inputs().size(); ++i)
-    n += internal::RngRoleOf(graph, i) == internal::RngRole::kNone ? 1 : 0;
-  return n;
-}
-
 bool IsScalarInput(const internal::Graph& graph, std::size_t i) {
   return i < graph.inputs().size() &&
          graph.node(graph.inputs()[i]).kind() == internal::OpKind::kScalar;
@@ -137,24 +129,20 @@ absl::Status AddInput(const detail::FunctionState& f, const Array& array, std::s
   return absl::OkStatus();
 }
 
-// Seed and offset of the call's random ops, as far as they come next in the signature. From device
-// memory where a kernel can read them there; on the CPU that is the host's.
-void AddRng(const detail::FunctionState& f, const Rng& rng, bool from_memory, Call* call) {
-  for (;;) {
-    const internal::RngRole role = internal::RngRoleOf(f.graph(), call->inputs.size());
-    if (role == internal::RngRole::kNone) return;
-    const bool offset = role == internal::RngRole::kOffset;
-    auto* word = static_cast<std::uint64_t*>(const_cast<void*>(rng.device_state));
-    if (word != nullptr && offset) ++word;
-    std::uint64_t value = offset ? rng.offset : rng.seed;
-    if (word != nullptr && !from_memory) value = *word;
-    TensorView view;
-    view.dtype = internal::DType::kU64;
-    view.ptr = from_memory ? word : nullptr;
-    call->inputs.push_back(view);
-    call->input_data.push_back(from_memory ? word : nullptr);
-    call->scalars.push_back(value);
-  }
+// The seed or the offset of the call's random ops. From device memory where a kernel can read it
+// there; on the CPU that is the host's.
+void AddRng(internal::RngRole role, const Rng& rng, bool from_memory, Call* call) {
+  const bool offset = role == internal::RngRole::kOffset;
+  auto* word = static_cast<std::uint64_t*>(const_cast<void*>(rng.device_state));
+  if (word != nullptr && offset) ++word;
+  std::uint64_t value = offset ? rng.offset : rng.seed;
+  if (word != nullptr && !from_memory) value = *word;
+  TensorView view;
+  view.dtype = internal::DType::kU64;
+  view.ptr = from_memory ? word : nullptr;
+  call->inputs.push_back(view);
+  call->input_data.push_back(from_memory ? word : nullptr);
+  call->scalars.push_back(value);
 }
 
 absl::Status MakeCall(detail::FunctionState& f, const std::vector<Array>& inputs,
@@ -164,17 +152,18 @@ absl::Status MakeCall(detail::FunctionState& f, const std::vector<Array>& inputs
   const bool from_memory = rng.device_state != nullptr && f.rng_from_memory() != nullptr;
   call->cache =
       from_memory ? &f.rng_from_memory()->CacheOf(call->backend) : &f.CacheOf(call->backend);
-  const auto expected = static_cast<std::size_t>(NumInputs(f.graph()));
-  if (f.uses_rng() && inputs.size() != expected) {
+  const auto expected = static_cast<std::size_t>(f.num_inputs());
+  if (!f.rng_roles().empty() && inputs.size() != expected) {
     return internal::InvalidArgument("graph ", f.graph().name(), ": expected ", expected,
                                      " inputs, got ", inputs.size());
   }
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    AddRng(f, rng, from_memory, call);
-    JF_RETURN_IF_ERROR(CheckDType(f, inputs[i], "input", i));
-    JF_RETURN_IF_ERROR(AddInput(f, inputs[i], call->inputs.size(), shapes_only, call));
-  }
-  AddRng(f, rng, from_memory, call);
+  JF_RETURN_IF_ERROR(internal::ForEachInput(
+      f.rng_roles(), inputs.size(),
+      [&](std::size_t i) {
+        JF_RETURN_IF_ERROR(CheckDType(f, inputs[i], "input", i));
+        return AddInput(f, inputs[i], call->inputs.size(), shapes_only, call);
+      },
+      [&](internal::RngRole role) { AddRng(role, rng, from_memory, call); }));
   if (outputs == nullptr) return absl::OkStatus();
   for (std::size_t i = 0; i < outputs->size(); ++i) {
     JF_RETURN_IF_ERROR(CheckDType(f, (*outputs)[i], "output", i));
@@ -338,7 +327,7 @@ StatusOr<std::string> Function::ExplainJson(const std::vector<Array>& inputs) co
 DeviceKind Function::device() const {
   return state_ == nullptr ? DeviceKind::kAuto : state_->kind();
 }
-int Function::num_inputs() const { return state_ == nullptr ? 0 : NumInputs(state_->graph()); }
+int Function::num_inputs() const { return state_ == nullptr ? 0 : state_->num_inputs(); }
 int Function::num_outputs() const {
   return state_ == nullptr ? 0 : static_cast<int>(state_->graph().outputs().size());
 }

@@ -6,8 +6,10 @@
 #ifndef JITFUSE_API_FUNCTION_STATE_H_
 #define JITFUSE_API_FUNCTION_STATE_H_
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
+#include <vector>
 
 #include "api/convert.h"
 #include "api/function.h"
@@ -26,8 +28,12 @@ class FunctionState {
         options_(options),
         kernels_(kernels),
         first_(graph, options, backend, kernels),
-        uses_rng_(UsesRng(graph)) {
-    if (!uses_rng_ || kind != DeviceKind::kCuda) return;
+        rng_roles_(RngRolesOf(graph)),
+        num_inputs_(
+            static_cast<int>(graph.inputs().size()) -
+            static_cast<int>(std::count_if(rng_roles_.begin(), rng_roles_.end(),
+                                           [](RngRole r) { return r != RngRole::kNone; }))) {
+    if (rng_roles_.empty() || kind != DeviceKind::kCuda) return;
     auto other = RngFromMemory(graph);  // whose own graph has no such scalars
     JF_CHECK(other.ok());
     rng_from_memory_ = std::make_unique<FunctionState>(kind, *other, options, backend, kernels);
@@ -42,7 +48,9 @@ class FunctionState {
   // The back end that this function was made for; on the CPU the only one.
   const Backend* home() const { return &first_.cache.backend(); }
   Counters stats() const;
-  bool uses_rng() const { return uses_rng_; }
+  // As RngRolesOf: where the seed and the offset of random ops stand in the signature.
+  const std::vector<RngRole>& rng_roles() const { return rng_roles_; }
+  int num_inputs() const { return num_inputs_; }  // those that the caller passes
   // On a GPU, of graphs with random ops: the same with seed and offset read from memory; else null.
   FunctionState* rng_from_memory() const { return rng_from_memory_.get(); }
 
@@ -58,7 +66,8 @@ class FunctionState {
   KernelCache* const kernels_;
   Node first_;
   std::atomic<Node*> others_{nullptr};
-  const bool uses_rng_;
+  const std::vector<RngRole> rng_roles_;
+  const int num_inputs_;
   std::unique_ptr<FunctionState> rng_from_memory_;
 };
 

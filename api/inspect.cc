@@ -21,22 +21,19 @@ absl::StatusOr<std::vector<HostTensor>> InputsToHost(const internal::Graph& grap
                                                      const std::vector<Array>& arrays,
                                                      const Rng& rng) {
   std::vector<HostTensor> out;
-  auto add_hidden = [&] {
-    for (;;) {
-      const internal::RngRole role = internal::RngRoleOf(graph, out.size());
-      if (role == internal::RngRole::kNone) return;
-      HostTensor t = HostTensor::Make(internal::DType::kU64, {});
-      t.Set(0, internal::ScalarValue::FromBits(role == internal::RngRole::kSeed ? rng.seed
-                                                                                : rng.offset));
-      out.push_back(std::move(t));
-    }
-  };
-  for (const Array& a : arrays) {
-    add_hidden();
-    JF_ASSIGN_OR_RETURN(HostTensor t, internal::ToHostTensor(a));
-    out.push_back(std::move(t));
-  }
-  add_hidden();
+  JF_RETURN_IF_ERROR(internal::ForEachInput(
+      internal::RngRolesOf(graph), arrays.size(),
+      [&](std::size_t i) -> absl::Status {
+        JF_ASSIGN_OR_RETURN(HostTensor t, internal::ToHostTensor(arrays[i]));
+        out.push_back(std::move(t));
+        return absl::OkStatus();
+      },
+      [&](internal::RngRole role) {
+        HostTensor t = HostTensor::Make(internal::DType::kU64, {});
+        t.Set(0, internal::ScalarValue::FromBits(role == internal::RngRole::kSeed ? rng.seed
+                                                                                  : rng.offset));
+        out.push_back(std::move(t));
+      }));
   return out;
 }
 
@@ -47,14 +44,6 @@ absl::StatusOr<std::vector<HostTensor>> ToHost(const std::vector<Array>& arrays)
     out.push_back(std::move(t));
   }
   return out;
-}
-
-std::string_view KindName(internal::OpKind kind) {
-  static constexpr std::string_view kNames[] = {"input",  "scalar", "constant", "pointwise",
-                                                "view",   "join",   "gather",   "iota",
-                                                "reduce", "scan",   "matmul",   "composite"};
-  const auto i = static_cast<std::size_t>(kind);
-  return i < std::size(kNames) ? kNames[i] : "other";
 }
 
 }  // namespace
@@ -146,7 +135,7 @@ std::vector<OpInfo> ListOps() {
   std::vector<OpInfo> out;
   for (const internal::OpDef* def : internal::AllOps()) {
     OpInfo info{std::string(def->name),
-                std::string(KindName(def->kind)),
+                std::string(internal::OpKindName(def->kind)),
                 std::string(def->doc),
                 std::string(def->example),
                 {},

@@ -52,16 +52,13 @@ absl::StatusOr<std::string> RenderStage(const Graph& graph, const std::vector<Ar
                                         const std::string& stage, const Backend& backend,
                                         const Options& options) {
   std::vector<TensorView> views;
-  TensorView word;  // the seed or the offset of random ops
-  word.dtype = DType::kU64;
-  auto add_hidden = [&] {
-    while (RngRoleOf(graph, views.size()) != RngRole::kNone) views.push_back(word);
-  };
-  for (const Array& a : inputs) {
-    add_hidden();
-    views.push_back(ViewOf(a));
-  }
-  add_hidden();
+  JF_RETURN_IF_ERROR(ForEachInput(
+      RngRolesOf(graph), inputs.size(),
+      [&](size_t i) {
+        views.push_back(ViewOf(inputs[i]));
+        return absl::OkStatus();
+      },
+      [&](RngRole) { views.push_back({nullptr, DType::kU64, {}, {}}); }));
   JF_ASSIGN_OR_RETURN(CallClass cls, ClassifyCall(graph, ComputeShapeFacts(graph), views, {}));
   if (stage == "graph") {
     JF_ASSIGN_OR_RETURN(Graph prepared, PrepareGraph(graph, cls, options));

@@ -1,5 +1,6 @@
 #include "api/random.h"
 
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -33,16 +34,14 @@ Source NextSource(const std::shared_ptr<BuilderState>& state) {
           state->next_stream++};
 }
 
-Tensor Like(const char* name, const Tensor& x, const Tensor& p,
-            std::initializer_list<detail::NamedAttr> attrs) {
+// An op on x, with the attribute `p` where it is given.
+Tensor Like(const char* name, const Tensor& x, const Tensor& p_scalar, std::optional<double> p) {
   auto state = BuilderState::Of(x);
   if (state == nullptr || !x.valid()) return x;
-  Source source = NextSource(state);
-  std::vector<detail::NamedAttr> all(attrs);
-  if (all.empty())
-    return detail::Apply(name, {x, source.seed, source.offset, p}, {{"stream", source.stream}});
-  return detail::Apply(name, {x, source.seed, source.offset, p},
-                       {all[0], {"stream", source.stream}});
+  const Source s = NextSource(state);
+  const std::vector<Tensor> in = {x, s.seed, s.offset, p_scalar};
+  return p ? detail::Apply(name, in, {{"p", *p}, {"stream", s.stream}})
+           : detail::Apply(name, in, {{"stream", s.stream}});
 }
 
 }  // namespace
@@ -63,9 +62,9 @@ Tensor RandomNormal(const Builder& builder, const std::vector<DimSpec>& shape, D
       {{"shape", shape}, {"stream", s.stream}, {"mean", mean}, {"std", std}, {"dtype", dtype}});
 }
 
-Tensor Bernoulli(const Tensor& p) { return Like("bernoulli", p, {}, {}); }
-Tensor Dropout(const Tensor& x, double p) { return Like("dropout", x, {}, {{"p", p}}); }
-Tensor Dropout(const Tensor& x, const Tensor& p) { return Like("dropout", x, p, {}); }
+Tensor Bernoulli(const Tensor& p) { return Like("bernoulli", p, {}, std::nullopt); }
+Tensor Dropout(const Tensor& x, double p) { return Like("dropout", x, {}, p); }
+Tensor Dropout(const Tensor& x, const Tensor& p) { return Like("dropout", x, p, std::nullopt); }
 
 }  // namespace v1
 }  // namespace jitfuse

@@ -63,6 +63,29 @@ absl::StatusOr<ResultTypes> InferAlongAxis(
     const InferContext& context);  // the operand's type; needs the axis
 absl::StatusOr<ResultTypes> InferNorm(const InferContext& context);
 absl::StatusOr<ResultTypes> InferLinear(const InferContext& context);
+// infer_nn.cc
+// Operands of one dtype that broadcast; attribute `reduction`.
+absl::StatusOr<ResultTypes> InferLoss(const InferContext& context);
+// x with a class axis, targets of its other dims, a weight per class.
+absl::StatusOr<ResultTypes> InferClassLoss(const InferContext& context);
+absl::StatusOr<ResultTypes> InferGroupNorm(const InferContext& context);
+absl::StatusOr<ResultTypes> InferInstanceNorm(const InferContext& context);
+absl::StatusOr<ResultTypes> InferBatchNorm(const InferContext& context);
+absl::StatusOr<ResultTypes> InferBatchNormTraining(const InferContext& context);
+absl::StatusOr<ResultTypes> InferCountNonzero(const InferContext& context);
+absl::StatusOr<ResultTypes> InferVectorNorm(const InferContext& context);
+// infer_index.cc
+absl::StatusOr<ResultTypes> InferTriangle(const InferContext& context);
+absl::StatusOr<ResultTypes> InferEye(const InferContext& context);
+absl::StatusOr<ResultTypes> InferOneHot(const InferContext& context);
+absl::StatusOr<ResultTypes> InferArange(const InferContext& context);
+absl::StatusOr<ResultTypes> InferLinspace(const InferContext& context);
+// infer_random.cc
+absl::StatusOr<ResultTypes> InferPhilox(const InferContext& context);
+// Seed and offset, then attributes `shape` and `dtype`.
+absl::StatusOr<ResultTypes> InferRandom(const InferContext& context);
+// x, seed and offset, and p where the row has it.
+absl::StatusOr<ResultTypes> InferRandomLike(const InferContext& context);
 // infer_views.cc
 absl::StatusOr<ResultTypes> InferSlice(const InferContext& context);
 absl::StatusOr<ResultTypes> InferRoll(const InferContext& context);

@@ -5,6 +5,7 @@
 #ifndef JITFUSE_IR_INFER_SUPPORT_H_
 #define JITFUSE_IR_INFER_SUPPORT_H_
 
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -21,6 +22,12 @@ absl::Status CheckSameDType(const InferContext& c, size_t first);
 // Two sizes that must be equal; `what` starts the sentence of the error.
 absl::StatusOr<Dim> MustEqual(const InferContext& c, const Dim& a, const Dim& b,
                               const std::string& what);
+// A number attribute within [least, most], and finite.
+absl::Status CheckFinite(const InferContext& c, std::string_view attr, double least, double most);
+inline constexpr double kUnlimited = std::numeric_limits<double>::infinity();
+inline bool HasAttr(const InferContext& c, std::string_view name) {
+  return c.def.FindAttr(name) != nullptr;
+}
 absl::Status CheckRank(const InferContext& c, size_t operand, size_t least, std::string_view why);
 
 }  // namespace jitfuse::internal

@@ -322,6 +322,22 @@ absl::StatusOr<ResultTypes> InferEmbedding(const InferContext& c) {
 
 // ---- Pooling.
 
+namespace {
+
+// ceil_mode: a last window that is only partly there. One that would begin in the right border is
+// left out, as in PyTorch.
+void RoundUpWindows(int64_t size, PoolAxis* axis) {
+  const int64_t span = WindowSpan(axis->kernel, axis->dilation);
+  const int64_t whole = size + 2 * axis->padding;
+  int64_t out =
+      whole < span ? axis->out.constant() : (whole - span + axis->stride - 1) / axis->stride + 1;
+  if (out > 0 && (out - 1) * axis->stride >= size + axis->padding) --out;
+  axis->extra = std::max<int64_t>(0, (out - 1) * axis->stride + span - whole);
+  axis->out = out;
+}
+
+}  // namespace
+
 absl::StatusOr<Pooling> PoolingOf(const InferContext& c) {
   const Shape& dims = c.in[0].dims;
   Pooling out;
@@ -375,13 +391,7 @@ absl::StatusOr<Pooling> PoolingOf(const InferContext& c) {
         return InvalidArgument(c.Where(), "ceil_mode needs constant sizes, dim ", axis.dim, " is ",
                                DimText(c, d));
       }
-      int64_t span = WindowSpan(axis.kernel, axis.dilation), whole = padded.constant();
-      // A window that would begin in the right border is left out, as in PyTorch.
-      int64_t out =
-          whole < span ? (axis.out.constant()) : (whole - span + axis.stride - 1) / axis.stride + 1;
-      if (out > 0 && (out - 1) * axis.stride >= d.constant() + axis.padding) --out;
-      axis.extra = std::max<int64_t>(0, (out - 1) * axis.stride + span - whole);
-      axis.out = out;
+      RoundUpWindows(d.constant(), &axis);
     }
     out.axes.push_back(axis);
   }

@@ -47,6 +47,11 @@ enum class OpKind : uint8_t {
   kMatMul,  // batched matrix product
   kComposite,  // expand() gives an equivalent graph of the kinds above
 };
+inline constexpr std::string_view kOpKindNames[] = {"input",  "scalar", "constant", "pointwise",
+                                                    "view",   "join",   "gather",   "iota",
+                                                    "reduce", "scan",   "matmul",   "composite"};
+static_assert(std::size(kOpKindNames) == static_cast<size_t>(OpKind::kComposite) + 1);
+inline std::string_view OpKindName(OpKind kind) { return kOpKindNames[static_cast<size_t>(kind)]; }
 
 struct TensorType {
   DType dtype = DType::kF32;

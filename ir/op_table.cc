@@ -7,7 +7,6 @@
 #include "absl/container/flat_hash_map.h"
 #include "ir/expand.h"
 #include "ir/infer.h"
-#include "ir/infer_nn.h"
 #include "ir/op_def.h"
 #include "ir/op_enum.h"
 #include "ir/support/status.h"

@@ -16,11 +16,14 @@ RngRole RngRoleOf(const Graph& graph, size_t i) {
   return name == kRngOffsetName ? RngRole::kOffset : RngRole::kNone;
 }
 
-bool UsesRng(const Graph& graph) {
+std::vector<RngRole> RngRolesOf(const Graph& graph) {
+  std::vector<RngRole> roles;
+  bool any = false;
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
-    if (RngRoleOf(graph, i) != RngRole::kNone) return true;
+    roles.push_back(RngRoleOf(graph, i));
+    any = any || roles.back() != RngRole::kNone;
   }
-  return false;
+  return any ? roles : std::vector<RngRole>();
 }
 
 absl::StatusOr<Graph> RngFromMemory(const Graph& graph) {

@@ -99,6 +99,9 @@ enum class ScalarClass : uint8_t { kF32, kF64, kSigned, kUnsigned, kBool };
 inline constexpr int kNumScalarClasses = 5;
 ScalarClass ClassOf(DType compute_type);
 
+inline constexpr double kAnyRange = std::numeric_limits<double>::infinity();
+struct WideElem;
+
 // A row of scalar_ops.inc. Templates: $0 $1 $2 operands (names or literals; may be used several
 // times), $t result type, $s operand type (of operand 1 for select), as the back end spells them;
 // the LLVM emitter passes vector types. Further,
@@ -135,7 +138,10 @@ struct ScalarOpDef {
   // f64 errors are in ulps of this number where the result is smaller: lgamma next to its zeros.
   double ulp_floor_f64 = 0;
   // Larger f64 operands give anything: NaN on the CPU (sin, cos, tan).
-  double range_f64 = std::numeric_limits<double>::infinity();
+  double range_f64 = kAnyRange;
+  // What the wide evaluator adds to the bound that the ends of the operands' ranges give; null:
+  // nothing, the function being monotone between them.
+  void (*beyond)(const WideElem* in, WideElem* result) = nullptr;
 };
 // The unit in which the row's error at a result of that size is stated.
 long double ErrorUnit(const ScalarOpDef& def, DType operand, long double result);

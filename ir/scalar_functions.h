@@ -1,5 +1,5 @@
 // The C++ meaning of the scalar primitives: the functions that the `wide` and `eval` columns of
-// scalar_ops.inc name.
+// scalar_ops.inc name, and those of `beyond`.
 //
 // eval::Name: operands and result as registers of compute types; defined for every input (wrapping
 // integers, no traps). wide::Name: floats in long double (x87's 64-bit significand on x86-64: 11
@@ -23,6 +23,14 @@ namespace wide {
 #include "ir/scalar_ops.inc"
 #undef JF_SCALAR
 }  // namespace wide
+
+// Operands as ranges; the result comes with its value and the bound that the ends give.
+namespace beyond {
+void Wave(const WideElem* in, WideElem* result);  // sin and cos
+void Tan(const WideElem* in, WideElem* result);
+void Lgamma(const WideElem* in, WideElem* result);
+void Pow(const WideElem* in, WideElem* result);
+}  // namespace beyond
 
 }  // namespace jitfuse::internal
 

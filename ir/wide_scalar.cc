@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "absl/container/inlined_vector.h"
+#include "ir/scalar_functions.h"
 #include "ir/scalar_value.h"
 
 namespace jitfuse::internal {
@@ -119,7 +120,11 @@ class Machine {
     const double max_ulp = operand == DType::kF64 ? def.max_ulp_f64 : def.max_ulp_f32;
     if (exact && max_ulp <= 0.5) return inst.op == ScalarOp::kMul ? Product(inst) : Exactly(inst);
     WideElem e = Corners(inst, def, operand);
-    if (!exact) e = BeyondCorners(inst, e);
+    if (!exact && def.beyond != nullptr) {
+      WideElem in[3];
+      for (int k = 0; k < def.arity; ++k) in[k] = (*this)[inst.in[k]];
+      def.beyond(in, &e);
+    }
     if (!IsFloat(inst.dtype) || !std::isfinite(e.value)) return e;
     if (max_ulp == 0 || (exact && e.value == 0))
       return e;  // tanh(0), log(1): no implementation misses those
@@ -183,47 +188,6 @@ class Machine {
       }
     }
     return e;
-  }
-
-  // Corners of a function that is monotone between its operands' ends: nothing lies beyond them. Of
-  // others this adds what may.
-  WideElem BeyondCorners(const ScalarInst& inst, WideElem e) const {
-    const WideElem& x = (*this)[inst.in[0]];
-    const Wide b = x.bound;
-    switch (inst.op) {
-      case ScalarOp::kSin:
-      case ScalarOp::kCos:  // slope and curvature are at most 1
-        e.bound = std::min({e.bound + b * b, b, 1 + std::fabs(e.value)});
-        break;
-      case ScalarOp::kTan: {  // monotone between its poles
-        const Wide half_turns = 0x1.921fb54442d1846ap+1L;
-        if (std::floor((x.value - b) / half_turns + 0.5L) !=
-            std::floor((x.value + b) / half_turns + 0.5L))
-          e.bound = kInf;
-        break;
-      }
-      case ScalarOp::kLgamma:
-        e.bound += LgammaCurve(x);
-        break;
-      case ScalarOp::kPow: {  // a whole exponent between others gives numbers where they give NaN
-        const bool whole_exponent = (*this)[inst.in[1]].exact();
-        if (!whole_exponent && !(x.value - b > 0)) e.bound = kInf;
-        break;
-      }
-      default:
-        break;
-    }
-    return e;
-  }
-
-  // How far lgamma over x's range may leave its values at the ends: a pole within it, or the bend
-  // (its second derivative is below 2 + 2 / d^2 at a distance d from the next pole).
-  static Wide LgammaCurve(const WideElem& x) {
-    const Wide low = x.value - x.bound, high = x.value + x.bound;
-    if (low <= 0 && std::floor(low) != std::floor(high)) return kInf;
-    const Wide to_pole = low > 0 ? low : std::min(low - std::floor(low), std::ceil(high) - high);
-    if (!(to_pole > 0)) return kInf;
-    return low > 2 ? 0 : x.bound * x.bound * (2 + 2 / (to_pole * to_pole));
   }
 
   // Where the ranges touch, either outcome may be seen.
@@ -310,6 +274,41 @@ WideElem MaybeStored(DType dtype, WideElem e) {
   const WideElem stored = SettleRange(dtype, e);
   return std::isfinite(stored.value) ? stored : WideElem{e.value, kInf};
 }
+
+namespace beyond {
+
+// Slope and curvature are at most 1.
+void Wave(const WideElem* in, WideElem* result) {
+  const Wide b = in[0].bound;
+  result->bound = std::min({result->bound + b * b, b, 1 + std::fabs(result->value)});
+}
+
+// Monotone between its poles.
+void Tan(const WideElem* in, WideElem* result) {
+  const Wide half_turns = 0x1.921fb54442d1846ap+1L;
+  if (std::floor((in[0].value - in[0].bound) / half_turns + 0.5L) !=
+      std::floor((in[0].value + in[0].bound) / half_turns + 0.5L))
+    result->bound = kInf;
+}
+
+// A pole within the range, or the bend (the second derivative is below 2 + 2 / d^2 at a distance d
+// from the next pole).
+void Lgamma(const WideElem* in, WideElem* result) {
+  const Wide low = in[0].value - in[0].bound, high = in[0].value + in[0].bound;
+  const Wide to_pole = low > 0 ? low : std::min(low - std::floor(low), std::ceil(high) - high);
+  if ((low <= 0 && std::floor(low) != std::floor(high)) || !(to_pole > 0)) {
+    result->bound = kInf;
+  } else if (!(low > 2)) {
+    result->bound += in[0].bound * in[0].bound * (2 + 2 / (to_pole * to_pole));
+  }
+}
+
+// A whole exponent between others gives numbers where they give NaN.
+void Pow(const WideElem* in, WideElem* result) {
+  if (!in[1].exact() && !(in[0].value - in[0].bound > 0)) result->bound = kInf;
+}
+
+}  // namespace beyond
 
 void EvalWideProgram(const ScalarProgram& program, const WideElem* args, WideElem* out) {
   const Machine machine(program, args);

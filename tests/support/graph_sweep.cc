@@ -23,6 +23,8 @@ using Sizes = std::map<std::string, std::int64_t>;
 
 const std::vector<std::string> kFloats = {"f32", "f64", "f16", "bf16"};
 const std::vector<std::string> kInts = {"i32", "i64", "u8", "i8", "i16", "u16", "u32", "u64"};
+const std::vector<std::string> kNumbers = {"f32", "f64", "f16", "bf16", "i32", "i64",
+                                           "u8",  "i8",  "i16", "u16",  "u32", "u64"};
 
 std::string Replace(std::string text, const std::string& from, const std::string& to) {
   for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
@@ -263,9 +265,7 @@ void AddViews(std::vector<SweepCase>* out) {
          "graph f(%a: $T[n,m], %b: $T[n,5]) -> ($T[n,m+5]) {\n %0 = concatenate(%a, %b) {axis=1} : "
          "$T[n,m+5]\n %1 = softmax(%0) : $T[n,m+5]\n return %1\n}",
          kRows, false, out);
-  std::vector<std::string> numbers = kFloats;
-  numbers.insert(numbers.end(), kInts.begin(), kInts.end());
-  AddFor(numbers, "max_pool",
+  AddFor(kNumbers, "max_pool",
          "graph f(%a: $T[n,2,9,12], %b: $T[n,9,12,2]) -> ($T[n,2,5,6], $T[n,5,6,2]) {\n %0 = "
          "max_pool(%a) {kernel=[3,3], stride=[2,2], padding=[1,1]} : $T[n,2,5,6]\n %1 = "
          "max_pool(%b) {kernel=[3,3], stride=[2,2], padding=[1,1], channels_last=true} : "
@@ -290,15 +290,13 @@ void AddScans(std::vector<SweepCase>* out) {
          "$S[n,m]\n %1 = cumsum(%a) {axis=0, exclusive=true} : $S[n,m]\n %2 = cumsum(%a) {axis=1, "
          "reverse=true} : $S[n,m]\n return %0, %1, %2\n}",
          planes, true, out);
-  std::vector<std::string> numbers = kFloats;
-  numbers.insert(numbers.end(), kInts.begin(), kInts.end());
-  AddFor(numbers, "running_extremes",
+  AddFor(kNumbers, "running_extremes",
          "graph f(%a: $T[n,m]) -> ($T[n,m], $T[n,m], $T[n,m]) {\n %0 = cummax(%a) {axis=1} : "
          "$T[n,m]\n %1 = cummin(%a) {axis=0, reverse=true} : $T[n,m]\n %2 = cummax(%a) {axis=1, "
          "exclusive=true, reverse=true} : $T[n,m]\n return %0, %1, %2\n}",
          planes, true, out);
   AddFor(
-      numbers, "running_products",
+      kNumbers, "running_products",
       "graph f(%a: $T[n,m]) -> ($S[n,m], $S[n,m]) {\n %0 = cumprod(%a) {axis=1} : $S[n,m]\n %1 = "
       "cumprod(%a) {axis=0, exclusive=true} : $S[n,m]\n return %0, %1\n}",
       planes, false, out);

@@ -232,7 +232,7 @@ TEST(Random, FromMemoryTheScalarsAreInputs) {
       "(f32[n]) {\n %0 = dropout(%x, %rng_seed, %rng_offset) {p=0.5, stream=0} : f32[n]\n"
       " return %0\n}");
   ASSERT_TRUE(graph.ok()) << graph.status();
-  EXPECT_TRUE(UsesRng(*graph));
+  EXPECT_EQ(RngRolesOf(*graph).size(), graph->inputs().size());
   EXPECT_EQ(RngRoleOf(*graph, 0), RngRole::kNone);
   EXPECT_EQ(RngRoleOf(*graph, 1), RngRole::kSeed);
   EXPECT_EQ(RngRoleOf(*graph, 2), RngRole::kOffset);
@@ -241,7 +241,7 @@ TEST(Random, FromMemoryTheScalarsAreInputs) {
   auto memory = RngFromMemory(*graph);
   ASSERT_TRUE(memory.ok()) << memory.status();
   EXPECT_TRUE(VerifyGraph(*memory).ok());
-  EXPECT_FALSE(UsesRng(*memory));
+  EXPECT_TRUE(RngRolesOf(*memory).empty());
   EXPECT_EQ(memory->node(memory->inputs()[1]).kind(), OpKind::kInput);
   EXPECT_EQ(memory->node(memory->inputs()[3]).kind(), OpKind::kScalar);
 }

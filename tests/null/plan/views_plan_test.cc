@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "ir/eval.h"
 #include "tests/test_util/golden.h"
+#include "tests/test_util/plan_checks.h"
 #include "tests/test_util/run_plan.h"
 
 namespace jitfuse::internal {
@@ -196,19 +197,8 @@ TEST(ViewPlans, AgreeWithTheEvaluator) {
         continue;
       }
       ASSERT_TRUE(want.ok()) << want.status();
-      for (std::string_view arch : {"interpret", "sm_90", "x86-64-v3"}) {
-        for (bool fuse : {true, false}) {
-          Options options;
-          options.fuse = fuse;
-          absl::StatusOr<std::vector<HostTensor>> got =
-              RunGraphByPlans(*graph, inputs, *TargetFor(arch), options);
-          ASSERT_TRUE(got.ok()) << got.status() << " n=" << n << " " << arch;
-          for (size_t o = 0; o < got->size(); ++o) {
-            CompareResult r = Compare((*want)[o], (*got)[o]);
-            EXPECT_TRUE(r.ok) << "n=" << n << " " << arch << " output " << o << ": " << r.text;
-          }
-        }
-      }
+      SCOPED_TRACE(n);
+      ExpectPlansAgree(*graph, inputs, *want);
     }
   }
 }
@@ -217,15 +207,7 @@ TEST(ViewPlans, TakeTheKernelsTheyShould) {
   for (const ViewCase& c : kCases) {
     if (c.kernels == 0) continue;
     SCOPED_TRACE(c.text);
-    absl::StatusOr<Graph> expanded = Expand(*ParseGraph(c.text));
-    ASSERT_TRUE(expanded.ok());
-    auto none = [](DType) { return std::optional<Reason>(Reason::kGemmNoLibrary); };
-    absl::StatusOr<FusionPlan> plan = Partition(*expanded, *TargetFor("sm_90"), {}, none);
-    ASSERT_TRUE(plan.ok()) << plan.status();
-    EXPECT_EQ(static_cast<int>(plan->groups.size()), c.kernels)
-        << FusionPlanToString(*expanded, *plan);
-    absl::Status legal = VerifyFusionPlan(*expanded, *plan);
-    EXPECT_TRUE(legal.ok()) << legal << "\n" << FusionPlanToString(*expanded, *plan);
+    ExpectKernels(c.text, c.kernels);
   }
 }
 
