@@ -1,6 +1,7 @@
 #include "cpu_backend/gemm_onednn.h"
 
 #include <cstddef>
+#include <cstring>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -133,28 +134,88 @@ GemmProblem OneOfBatch(GemmProblem p) {
   return p;
 }
 
+// oneDNN 3.7 takes a vector whose elements lie apart, as a row of A or as a column of D, for one
+// whose elements do not: those go through dense copies.
+bool IsScatteredRow(const GemmProblem& p) { return p.m == 1 && p.transpose_a && p.lda != 1; }
+bool IsScatteredColumn(const GemmProblem& p) { return p.n == 1 && p.m > 1 && p.ldd != 1; }
+
+GemmProblem WithDenseVectors(GemmProblem p) {
+  if (IsScatteredRow(p)) {
+    p.transpose_a = false;
+    p.lda = p.k;
+    if (p.batch_stride_a != 0) p.batch_stride_a = p.k;
+  }
+  if (IsScatteredColumn(p)) {
+    p.ldd = 1;
+    p.batch_stride_d = p.batch == 1 ? 0 : p.m;
+  }
+  return p;
+}
+
+void CopyApart(char* to, int64_t to_step, const char* from, int64_t from_step, int64_t count,
+               int64_t size) {
+  for (int64_t i = 0; i < count; ++i)
+    std::memcpy(to + i * to_step * size, from + i * from_step * size, static_cast<size_t>(size));
+}
+
 class OnednnGemm : public PreparedGemm {
  public:
-  // `problem` is run `repeats` times, the operands `step` elements on each time.
+  // `problem` is run `repeats` times, the operands `step` elements on each time; the primitive is
+  // that of WithDenseVectors.
   OnednnGemm(const GemmProblem& problem, std::shared_ptr<const Primitive> primitive)
       : problem_(problem), generation_(ForkGeneration()), primitive_(std::move(primitive)) {}
   int64_t repeats = 1, step_a = 0, step_b = 0, step_d = 0;
-  size_t workspace_bytes() const override { return primitive_->scratch.get_size(); }
+  size_t workspace_bytes() const override { return WorkspaceOf(*primitive_); }
   std::string Describe() const override {
     return absl::StrCat("oneDNN ", OnednnVersion(), ", ", primitive_->implementation);
+  }
+
+  // The scratchpad, then the dense copies of A and of D.
+  size_t AOffset(const Primitive& p) const { return RoundUp64(p.scratch.get_size()); }
+  size_t DOffset(const Primitive& p) const {
+    return AOffset(p) + (pack_a_ ? RoundUp64(ABytes()) : 0);
+  }
+  size_t WorkspaceOf(const Primitive& p) const {
+    if (!pack_a_ && !pack_d_) return p.scratch.get_size();
+    return DOffset(p) + (pack_d_ ? static_cast<size_t>(problem_.batch * problem_.m) * Size() : 0);
+  }
+  // What the primitive reads and writes instead of a and d.
+  const char* PackA(const char* a, const Primitive& p, char* workspace) const {
+    if (!pack_a_) return a;
+    char* dense = workspace + AOffset(p);
+    const auto size = static_cast<int64_t>(Size());
+    for (int64_t i = 0; i < ABatch(); ++i)
+      CopyApart(dense + i * problem_.k * size, 1, a + i * problem_.batch_stride_a * size,
+                problem_.lda, problem_.k, size);
+    return dense;
+  }
+  char* PlaceD(char* d, const Primitive& p, char* workspace) const {
+    return pack_d_ ? workspace + DOffset(p) : d;
+  }
+  void UnpackD(char* d, const Primitive& p, const char* workspace) const {
+    const auto size = static_cast<int64_t>(Size());
+    for (int64_t i = 0; pack_d_ && i < problem_.batch; ++i)
+      CopyApart(d + i * problem_.batch_stride_d * size, problem_.ldd,
+                workspace + DOffset(p) + i * problem_.m * size, 1, problem_.m, size);
   }
 
   // The primitive made for this process: a fork's child cannot run its parent's.
   absl::StatusOr<std::shared_ptr<const Primitive>> Current() const {
     if (ForkGeneration() == generation_) return primitive_;
-    return CachedPrimitive(problem_);
+    return CachedPrimitive(WithDenseVectors(problem_));
   }
   const GemmProblem& problem() const { return problem_; }
 
  private:
+  static size_t RoundUp64(size_t bytes) { return (bytes + 63) / 64 * 64; }
+  size_t Size() const { return static_cast<size_t>(ItemSize(problem_.dtype)); }
+  int64_t ABatch() const { return problem_.batch_stride_a == 0 ? 1 : problem_.batch; }
+  size_t ABytes() const { return static_cast<size_t>(ABatch() * problem_.k) * Size(); }
+
   GemmProblem problem_;
   int generation_;
   std::shared_ptr<const Primitive> primitive_;
+  const bool pack_a_ = IsScatteredRow(problem_), pack_d_ = IsScatteredColumn(problem_);
 };
 
 }  // namespace
@@ -184,7 +245,8 @@ absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareOnednn(const GemmProb
     return InvalidArgument(Describe(problem), ": every extent must be positive");
   const bool whole = problem.batch == 1 || BatchesNest(problem);
   const GemmProblem each = whole ? problem : OneOfBatch(problem);
-  JF_ASSIGN_OR_RETURN(std::shared_ptr<const Primitive> primitive, CachedPrimitive(each));
+  JF_ASSIGN_OR_RETURN(std::shared_ptr<const Primitive> primitive,
+                      CachedPrimitive(WithDenseVectors(each)));
   auto gemm = std::make_shared<OnednnGemm>(each, std::move(primitive));
   if (!whole) {
     gemm->repeats = problem.batch;
@@ -201,10 +263,11 @@ absl::Status RunOnednn(const PreparedGemm& gemm, const void* a, const void* b, v
   JF_ASSIGN_OR_RETURN(std::shared_ptr<const Primitive> primitive, prepared.Current());
   // The child of a fork runs another primitive, which may want more than was promised.
   std::vector<std::max_align_t> own;
-  if (const size_t need = primitive->scratch.get_size(); need > prepared.workspace_bytes()) {
+  if (const size_t need = prepared.WorkspaceOf(*primitive); need > prepared.workspace_bytes()) {
     own.resize(need / sizeof(std::max_align_t) + 1);
     workspace = own.data();
   }
+  auto* room = static_cast<char*>(workspace);
   ThreadScope scope(Threads());
   const int64_t size = ItemSize(prepared.problem().dtype);
   auto at = [size](const void* base, int64_t elements) {
@@ -213,14 +276,18 @@ absl::Status RunOnednn(const PreparedGemm& gemm, const void* a, const void* b, v
   try {
     dnnl::stream stream(Engine());
     for (int64_t i = 0; i < prepared.repeats; ++i) {
+      char* di = at(d, i * prepared.step_d);
+      auto* ai = const_cast<char*>(prepared.PackA(at(a, i * prepared.step_a), *primitive, room));
       primitive->matmul.execute(
           stream,
-          {{DNNL_ARG_SRC, dnnl::memory(primitive->a, Engine(), at(a, i * prepared.step_a))},
+          {{DNNL_ARG_SRC, dnnl::memory(primitive->a, Engine(), ai)},
            {DNNL_ARG_WEIGHTS, dnnl::memory(primitive->b, Engine(), at(b, i * prepared.step_b))},
-           {DNNL_ARG_DST, dnnl::memory(primitive->d, Engine(), at(d, i * prepared.step_d))},
+           {DNNL_ARG_DST,
+            dnnl::memory(primitive->d, Engine(), prepared.PlaceD(di, *primitive, room))},
            {DNNL_ARG_SCRATCHPAD, dnnl::memory(primitive->scratch, Engine(), workspace)}});
+      stream.wait();
+      prepared.UnpackD(di, *primitive, room);
     }
-    stream.wait();
   } catch (const dnnl::error& e) {
     return InternalError(Describe(prepared.problem()), ": oneDNN failed: ", e.what());
   }

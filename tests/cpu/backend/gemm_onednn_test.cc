@@ -128,6 +128,20 @@ TEST(GemmOnednn, ShapesTransposesStrides) {
   }
 }
 
+// An extent of 1 makes strides ambiguous: oneDNN 3.7 takes a row whose elements lie apart for one
+// whose elements do not.
+TEST(GemmOnednn, SingleRowsAndColumns) {
+  for (DType dtype : Types()) {
+    for (int bits = 0; bits < 128; ++bits) {
+      auto pick = [bits](int bit, int64_t unset, int64_t set) {
+        return (bits >> bit & 1) != 0 ? set : unset;
+      };
+      RunAndCheck(Problem(dtype, pick(0, 1, 3), pick(1, 1, 9), pick(2, 1, 24), pick(3, 1, 33),
+                          pick(4, 0, 1) != 0, pick(5, 0, 1) != 0, pick(6, 0, 3)));
+    }
+  }
+}
+
 TEST(GemmOnednn, BroadcastBatches) {
   for (DType dtype : Types()) {
     GemmProblem p = Problem(dtype, 4, 9, 10, 11, false, false, 0);
