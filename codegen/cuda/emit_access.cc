@@ -345,31 +345,69 @@ bool Emitter::NoAllocate(const AccessMap& access) const {
   return true;
 }
 
+// The prelude's struct of this many elements, of a vector that is one 16-byte word of elements
+// which need no unpacking; empty for others. A front end is through with it sooner than with words.
+std::string Emitter::StructType(const AccessMap& access, const AccessShape& shape, int vec) const {
+  const DType dtype = ParamType(access);
+  const int size = ItemSize(dtype);
+  if (shape.kind != AccessKind::kVector || shape.width != vec || size < 4 || vec * size != 16)
+    return "";
+  return absl::StrCat("jf_", ToAbsl(DTypeName(dtype)), "x", vec);
+}
+
 std::string Emitter::RawType(const AccessMap& access, const AccessShape& shape, int vec) const {
   const DType dtype = ParamType(access);
   if (shape.kind != AccessKind::kVector) return std::string(CudaStoredType(dtype));
+  if (std::string type = StructType(access, shape, vec); !type.empty() && !NoAllocate(access))
+    return type;
   return absl::StrCat("jf_words<", (vec * ItemSize(dtype) + 3) / 4, ">");
 }
 
 std::string Emitter::RawLoad(int load, const AccessShape& shape, const Point& point, int vec) {
   if (shape.kind != AccessKind::kVector) return Element(load, point);
   const AccessMap& access = LoadAccess(inst(load));
+  const std::string type = RawType(access, shape, vec);
+  const std::string address = Address(access, PointOfLoad(load, point));
   const int bytes = shape.width * ItemSize(ParamType(access));
   const bool hint = NoAllocate(access) && bytes >= 4;
-  const std::string words = absl::StrCat(hint ? "jf_ldna" : "jf_ld", bytes, "<", vec / shape.width,
-                                         ">(", Address(access, PointOfLoad(load, point)), ")");
+  const std::string value = type == StructType(access, shape, vec)
+                                ? absl::StrCat("*(const ", type, "*)(", address, ")")
+                                : absl::StrCat(hint ? "jf_ldna" : "jf_ld", bytes, "<",
+                                               vec / shape.width, ">(", address, ")");
   const std::string conditions = Conditions(access, point);
-  if (conditions.empty()) return words;
-  return absl::StrCat(conditions, " ? ", words, " : ", RawType(access, shape, vec), "{}");
+  if (conditions.empty()) return value;
+  return absl::StrCat(conditions, " ? ", value, " : ", type, "{}");
+}
+
+// Element j of what RawLoad gave as a vector.
+std::string Emitter::VectorElement(const AccessMap& access, const AccessShape& shape, int vec,
+                                   const std::string& raw) const {
+  if (RawType(access, shape, vec) == StructType(access, shape, vec))
+    return absl::StrCat(raw, ".v[j]");
+  return absl::StrCat("jf_get_", ToAbsl(DTypeName(ParamType(access))), "(", raw, ", j)");
+}
+
+// Room for the elements of a vector store, named `name`, and element j of it.
+Emitter::StoreRoom Emitter::RoomFor(const Store& store, const AccessShape& shape, int vec,
+                                    const std::string& name) const {
+  const std::string type = StructType(store.access, shape, vec);
+  if (!type.empty()) return {absl::StrCat(type, " ", name, ";"), absl::StrCat(name, ".v[j]")};
+  return {absl::StrCat(ToAbsl(CudaType(ParamType(store.access))), " ", name, "[", vec, "];"),
+          absl::StrCat(name, "[j]")};
 }
 
 void Emitter::VectorStore(const Store& store, const AccessShape& shape, const Point& point, int vec,
-                          const std::string& array) {
+                          const std::string& room) {
+  const std::string address = Address(store.access, point);
+  if (std::string type = StructType(store.access, shape, vec); !type.empty()) {
+    out_.Line("*(", type, "*)(", address, ") = ", room, ";");
+    return;
+  }
   const DType dtype = ParamType(store.access);
   const std::string pack =
       IsFloat(dtype) ? absl::StrCat("_", ToAbsl(DTypeName(dtype))) : absl::StrCat(ItemSize(dtype));
-  out_.Line("jf_st", shape.width * ItemSize(dtype), "<", vec / shape.width, ">(",
-            Address(store.access, point), ", jf_pack", pack, "(", array, "));");
+  out_.Line("jf_st", shape.width * ItemSize(dtype), "<", vec / shape.width, ">(", address,
+            ", jf_pack", pack, "(", room, "));");
 }
 
 }  // namespace jitfuse::internal

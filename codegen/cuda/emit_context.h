@@ -117,10 +117,18 @@ class Emitter {
   std::string OffsetFrom(const AccessMap& access,
                          const Point& point);  // with the row's base, where one is declared
   void DeclareRowBase(const AccessMap& access);
+  std::string StructType(const AccessMap& access, const AccessShape& shape, int vec) const;
   std::string RawType(const AccessMap& access, const AccessShape& shape, int vec) const;
   std::string RawLoad(int load, const AccessShape& shape, const Point& point, int vec);
   void VectorStore(const Store& store, const AccessShape& shape, const Point& point, int vec,
-                   const std::string& array);
+                   const std::string& room);
+  std::string VectorElement(const AccessMap& access, const AccessShape& shape, int vec,
+                            const std::string& raw) const;
+  struct StoreRoom {
+    std::string declaration, element;
+  };
+  StoreRoom RoomFor(const Store& store, const AccessShape& shape, int vec,
+                    const std::string& name) const;
   std::string SizeText(const SizeExpr& size, bool is_signed);
   std::string SizeArg(const SizeExpr& size);  // name of the kernel's argument
   bool NoAllocate(const AccessMap& access) const;

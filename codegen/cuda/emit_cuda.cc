@@ -397,7 +397,8 @@ void Emitter::VectorPrologue(const Stage& stage, int number, const Loop& loop) {
   for (size_t k = 0; k < stage.stores.size(); ++k) {
     const Store& store = stage.stores[k];
     if (!store.elem || Shape(store.access, loop).kind != AccessKind::kVector) continue;
-    out_.Line(ToAbsl(CudaType(ParamType(store.access))), " w", k, "[", loop.vec, "];");
+    out_.Line(
+        RoomFor(store, Shape(store.access, loop), loop.vec, absl::StrCat("w", k)).declaration);
   }
   for (size_t r = 0; r < stage.reduces.size(); ++r) {
     for (size_t k = 0; k < stage.reduces[r].in.size(); ++k) {
@@ -432,8 +433,7 @@ void Emitter::Element(const Stage& stage, int number, const Loop& loop, const st
     const DType dtype = ParamType(access);
     std::string value;
     if (shape.kind == AccessKind::kVector) {
-      value = absl::StrCat("jf_get_", ToAbsl(DTypeName(dtype)), "(r", id, IsLate(id) ? "" : item,
-                           ", j)");
+      value = VectorElement(access, shape, loop.vec, absl::StrCat("r", id, IsLate(id) ? "" : item));
     } else if (loop.vec == 1 && !item.empty() && !IsLate(id)) {
       value = CudaLoadedValue(dtype, absl::StrCat("r", id, item));
     } else if (shape.kind == AccessKind::kStrided) {
@@ -461,8 +461,9 @@ void Emitter::Element(const Stage& stage, int number, const Loop& loop, const st
   for (size_t k = 0; k < stage.stores.size(); ++k) {
     const Store& store = stage.stores[k];
     if (!store.elem) continue;
-    if (Shape(store.access, loop).kind == AccessKind::kVector) {
-      out_.Line("w", k, "[j] = ", StoreOperand(stage, store), ";");
+    if (const AccessShape shape = Shape(store.access, loop); shape.kind == AccessKind::kVector) {
+      const StoreRoom room = RoomFor(store, shape, loop.vec, absl::StrCat("w", k));
+      out_.Line(room.element, " = ", StoreOperand(stage, store), ";");
     } else {
       out_.Line(store_guard_.empty() ? "" : absl::StrCat("if (", store_guard_, ") "),
                 Indexed(store.access, point), " = ",

@@ -40,13 +40,13 @@ layer_norm_f32(const float* __restrict__ p0, float* __restrict__ p1, float* __re
     const unsigned end = stop < 100000u ? stop : 100000u;
     #pragma unroll 4
     for (unsigned c = c0; c < end; c += 1024u) {
-      const jf_words<4> r0 = jf_ld16<1>(p0 + (b0 + c));
+      const jf_f32x4 r0 = *(const jf_f32x4*)(p0 + (b0 + c));
       float x0_0_0[4];
       float x0_0_1[4];
       float x0_0_2[4];
       #pragma unroll
       for (int j = 0; j < 4; ++j) {
-        const float v0 = jf_get_f32(r0, j);
+        const float v0 = r0.v[j];
         x0_0_0[j] = 1.0f;
         x0_0_1[j] = v0;
         x0_0_2[j] = 0.0f;
@@ -86,15 +86,15 @@ layer_norm_f32(const float* __restrict__ p0, float* __restrict__ p1, float* __re
   }
   #pragma unroll 4
   for (unsigned c = lane * 4u; c < 100000u; c += 1024u) {
-    const jf_words<4> r0 = jf_ld16<1>(p0 + (b0 + c));
-    float w0[4];
+    const jf_f32x4 r0 = *(const jf_f32x4*)(p0 + (b0 + c));
+    jf_f32x4 w0;
     #pragma unroll
     for (int j = 0; j < 4; ++j) {
-      const float v0 = jf_get_f32(r0, j);
+      const float v0 = r0.v[j];
       const float v10 = v0 - a0_0_1;
       const float v11 = v10 * v9;
-      w0[j] = v11;
+      w0.v[j] = v11;
     }
-    jf_st16<1>(p1 + (b0 + c), jf_pack_f32(w0));
+    *(jf_f32x4*)(p1 + (b0 + c)) = w0;
   }
 }

@@ -1,8 +1,10 @@
 // The text of emitted CUDA sources: goldens, one per idiom, and what they must and must not say.
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "codegen/cuda/emit_cuda.h"
 #include "codegen/cuda/prelude.h"
 #include "gmock/gmock.h"
@@ -79,6 +81,19 @@ TEST(EmitCuda, VectorsAsWideAsAlignmentAllows) {
   }
 }
 
+TEST(EmitCuda, WordsThatNeedNoUnpackingAreStructs) {
+  for (auto [dtype, vec, type] :
+       {std::tuple(DType::kF32, 4, "jf_f32x4"), {DType::kF64, 2, "jf_f64x2"}}) {
+    const std::string text = Emit(AddMulRelu(dtype, {1024}, 128, vec)).text;
+    EXPECT_THAT(text, HasSubstr(absl::StrCat("r0 = *(const ", type, "*)(p0 + e);")));
+    EXPECT_THAT(text, HasSubstr(absl::StrCat("*(", type, "*)(p3 + e) = w0;")));
+    EXPECT_THAT(text, Not(HasSubstr("jf_words")));
+  }
+  // Half a word, and two words, are not one.
+  EXPECT_THAT(Emit(AddMulRelu(DType::kF32, {1024}, 128, 2)).text, HasSubstr("jf_ld8<1>(p0"));
+  EXPECT_THAT(Emit(AddMulRelu(DType::kF32, {1024}, 128, 8)).text, HasSubstr("jf_ld16<2>(p0"));
+}
+
 TEST(EmitCuda, OddRowsGatherEvenRowsDoNot) {
   EXPECT_THAT(Emit(Bias(77)).text, HasSubstr("jf_f16_value(p1[(e + j) % 77u])"));
   EXPECT_THAT(Emit(Bias(80)).text, HasSubstr("jf_ld16<1>(p1 + (e % 80u))"));
@@ -107,13 +122,13 @@ TEST(EmitCuda, RestrictUnlessABufferMayBeShared) {
   const std::string text = Emit(plan).text;
   EXPECT_THAT(text, HasSubstr("jf_ldna16<1>(p0 + e)"));
   EXPECT_THAT(text,
-              HasSubstr("jf_ld16<1>(p1 + e)"));  // .nc is not for memory that the kernel writes
+              HasSubstr("*(const jf_f32x4*)(p1 + e)"));  // .nc is not for what the kernel writes
 }
 
 TEST(EmitCuda, PreludeHoldsWhatIsUsed) {
   const std::string text = Emit(AddMulRelu(DType::kF32, {1024}, 128, 4)).text;
-  EXPECT_THAT(text, HasSubstr("jf_words<4 * K> jf_ld16("));
-  for (const char* absent : {"f16", "jf_ld8", "jf_shfl", "jf_odd"})
+  EXPECT_THAT(text, HasSubstr("struct __align__(16) jf_f32x4 {"));
+  for (const char* absent : {"f16", "jf_words", "jf_ld16", "jf_ld8", "jf_shfl", "jf_odd"})
     EXPECT_THAT(text, Not(HasSubstr(absent)));
   EXPECT_THAT(Emit(AddMulRelu(DType::kBF16, {1024}, 128, 8)).text, HasSubstr("cvt.rn.bf16x2.f32"));
 }
