@@ -183,7 +183,7 @@ inline absl::Status RunGroup(const Graph& graph, const Group& group, const Targe
       } else {
         outputs[p] =
             StridedTensor::Make(param.dtype, EvalDims(graph.type(param.value).dims, symbols));
-        std::memset(outputs[p].bytes.data(), 0x5a, outputs[p].bytes.size());
+        std::fill(outputs[p].bytes.begin(), outputs[p].bytes.end(), char{0x5a});
         buffers.push_back(outputs[p].bytes.data());
       }
     }
