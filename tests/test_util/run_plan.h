@@ -233,7 +233,7 @@ inline absl::Status CheckCoverage(const KernelPlan& plan, const Graph& graph) {
 // ---- Whole graphs.
 inline StridedTensor FromHost(const HostTensor& t) {
   StridedTensor out = StridedTensor::Make(t.dtype, t.dims);
-  std::memcpy(out.bytes.data(), t.bytes.data(), t.bytes.size());
+  std::copy(t.bytes.begin(), t.bytes.end(), out.bytes.begin());
   return out;
 }
 inline HostTensor ToHost(const StridedTensor& t) {

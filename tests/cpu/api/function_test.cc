@@ -245,7 +245,7 @@ TEST(FunctionTest, WorkspaceIsUsedWhenLargeEnough) {
   Array a = F32({8, 16}, Iota(128)), c = F32({16, 8}, std::vector<double>(128, 0.25));
   std::size_t bytes = *f.WorkspaceBytes({a, c});
   std::vector<Array> direct = *f.Run({a, c});
-  void* memory = std::aligned_alloc(256, bytes + 256);
+  void* memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   RunOptions o;
   o.workspace = memory;
   o.workspace_bytes = bytes;
