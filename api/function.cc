@@ -129,14 +129,25 @@ absl::Status AddInput(const detail::FunctionState& f, const Array& array, std::s
   return absl::OkStatus();
 }
 
-// The seed or the offset of the call's random ops. From device memory where a kernel can read it
-// there; on the CPU that is the host's.
-void AddRng(internal::RngRole role, const Rng& rng, bool from_memory, Call* call) {
+absl::Status CheckRng(const detail::FunctionState& f, const Rng& rng) {
+  const auto address = reinterpret_cast<std::uintptr_t>(rng.device_state);
+  if (address % sizeof(std::uint64_t) == 0) return absl::OkStatus();
+  return internal::InvalidArgument(
+      "graph ", f.graph().name(),
+      ": RunOptions::rng.device_state must be two 64-bit words {seed, offset} aligned to 8 bytes, "
+      "got an address that is ",
+      address % sizeof(std::uint64_t), " modulo 8");
+}
+
+// The seed or the offset of the call's random ops. On a GPU kernels read a device_state
+// themselves; elsewhere it is the host's, read here.
+void AddRng(internal::RngRole role, const Rng& rng, bool from_memory, bool shapes_only,
+            Call* call) {
   const bool offset = role == internal::RngRole::kOffset;
   auto* word = static_cast<std::uint64_t*>(const_cast<void*>(rng.device_state));
   if (word != nullptr && offset) ++word;
   std::uint64_t value = offset ? rng.offset : rng.seed;
-  if (word != nullptr && !from_memory) value = *word;
+  if (word != nullptr && !from_memory && !shapes_only) value = *word;
   TensorView view;
   view.dtype = internal::DType::kU64;
   view.ptr = from_memory ? word : nullptr;
@@ -149,6 +160,7 @@ absl::Status MakeCall(detail::FunctionState& f, const std::vector<Array>& inputs
                       const std::vector<Array>* outputs, bool shapes_only, const Rng& rng,
                       Call* call) {
   JF_ASSIGN_OR_RETURN(call->backend, BackendOf(f, inputs, outputs));
+  if (!f.rng_roles().empty()) JF_RETURN_IF_ERROR(CheckRng(f, rng));
   const bool from_memory = rng.device_state != nullptr && f.rng_from_memory() != nullptr;
   call->cache =
       from_memory ? &f.rng_from_memory()->CacheOf(call->backend) : &f.CacheOf(call->backend);
@@ -163,7 +175,7 @@ absl::Status MakeCall(detail::FunctionState& f, const std::vector<Array>& inputs
         JF_RETURN_IF_ERROR(CheckDType(f, inputs[i], "input", i));
         return AddInput(f, inputs[i], call->inputs.size(), shapes_only, call);
       },
-      [&](internal::RngRole role) { AddRng(role, rng, from_memory, call); }));
+      [&](internal::RngRole role) { AddRng(role, rng, from_memory, shapes_only, call); }));
   if (outputs == nullptr) return absl::OkStatus();
   for (std::size_t i = 0; i < outputs->size(); ++i) {
     JF_RETURN_IF_ERROR(CheckDType(f, (*outputs)[i], "output", i));
@@ -252,9 +264,9 @@ absl::StatusOr<Array> MakeResult(DType dtype,
 }
 
 absl::StatusOr<std::shared_ptr<const internal::BoundCall>> BindShapes(
-    detail::FunctionState& f, const std::vector<Array>& inputs) {
+    detail::FunctionState& f, const std::vector<Array>& inputs, const RunOptions& options) {
   Call call;
-  JF_RETURN_IF_ERROR(MakeCall(f, inputs, nullptr, /*shapes_only=*/true, {}, &call));
+  JF_RETURN_IF_ERROR(MakeCall(f, inputs, nullptr, /*shapes_only=*/true, options.rng, &call));
   return call.cache->Find(call.inputs, {});
 }
 
@@ -298,29 +310,32 @@ Status Function::RunInto(const std::vector<Array>& inputs, const std::vector<Arr
   return internal::ToPublic(Launch(*bound, call, call.outputs, options));
 }
 
-Status Function::Warm(const std::vector<Array>& inputs) const {
+Status Function::Warm(const std::vector<Array>& inputs, const RunOptions& options) const {
   if (state_ == nullptr) return Empty();
-  return internal::ToPublic(BindShapes(*state_, inputs).status());
+  return internal::ToPublic(BindShapes(*state_, inputs, options).status());
 }
 
-StatusOr<std::size_t> Function::WorkspaceBytes(const std::vector<Array>& inputs) const {
+StatusOr<std::size_t> Function::WorkspaceBytes(const std::vector<Array>& inputs,
+                                               const RunOptions& options) const {
   if (state_ == nullptr) return Empty();
   JF_API_ASSIGN_OR_RETURN(std::shared_ptr<const internal::BoundCall> bound,
-                          BindShapes(*state_, inputs));
+                          BindShapes(*state_, inputs, options));
   return static_cast<std::size_t>(bound->arena_bytes);
 }
 
-StatusOr<std::string> Function::Explain(const std::vector<Array>& inputs) const {
+StatusOr<std::string> Function::Explain(const std::vector<Array>& inputs,
+                                        const RunOptions& options) const {
   if (state_ == nullptr) return Empty();
   JF_API_ASSIGN_OR_RETURN(std::shared_ptr<const internal::BoundCall> bound,
-                          BindShapes(*state_, inputs));
+                          BindShapes(*state_, inputs, options));
   return internal::ExplainText(*bound);
 }
 
-StatusOr<std::string> Function::ExplainJson(const std::vector<Array>& inputs) const {
+StatusOr<std::string> Function::ExplainJson(const std::vector<Array>& inputs,
+                                            const RunOptions& options) const {
   if (state_ == nullptr) return Empty();
   JF_API_ASSIGN_OR_RETURN(std::shared_ptr<const internal::BoundCall> bound,
-                          BindShapes(*state_, inputs));
+                          BindShapes(*state_, inputs, options));
   return internal::ExplainJson(*bound);
 }
 

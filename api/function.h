@@ -41,17 +41,22 @@ class Function {
   Status RunInto(const std::vector<Array>& inputs, const std::vector<Array>& outputs,
                  const RunOptions& options = {}) const;
 
-  // Compiles for the shapes of these arrays, runs nothing. Data pointers count only by their
-  // alignment.
-  Status Warm(const std::vector<Array>& inputs) const;
-  // Bytes of scratch memory that a call with these inputs needs (compiles if needed).
-  StatusOr<std::size_t> WorkspaceBytes(const std::vector<Array>& inputs) const;
+  // Compiles for calls with the shapes of these arrays and with these options, runs nothing. Data
+  // pointers count only by their alignment. Of the options only rng.device_state matters, here and
+  // below: on a GPU kernels that read seed and offset from memory are others than those that get
+  // their values, so warm with it what will be captured with it.
+  Status Warm(const std::vector<Array>& inputs, const RunOptions& options = {}) const;
+  // Bytes of scratch memory that such a call needs (compiles if needed).
+  StatusOr<std::size_t> WorkspaceBytes(const std::vector<Array>& inputs,
+                                       const RunOptions& options = {}) const;
 
   // What was fused and why not more, for calls like this one: groups, what each contains, bytes
   // moved against unfused, the reason of every boundary and fallback, kernels and their compile
   // times. Text for people; JSON with a "version" for programs (docs/explain.md).
-  StatusOr<std::string> Explain(const std::vector<Array>& inputs) const;
-  StatusOr<std::string> ExplainJson(const std::vector<Array>& inputs) const;
+  StatusOr<std::string> Explain(const std::vector<Array>& inputs,
+                                const RunOptions& options = {}) const;
+  StatusOr<std::string> ExplainJson(const std::vector<Array>& inputs,
+                                    const RunOptions& options = {}) const;
 
   DeviceKind device() const;  // kCpu, kCuda or kInterpret
   int num_inputs() const;

@@ -37,6 +37,7 @@ Counters FunctionState::stats() const {
   Counters out = first_.cache.stats();
   for (Node* n = others_.load(std::memory_order_acquire); n != nullptr; n = n->next)
     out.Add(n->cache.stats());
+  if (rng_from_memory_ != nullptr) out.Add(rng_from_memory_->stats());
   return out;
 }
 

@@ -41,8 +41,11 @@ class Allocator {
 
 // Seed and position of the random stream. Random op k of a Builder draws from offset + k: from one
 // call to the next, advance the offset by at least the number of random ops. If device_state is
-// set, two 64-bit words {seed, offset} are read from that device memory when the kernel runs, so
-// that replays of a captured graph differ. Unused by graphs without random ops.
+// set, two 64-bit words {seed, offset}, aligned to 8 bytes, are used in place of the values here.
+// On a GPU they lie in its memory and are read when the kernel runs, so that replays of a captured
+// graph differ; what will be captured is first given to Function::Warm with the same rng. On the
+// CPU they lie in host memory and are read when the call begins. Unused by graphs without random
+// ops.
 struct Rng {
   std::uint64_t seed = 0;
   std::uint64_t offset = 0;

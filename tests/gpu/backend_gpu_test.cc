@@ -1,12 +1,11 @@
 // The CUDA back end on a real GPU: kernels against the plan interpreter, GEMMs against a reference,
 // streams, graph capture.
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>
@@ -18,6 +17,7 @@
 #include "gtest/gtest.h"
 #include "ir/support/status.h"
 #include "jit/cuda/cuda_backend.h"
+#include "tests/gpu/driver_function.h"
 #include "tests/support/plan_cases.h"
 #include "tests/support/plan_kit.h"
 
@@ -357,32 +357,18 @@ TEST_F(GpuGemmTest, AgainstTheReference) {
   }
 }
 
-// ---- Streams and capture, with what the test needs of the driver besides our table.
-template <typename Fn>
-Fn DriverFunction(const char* name) {
-  static void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-  return library == nullptr ? nullptr : reinterpret_cast<Fn>(dlsym(library, name));
-}
+// ---- Streams and capture.
 
 class GpuStreamTest : public GpuTest {
  protected:
   void SetUp() override {
     GpuTest::SetUp();
     if (IsSkipped()) return;
-    const DriverApi& driver = **LoadDriverApi();
-    ASSERT_EQ(driver.DevicePrimaryCtxRetain(&context_, 0), kCuSuccess);
-    ASSERT_EQ(driver.CtxPushCurrent(context_), kCuSuccess);
-    auto create = DriverFunction<int (*)(CuStream*, unsigned)>("cuStreamCreate");
-    ASSERT_NE(create, nullptr);
-    ASSERT_EQ(create(&stream_, 1), 0);  // non-blocking: it does not wait for the default stream
+    of_gpu_.emplace();
+    stream_ = of_gpu_->get();
+    ASSERT_NE(stream_, nullptr);
   }
-  void TearDown() override {
-    if (stream_ == nullptr) return;
-    DriverFunction<int (*)(CuStream)>("cuStreamDestroy_v2")(stream_);
-    CuContext popped;
-    (*LoadDriverApi())->CtxPopCurrent(&popped);
-  }
-  CuContext context_ = nullptr;
+  std::optional<jitfuse_test::StreamOfGpu0> of_gpu_;
   CuStream stream_ = nullptr;
 };
 
@@ -421,31 +407,24 @@ TEST_F(GpuStreamTest, EverythingIsLegalUnderCapture) {
     ASSERT_TRUE(backend_->Synchronize(stream_).ok());
   }
 
-  auto begin = DriverFunction<int (*)(CuStream, int)>("cuStreamBeginCapture_v2");
-  auto end = DriverFunction<int (*)(CuStream, void**)>("cuStreamEndCapture");
-  auto instantiate =
-      DriverFunction<int (*)(void**, void*, unsigned long long)>("cuGraphInstantiateWithFlags");
-  auto launch = DriverFunction<int (*)(void*, CuStream)>("cuGraphLaunch");
-  ASSERT_TRUE(begin != nullptr && end != nullptr && instantiate != nullptr && launch != nullptr);
-  ASSERT_EQ(begin(stream_, 0), 0);
-  void* temporary = backend_->allocator()->Allocate(bytes, stream_);
-  EXPECT_NE(temporary, nullptr);
-  absl::Status first =
-      gemm.ok() ? backend_->RunGemm(**gemm, da.data(), da.data(), temporary, dw.data(), stream_)
+  absl::Status first, second;
+  void* instance = jitfuse_test::Captured(stream_, [&] {
+    void* temporary = backend_->allocator()->Allocate(bytes, stream_);
+    EXPECT_NE(temporary, nullptr);
+    first = gemm.ok()
+                ? backend_->RunGemm(**gemm, da.data(), da.data(), temporary, dw.data(), stream_)
                 : backend_->CopyOnDevice(temporary, da.data(), bytes, stream_);
-  void* buffers[] = {da.data(), da.data(), temporary, dd.data()};
-  LaunchArgs args;
-  args.buffers = buffers;
-  args.grid = source->grid.Eval({});
-  args.stream = stream_;
-  absl::Status second = backend_->Launch(**kernel, args);
-  backend_->allocator()->Free(temporary, bytes, stream_);
-  void *graph = nullptr, *instance = nullptr;
-  ASSERT_EQ(end(stream_, &graph), 0) << first << second;
+    void* buffers[] = {da.data(), da.data(), temporary, dd.data()};
+    LaunchArgs args;
+    args.buffers = buffers;
+    args.grid = source->grid.Eval({});
+    args.stream = stream_;
+    second = backend_->Launch(**kernel, args);
+    backend_->allocator()->Free(temporary, bytes, stream_);
+  });
   ASSERT_TRUE(first.ok()) << first;
   ASSERT_TRUE(second.ok()) << second;
-  ASSERT_EQ(instantiate(&instance, graph, 0), 0);
-  for (int replay = 0; replay < 3; ++replay) ASSERT_EQ(launch(instance, stream_), 0);
+  for (int replay = 0; replay < 3; ++replay) jitfuse_test::Replay(instance, stream_);
   ASSERT_TRUE(backend_->CopyToHost(out.data(), dd.data(), bytes, stream_).ok());
   for (int64_t i = 0; i < n; ++i) {
     for (int64_t j = 0; j < n; ++j) {

@@ -139,5 +139,57 @@ TEST_F(ContextsTest, InTheChildOfAForkTheGpuIsAnErrorAndTheCpuWorks) {
   EXPECT_TRUE(gpu.Run(in).ok());
 }
 
+// Kernels that read seed and offset from memory are others than those that get their values.
+TEST_F(ContextsTest, WarmWorkspaceAndExplainAskForTheKernelsThatReadTheSeedFromMemory) {
+  Builder b("random");
+  CompileOptions options;
+  options.device = DeviceKind::kCuda;
+  const Tensor x = b.Input("x", DType::kF32, {"n"});
+  auto fresh = [&] { return *b.Compile({Dropout(x, 0.5)}, options); };
+  const std::vector<Array> in = {On(0, {1, 2, 3})};
+  const Array state = *Array::Empty(DType::kU64, {2}, {DeviceKind::kCuda, 0});
+  RunOptions from_memory;
+  from_memory.rng.device_state = state.data();
+
+  auto misses_after = [&](auto warm) {
+    Function f = fresh();
+    warm(f);
+    EXPECT_EQ(f.stats().compiles, 1);
+    EXPECT_TRUE(f.Run(in, from_memory).ok());
+    return f.stats().compiles - 1;
+  };
+  EXPECT_EQ(misses_after([&](Function& f) { EXPECT_TRUE(f.Warm(in, from_memory).ok()); }), 0);
+  EXPECT_EQ(misses_after([&](Function& f) { EXPECT_TRUE(f.WorkspaceBytes(in, from_memory).ok()); }),
+            0);
+  EXPECT_EQ(misses_after([&](Function& f) { EXPECT_TRUE(f.ExplainJson(in, from_memory).ok()); }),
+            0);
+  EXPECT_EQ(misses_after([&](Function& f) {
+              auto text = f.Explain(in, from_memory);
+              ASSERT_TRUE(text.ok());
+              EXPECT_THAT(*text, HasSubstr("boundary %rng_seed : u64[]"));
+            }),
+            0);
+  EXPECT_EQ(misses_after([&](Function& f) { EXPECT_TRUE(f.Warm(in).ok()); }), 1);
+}
+
+TEST_F(ContextsTest, TheSeedInMemoryIsReadByTheKernelAlone) {
+  Builder b("random");
+  CompileOptions options;
+  options.device = DeviceKind::kCuda;
+  Function f = *b.Compile({RandomUniform(b, {8})}, options);
+  const Array state = *Array::Empty(DType::kU64, {2}, {DeviceKind::kCuda, 0});
+  RunOptions run;
+  run.rng.device_state = state.data();
+  driver_->words_per_launch = 3;
+  ASSERT_TRUE(f.Run({}, run).ok());
+  const auto base = reinterpret_cast<std::uint64_t>(state.data());
+  EXPECT_THAT(driver_->launches().back().words, ::testing::IsSupersetOf({base, base + 8}));
+  run.rng.device_state = static_cast<char*>(state.data()) + 4;
+  for (const Status& s : {f.Run({}, run).status(), f.Warm({}, run)}) {
+    EXPECT_EQ(s.code(), StatusCode::kInvalidArgument);
+    EXPECT_THAT(s.message(), HasSubstr("rng.device_state must be two 64-bit words"));
+  }
+}
+
 }  // namespace
 }  // namespace jitfuse

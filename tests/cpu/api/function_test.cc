@@ -219,6 +219,32 @@ TEST(FunctionTest, RandomOpsDrawFromTheRngOfTheCall) {
   for (size_t r : {0, 1, 3}) EXPECT_EQ(by_backend[0][r], by_backend[1][r]) << r;
 }
 
+TEST(FunctionTest, ADeviceStateOnTheCpuIsHostMemoryReadWhenTheCallBegins) {
+  for (DeviceKind device : {DeviceKind::kCpu, DeviceKind::kInterpret}) {
+    Builder b("random");
+    CompileOptions options;
+    options.device = device;
+    Function f = b.Compile({RandomUniform(b, {64})}, options).value();
+    alignas(8) std::uint64_t state[2] = {5, 3};
+    RunOptions from_state, by_value;
+    from_state.rng.device_state = state;
+    auto run = [&](const RunOptions& o) { return *f.Run({}, o).value()[0].ToVector(); };
+    for (std::uint64_t offset : {3, 4}) {
+      state[1] = offset;
+      by_value.rng = {5, offset, nullptr};
+      EXPECT_EQ(run(from_state), run(by_value));
+    }
+    EXPECT_EQ(f.stats().compiles, 1);
+    from_state.rng.device_state = reinterpret_cast<char*>(state) + 1;
+    EXPECT_EQ(f.Run({}, from_state).status().message(),
+              "graph random: RunOptions::rng.device_state must be two 64-bit words {seed, offset} "
+              "aligned to 8 bytes, got an address that is 1 modulo 8");
+    // What only compiles does not read it.
+    from_state.rng.device_state = reinterpret_cast<const void*>(std::uintptr_t{64});
+    EXPECT_TRUE(f.Warm({}, from_state).ok());
+  }
+}
+
 TEST(FunctionTest, AnUnknownBackendInTheEnvironmentIsAnError) {
   const char* before = std::getenv("JITFUSE_BACKEND");
   const std::string kept = before == nullptr ? "" : before;
