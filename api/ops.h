@@ -683,7 +683,7 @@ inline Tensor CrossEntropy(const Tensor& x, const Tensor& target, const Tensor& 
 inline Tensor Philox(const Tensor& lane, const Tensor& seed, const Tensor& offset, std::int64_t stream) {
   return detail::Apply("philox", {lane, seed, offset}, {{"stream", stream}});
 }
-// low + (high - low) u, rounded, for u uniform in [0, 1) of 24 random bits (f64 53, f16 11, bf16 8).
+// Uniform in [low, high): low + (high - low) u, rounded, for u in [0, 1) of 24 random bits (f64 53, f16 11, bf16 8); what rounds to high becomes the number below it, and low = high gives low.
 inline Tensor RandomUniform(const Tensor& seed, const Tensor& offset, const std::vector<DimSpec>& shape, std::int64_t stream, double low = 0.0, double high = 1.0, DType dtype = DType::kF32) {
   return detail::Apply("random_uniform", {seed, offset}, {{"shape", shape}, {"stream", stream}, {"low", low}, {"high", high}, {"dtype", dtype}});
 }
@@ -691,7 +691,7 @@ inline Tensor RandomUniform(const Tensor& seed, const Tensor& offset, const std:
 inline Tensor RandomNormal(const Tensor& seed, const Tensor& offset, const std::vector<DimSpec>& shape, std::int64_t stream, double mean = 0.0, double std = 1.0, DType dtype = DType::kF32) {
   return detail::Apply("random_normal", {seed, offset}, {{"shape", shape}, {"stream", stream}, {"mean", mean}, {"std", std}, {"dtype", dtype}});
 }
-// 1 with probability p, else 0.
+// 1 with probability p, else 0: a uniform number of 24 random bits (f64 53) is below p.
 inline Tensor Bernoulli(const Tensor& p, const Tensor& seed, const Tensor& offset, std::int64_t stream) {
   return detail::Apply("bernoulli", {p, seed, offset}, {{"stream", stream}});
 }

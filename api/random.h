@@ -13,7 +13,8 @@
 namespace jitfuse {
 inline namespace v1 {
 
-// low + (high - low) u with u in [0, 1), rounded to the dtype (which may give high itself).
+// low + (high - low) u with u in [0, 1), rounded to the dtype, and always below high (low = high
+// gives low). low > high is an error.
 Tensor RandomUniform(const Builder& builder, const std::vector<DimSpec>& shape,
                      DType dtype = DType::kF32, double low = 0, double high = 1);
 Tensor RandomNormal(const Builder& builder, const std::vector<DimSpec>& shape,

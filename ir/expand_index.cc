@@ -9,7 +9,8 @@ namespace {
 
 // Column less row of a matrix of these sizes.
 Value Diagonal(Calc* c, Dim rows, Dim columns) {
-  return c->Sub(c->Iota(columns, 1, 2, DType::kI64), c->Iota(rows, 0, 2, DType::kI64));
+  Value column = c->Iota(columns, 1, 2, DType::kI64), row = c->Iota(rows, 0, 2, DType::kI64);
+  return c->Sub(column, row);
 }
 
 Expansion Triangle(Graph* graph, const Node& node, Op keep) {
@@ -17,7 +18,8 @@ Expansion Triangle(Graph* graph, const Node& node, Op keep) {
   const Shape& dims = node.types[0].dims;
   Value diagonal = Diagonal(&c, dims[dims.size() - 2], dims[dims.size() - 1]);
   Value k = graph->AddConstantInt(DType::kI64, node.Get<int64_t>("k"));
-  return c.Results({c.Where(c.Apply(keep, {diagonal, k}), node.in[0], c.Number(c.dtype(), 0))});
+  Value kept = c.Apply(keep, {diagonal, k}), zero = c.Number(c.dtype(), 0);
+  return c.Results({c.Where(kept, node.in[0], zero)});
 }
 
 }  // namespace
@@ -46,13 +48,20 @@ Expansion ExpandOneHot(Graph* graph, const Node& node) {
   return c.Results({c.Apply(Op::kEqual, {at, classes})});
 }
 
-// start + i * step; f64 for floats, as NumPy computes it.
+// start + i * step; f64 for floats, as NumPy computes it. Integers wrap: those of u64 beyond i64
+// are right when they are u64 again.
 Expansion ExpandArange(Graph* graph, const Node& node) {
   Calc c(graph, node);
   const DType type = IsInt(c.dtype()) ? DType::kI64 : DType::kF64;
+  auto number = [&](const char* attr) {
+    const double v = node.Get<double>(attr);
+    if (type == DType::kF64) return c.Number(type, v);
+    return graph->AddConstantInt(type, v < 0x1p63 ? static_cast<int64_t>(v)
+                                                  : static_cast<int64_t>(static_cast<uint64_t>(v)));
+  };
   Value i = c.Cast(c.Iota(node.types[0].dims[0], 0, 1, DType::kI64), type);
-  Value step = c.Number(type, node.Get<double>("step"));
-  return c.Results({c.Add(c.Mul(i, step), c.Number(type, node.Get<double>("start")))});
+  Value step = number("step"), start = number("start");
+  return c.Results({c.Add(c.Mul(i, step), start)});
 }
 
 // The last number is `stop` itself, whatever the step rounds to.
@@ -64,7 +73,8 @@ Expansion ExpandLinspace(Graph* graph, const Node& node) {
   const int64_t steps = endpoint ? num - 1 : num;
   Value i = c.Iota(Dim(num), 0, 1, DType::kI64);
   Value step = c.Number(DType::kF64, steps > 0 ? (stop - start) / static_cast<double>(steps) : 0);
-  Value y = c.Add(c.Mul(c.Cast(i, DType::kF64), step), c.Number(DType::kF64, start));
+  Value first = c.Number(DType::kF64, start);
+  Value y = c.Add(c.Mul(c.Cast(i, DType::kF64), step), first);
   if (!endpoint || steps < 1) return c.Results({y});
   Value last = c.Apply(Op::kEqual, {i, graph->AddConstantInt(DType::kI64, steps)});
   return c.Results({c.Where(last, c.Number(DType::kF64, stop), y)});

@@ -44,6 +44,12 @@ Value Calc::Count(Value x, const std::vector<int64_t>& axes, bool keepdims) {
   return Sum(ones, axes, keepdims);
 }
 
+Value Calc::Size(const Dim& size, DType dtype) {
+  if (size.IsConstant()) return Number(dtype, static_cast<double>(size.constant()));
+  Value one = Number(dtype, 1);
+  return SumAll(Apply(Op::kBroadcast, {one}, {{"shape", std::vector<Dim>{size}}}));
+}
+
 Value Calc::Affine(Value x, size_t weight, size_t bias, size_t axis) {
   const size_t rank = node_.types[0].dims.size();
   if (Has(weight)) x = Mul(x, Along(In(weight), axis, rank));

@@ -2,7 +2,10 @@
 //
 // In: the graph that is built and the composite, whose operands are values of it. A Calc computes
 // in the compute type of operand 0; after the first error the rest does nothing, and Results tells
-// it. Must not know: which op is expanded.
+// it. Nodes stand in the order in which they are made, and numbers of values and kernels' texts
+// follow from it: of the arguments of one call at most one may make nodes, since compilers evaluate
+// them in any order (within braces it is from left to right).
+// Must not know: which op is expanded.
 #ifndef JITFUSE_IR_EXPAND_KIT_H_
 #define JITFUSE_IR_EXPAND_KIT_H_
 
@@ -54,6 +57,8 @@ class Calc {
   Value SumAll(Value x) { return Apply(Op::kSum, {x}); }
   // The number of elements along `axes` of x, as a tensor where it is not known.
   Value Count(Value x, const std::vector<int64_t>& axes, bool keepdims);
+  // A size as a number of rank 0, also where it is not known.
+  Value Size(const Dim& size, DType dtype);
   // x times operand `weight` plus operand `bias`, vectors along `axis`, where they are given.
   Value Affine(Value x, size_t weight, size_t bias, size_t axis);
   // rsqrt(v + the attribute eps).

@@ -20,12 +20,14 @@ Expansion Reduced(Calc* c, Value loss) {
   if (reduction == kSum) return c->Results({sum});
   const Shape dims = c->Dims(loss);
   if (dims.empty()) return c->Results({sum});
-  Value batch = c->Count(loss, {0}, true);
-  if (c->ok() && !c->Dims(batch).empty()) batch = c->Apply(Op::kMax, {batch});
-  return c->Results({c->Div(sum, batch)});
+  return c->Results({c->Div(sum, c->Size(dims[0], c->compute()))});
 }
 
-Value AbsDifference(Calc* c) { return c->Apply(Op::kAbs, {c->Sub(c->In(0), c->In(1))}); }
+Value Difference(Calc* c) {
+  Value x = c->In(0), y = c->In(1);
+  return c->Sub(x, y);
+}
+Value AbsDifference(Calc* c) { return c->Apply(Op::kAbs, {Difference(c)}); }
 
 // What both losses of classes need: where each row's target stands, and whether it counts.
 class Classes {
@@ -60,8 +62,8 @@ class Classes {
 
   // `loss` and `weight` of each row, weight {} for 1 -> the result.
   Expansion Finish(Value loss, Value weight) {
-    Value nan = c_->Number(std::numeric_limits<double>::quiet_NaN());
-    loss = c_->Where(used_, c_->Where(valid_, loss, nan), c_->Number(0));
+    Value nan = c_->Number(std::numeric_limits<double>::quiet_NaN()), zero = c_->Number(0);
+    loss = c_->Where(used_, c_->Where(valid_, loss, nan), zero);
     const int64_t reduction = c_->node().Get<int64_t>("reduction");
     if (reduction == kNone) {
       Shape dims = dims_;
@@ -71,7 +73,7 @@ class Classes {
     Value sum = c_->SumAll(loss);
     if (reduction == kSum) return c_->Results({sum});
     Value counts =
-        weight.node < 0 ? c_->Cast(used_, c_->compute()) : c_->Where(used_, weight, c_->Number(0));
+        weight.node < 0 ? c_->Cast(used_, c_->compute()) : c_->Where(used_, weight, zero);
     return c_->Results({c_->Div(sum, c_->SumAll(counts))});
   }
 
@@ -86,7 +88,7 @@ class Classes {
 
 Expansion ExpandMseLoss(Graph* graph, const Node& node) {
   Calc c(graph, node);
-  return Reduced(&c, c.Apply(Op::kSquare, {c.Sub(c.In(0), c.In(1))}));
+  return Reduced(&c, c.Apply(Op::kSquare, {Difference(&c)}));
 }
 
 Expansion ExpandL1Loss(Graph* graph, const Node& node) {
@@ -99,8 +101,9 @@ Expansion ExpandSmoothL1Loss(Graph* graph, const Node& node) {
   const double beta = node.Get<double>("beta");
   Value d = AbsDifference(&c);
   if (beta == 0) return Reduced(&c, d);
-  Value near = c.Div(c.Mul(c.Mul(d, d), c.Number(0.5)), c.Number(beta));
-  Value is_near = c.Apply(Op::kLess, {d, c.Number(beta)});
+  Value half = c.Number(0.5), width = c.Number(beta);
+  Value near = c.Div(c.Mul(c.Mul(d, d), half), width);
+  Value is_near = c.Apply(Op::kLess, {d, width});
   return Reduced(&c, c.Where(is_near, near, c.Sub(d, c.Number(0.5 * beta))));
 }
 
@@ -108,9 +111,10 @@ Expansion ExpandHuberLoss(Graph* graph, const Node& node) {
   Calc c(graph, node);
   const double delta = node.Get<double>("delta");
   Value d = AbsDifference(&c);
-  Value near = c.Mul(c.Mul(d, d), c.Number(0.5));
-  Value far = c.Mul(c.Sub(d, c.Number(0.5 * delta)), c.Number(delta));
-  return Reduced(&c, c.Where(c.Apply(Op::kLessEqual, {d, c.Number(delta)}), near, far));
+  Value half = c.Number(0.5), width = c.Number(delta);
+  Value near = c.Mul(c.Mul(d, d), half);
+  Value far = c.Mul(c.Sub(d, c.Number(0.5 * delta)), width);
+  return Reduced(&c, c.Where(c.Apply(Op::kLessEqual, {d, width}), near, far));
 }
 
 // Logarithms are kept above -100, as in PyTorch.
@@ -119,7 +123,8 @@ Expansion ExpandBceLoss(Graph* graph, const Node& node) {
   Value x = c.In(0), t = c.In(1), least = c.Number(-100);
   Value yes = c.Apply(Op::kMaximum, {c.Apply(Op::kLog, {x}), least});
   Value no = c.Apply(Op::kMaximum, {c.Apply(Op::kLog1p, {c.Apply(Op::kNegative, {x})}), least});
-  Value loss = c.Sub(c.Mul(c.Sub(t, c.Number(1)), no), c.Mul(t, yes));
+  Value of_no = c.Mul(c.Sub(t, c.Number(1)), no), of_yes = c.Mul(t, yes);
+  Value loss = c.Sub(of_no, of_yes);
   if (c.Has(2)) loss = c.Mul(loss, c.In(2));
   return Reduced(&c, loss);
 }
@@ -130,8 +135,9 @@ Expansion ExpandBceWithLogitsLoss(Graph* graph, const Node& node) {
   Value x = c.In(0), t = c.In(1);
   Value soft = c.Apply(Op::kSoftplus, {c.Apply(Op::kNegative, {x})});
   if (c.Has(3)) {
-    Value extra = c.Mul(c.Sub(c.In(3), c.Number(1)), t);
-    soft = c.Mul(soft, c.Add(extra, c.Number(1)));
+    Value pos_weight = c.In(3), one = c.Number(1);
+    Value extra = c.Mul(c.Sub(pos_weight, one), t);
+    soft = c.Mul(soft, c.Add(extra, one));
   }
   Value loss = c.Add(c.Mul(c.Sub(c.Number(1), t), x), soft);
   if (c.Has(2)) loss = c.Mul(loss, c.In(2));
@@ -141,8 +147,12 @@ Expansion ExpandBceWithLogitsLoss(Graph* graph, const Node& node) {
 Expansion ExpandKlDivLoss(Graph* graph, const Node& node) {
   Calc c(graph, node);
   Value x = c.In(0), t = c.In(1);
-  if (node.Get<bool>("log_target")) return Reduced(&c, c.Mul(c.Apply(Op::kExp, {t}), c.Sub(t, x)));
-  return Reduced(&c, c.Sub(c.Apply(Op::kXlogy, {t, t}), c.Mul(t, x)));
+  if (node.Get<bool>("log_target")) {
+    Value target = c.Apply(Op::kExp, {t}), distance = c.Sub(t, x);
+    return Reduced(&c, c.Mul(target, distance));
+  }
+  Value entropy = c.Apply(Op::kXlogy, {t, t}), cross = c.Mul(t, x);
+  return Reduced(&c, c.Sub(entropy, cross));
 }
 
 Expansion ExpandNllLoss(Graph* graph, const Node& node) {
@@ -171,8 +181,11 @@ Expansion ExpandCrossEntropy(Graph* graph, const Node& node) {
   if (smoothing > 0) {
     Value all = c.Sub(log_sum, c.Sub(x, m));
     if (c.Has(2)) all = c.Mul(all, classes.Weights());
-    Value mean = c.Div(classes.SumRow(all), classes.NumClasses(x));
-    loss = c.Add(c.Mul(loss, c.Number(1 - smoothing)), c.Mul(mean, c.Number(smoothing)));
+    Value sum = classes.SumRow(all), count = classes.NumClasses(x);
+    Value mean = c.Div(sum, count);
+    loss = c.Mul(loss, c.Number(1 - smoothing));
+    mean = c.Mul(mean, c.Number(smoothing));
+    loss = c.Add(loss, mean);
   }
   return classes.Finish(loss, weight);
 }

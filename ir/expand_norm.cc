@@ -26,6 +26,11 @@ Value Variance(Calc* c) {
   return c->Mul(var, c->Div(n, rest));
 }
 
+Value Standardized(Calc* c, Value x, Value mean, Value var) {
+  Value centred = c->Sub(x, mean), scale = c->InverseDeviation(var);
+  return c->Mul(centred, scale);
+}
+
 }  // namespace
 
 Expansion ExpandVar(Graph* graph, const Node& node) {
@@ -72,7 +77,7 @@ Expansion ExpandGroupNorm(Graph* graph, const Node& node) {
   for (size_t i = 2; i < dims.size(); ++i) inner = inner * dims[i];
   Value x = c.Reshape(c.In(0), {dims[0], groups, inner});
   auto [mean, var] = c.Reduce(Op::kMoments, x, {2}, true);
-  Value y = c.Mul(c.Sub(x, mean), c.InverseDeviation(var));
+  Value y = Standardized(&c, x, mean, var);
   return c.Results({c.Affine(c.Reshape(y, dims), 1, 2, 1)});
 }
 
@@ -82,14 +87,15 @@ Expansion ExpandInstanceNorm(Graph* graph, const Node& node) {
   for (size_t i = 2; i < node.types[0].dims.size(); ++i) axes.push_back(static_cast<int64_t>(i));
   Value x = c.In(0);
   auto [mean, var] = c.Reduce(Op::kMoments, x, axes, true);
-  return c.Results({c.Affine(c.Mul(c.Sub(x, mean), c.InverseDeviation(var)), 1, 2, 1)});
+  return c.Results({c.Affine(Standardized(&c, x, mean, var), 1, 2, 1)});
 }
 
 Expansion ExpandBatchNorm(Graph* graph, const Node& node) {
   Calc c(graph, node);
   const auto axis = static_cast<size_t>(node.Get<int64_t>("axis"));
   const size_t rank = node.types[0].dims.size();
-  Value centred = c.Sub(c.In(0), c.Along(c.In(1), axis, rank));
+  Value x = c.In(0), mean = c.Along(c.In(1), axis, rank);
+  Value centred = c.Sub(x, mean);
   Value scale = c.InverseDeviation(c.Along(c.In(2), axis, rank));
   return c.Results({c.Affine(c.Mul(centred, scale), 3, 4, axis)});
 }
@@ -104,14 +110,16 @@ Expansion ExpandBatchNormTraining(Graph* graph, const Node& node) {
   Value x = c.In(0);
   const std::vector<int64_t> axes = AxesBut(rank, axis);
   auto [mean, var] = c.Reduce(Op::kMoments, x, axes, true);
-  Value y =
-      c.Affine(c.Mul(c.Sub(x, mean), c.InverseDeviation(var)), 3, 4, static_cast<size_t>(axis));
+  Value y = c.Affine(Standardized(&c, x, mean, var), 3, 4, static_cast<size_t>(axis));
   Value n = c.Count(x, axes, true);
   Value unbiased = c.Mul(var, c.Div(n, c.Sub(n, c.Number(1))));
   const Shape channels = node.types[1].dims;
   auto follow = [&](size_t running, Value now) {
-    return c.Add(c.Mul(c.In(running), c.Number(1 - momentum)),
-                 c.Mul(c.Reshape(now, channels), c.Number(momentum)));
+    Value before = c.In(running), kept = c.Number(1 - momentum);
+    before = c.Mul(before, kept);
+    Value here = c.Reshape(now, channels), share = c.Number(momentum);
+    here = c.Mul(here, share);
+    return c.Add(before, here);
   };
   return c.Results({y, c.Reshape(mean, channels), c.Reshape(var, channels), follow(1, mean),
                     follow(2, unbiased)});

@@ -164,6 +164,12 @@ absl::StatusOr<ResultTypes> InferSame(const InferContext& c) {
   return ResultTypes{{c.in[0].dtype, std::move(shape)}};
 }
 
+absl::StatusOr<ResultTypes> InferThreshold(const InferContext& c) {
+  for (std::string_view attr : {"threshold", "value"})
+    JF_RETURN_IF_ERROR(CheckFits(c, attr, c.in[0].dtype));
+  return InferSame(c);
+}
+
 absl::StatusOr<ResultTypes> InferCompare(const InferContext& c) {
   JF_ASSIGN_OR_RETURN(ResultTypes types, InferSame(c));
   types[0].dtype = DType::kBool;

@@ -39,6 +39,7 @@ std::string DTypeSetToString(DTypeSet set);
 
 absl::StatusOr<ResultTypes> InferSame(
     const InferContext& context);  // operands of one dtype, which the result has
+absl::StatusOr<ResultTypes> InferThreshold(const InferContext& context);
 absl::StatusOr<ResultTypes> InferCompare(
     const InferContext& context);  // operands of one dtype -> bool
 absl::StatusOr<ResultTypes> InferWhere(const InferContext& context);

@@ -150,13 +150,20 @@ absl::Status Normalize(const NormContext& c, const AttrDef& def, AttrValue* valu
 
 // An integer where a number is wanted is meant as a number, and integers where sizes are wanted as
 // sizes.
-void Widen(AttrKind kind, AttrValue* value) {
-  if (kind == AttrKind::kFloat && std::holds_alternative<int64_t>(*value)) {
-    *value = static_cast<double>(std::get<int64_t>(*value));
-  } else if (kind == AttrKind::kDims && std::holds_alternative<std::vector<int64_t>>(*value)) {
+absl::Status Widen(const NormContext& c, const AttrDef& row, AttrValue* value) {
+  if (row.kind == AttrKind::kFloat && std::holds_alternative<int64_t>(*value)) {
+    const int64_t whole = std::get<int64_t>(*value);
+    const auto number = static_cast<double>(whole);
+    if (number >= 0x1p63 || static_cast<int64_t>(number) != whole)
+      return InvalidArgument(c.Where(), ToAbsl(row.name), " is ", whole,
+                             ", expected a number that f64 holds exactly; a constant operand "
+                             "holds all digits of an integer");
+    *value = number;
+  } else if (row.kind == AttrKind::kDims && std::holds_alternative<std::vector<int64_t>>(*value)) {
     std::vector<int64_t> ints = std::get<std::vector<int64_t>>(*value);
     *value = std::vector<Dim>(ints.begin(), ints.end());
   }
+  return absl::OkStatus();
 }
 
 // A pointwise op on integers computes in integers: a fraction would be cut off in silence.
@@ -203,7 +210,7 @@ absl::StatusOr<Attrs> NormalizeAttrs(const OpDef& def, absl::Span<const TensorTy
                              ToAbsl(KindName(row.kind)), " (", ToAbsl(row.doc), ")");
     }
     AttrValue value = it == given.end() ? *row.fallback : it->value;
-    Widen(row.kind, &value);
+    JF_RETURN_IF_ERROR(Widen(c, row, &value));
     if (value.index() != static_cast<size_t>(row.kind)) {
       return InvalidArgument(c.Where(), "attribute ", ToAbsl(row.name), " is ",
                              ToAbsl(KindName(static_cast<AttrKind>(value.index()))), ", expected ",

@@ -56,6 +56,21 @@ absl::Status CheckFinite(const InferContext& c, std::string_view attr, double le
   return InvalidArgument(c.Where(), ToAbsl(attr), " is ", v, ", expected ", least, " to ", most);
 }
 
+bool StaysFinite(DType dtype, double v) {
+  return std::isfinite(ScalarToDouble(dtype, ScalarFromDouble(dtype, v)));
+}
+
+absl::Status CheckFits(const InferContext& c, std::string_view attr, DType dtype) {
+  const double v = c.Get<double>(attr);
+  const double kept = ScalarToDouble(dtype, ScalarFromDouble(dtype, v));
+  // 2^63 and 2^64 read back from the greatest integer below them.
+  const bool beyond = ItemSize(dtype) == 8 && v >= (IsUnsigned(dtype) ? 0x1p64 : 0x1p63);
+  if (IsFloat(dtype) ? std::isinf(v) || std::isfinite(kept) : kept == v && !beyond)
+    return absl::OkStatus();
+  return InvalidArgument(c.Where(), ToAbsl(attr), " is ", v, ", expected a number that ",
+                         ToAbsl(DTypeName(dtype)), " holds");
+}
+
 absl::StatusOr<ResultTypes> InferLoss(const InferContext& c) {
   JF_ASSIGN_OR_RETURN(ResultTypes types, InferSame(c));
   for (std::string_view attr : {"beta", "delta"}) {

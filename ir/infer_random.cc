@@ -15,6 +15,13 @@ absl::StatusOr<ResultTypes> InferPhilox(const InferContext& c) {
 
 namespace {
 
+absl::Status CheckFiniteIn(const InferContext& c, std::string_view attr, DType dtype) {
+  const double v = c.Get<double>(attr);
+  if (StaysFinite(dtype, v)) return absl::OkStatus();
+  return InvalidArgument(c.Where(), ToAbsl(attr), " is ", v, ", expected a finite number of ",
+                         ToAbsl(DTypeName(dtype)));
+}
+
 absl::Status CheckSeed(const InferContext& c, size_t seed) {
   for (size_t i : {seed, seed + 1}) {
     if (c.in[i].dtype == DType::kU64 && c.in[i].dims.empty()) continue;
@@ -34,7 +41,16 @@ absl::StatusOr<ResultTypes> InferRandom(const InferContext& c) {
     return InvalidArgument(c.Where(),
                            "expected a float type, got dtype=", ToAbsl(DTypeName(dtype)));
   for (std::string_view attr : {"low", "high", "mean", "std"}) {
-    if (HasAttr(c, attr)) JF_RETURN_IF_ERROR(CheckFinite(c, attr, -kUnlimited, kUnlimited));
+    if (HasAttr(c, attr)) JF_RETURN_IF_ERROR(CheckFiniteIn(c, attr, dtype));
+  }
+  if (HasAttr(c, "low")) {
+    const double low = c.Get<double>("low"), high = c.Get<double>("high");
+    if (low > high)
+      return InvalidArgument(c.Where(), "low is ", low, " and high is ", high,
+                             ", expected low <= high");
+    if (!StaysFinite(ComputeType(dtype), high - low))
+      return InvalidArgument(c.Where(), "low is ", low, " and high is ", high,
+                             ", expected a difference that ", ToAbsl(DTypeName(dtype)), " holds");
   }
   const auto& shape = c.Get<std::vector<Dim>>("shape");
   return ResultTypes{{dtype, Shape(shape.begin(), shape.end())}};

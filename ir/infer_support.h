@@ -24,6 +24,11 @@ absl::StatusOr<Dim> MustEqual(const InferContext& c, const Dim& a, const Dim& b,
                               const std::string& what);
 // A number attribute within [least, most], and finite.
 absl::Status CheckFinite(const InferContext& c, std::string_view attr, double least, double most);
+// A number attribute that becomes a value of `dtype`: whole and in range for an integer type; for a
+// float type one that rounds to no infinity, or an infinity itself.
+absl::Status CheckFits(const InferContext& c, std::string_view attr, DType dtype);
+// Whether a finite number stays finite in a float type.
+bool StaysFinite(DType dtype, double v);
 inline constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 inline bool HasAttr(const InferContext& c, std::string_view name) {
   return c.def.FindAttr(name) != nullptr;

@@ -15,6 +15,8 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
+constexpr int64_t kMostElements = int64_t{1} << 56;  // of a value
+
 std::string DimText(const InferContext& c, const Dim& d) { return d.ToString(c.symbol_names); }
 
 // A list has an entry for each axis, or none at all.
@@ -218,11 +220,15 @@ absl::StatusOr<Shape> PaddedShape(const InferContext& c, const std::vector<Dim>&
         return InvalidArgument(c.Where(), name, " has ", pad.constant(), " for axis ", d,
                                ", expected sizes >= 0; slice takes elements away");
       }
-      if (__builtin_add_overflow(sum, pad.constant(), &sum) ||
-          (dims[d].IsConstant() && __builtin_add_overflow(sum, dims[d].constant(), &sum)))
-        return InvalidArgument(c.Where(), "axis ", d, " has more elements than fit in 64 bits");
-      if (dims[d].IsConstant()) sum -= dims[d].constant();
+      // Neither overflows: each is below 2^57.
+      sum += std::min(pad.constant(), kMostElements);
     }
+    int64_t unused = 0;
+    if (sum >= kMostElements ||
+        (dims[d].IsConstant() && __builtin_add_overflow(sum, dims[d].constant(), &unused)))
+      return InvalidArgument(c.Where(), "low and high put ", low[d].ToString(c.symbol_names),
+                             " and ", high[d].ToString(c.symbol_names), " elements around axis ", d,
+                             ", expected fewer than 2^56");
     shape.push_back(low[d] + dims[d] + high[d]);
   }
   return shape;
@@ -233,6 +239,7 @@ absl::StatusOr<Shape> PaddedShape(const InferContext& c, const std::vector<Dim>&
 absl::StatusOr<ResultTypes> InferPad(const InferContext& c) {
   JF_ASSIGN_OR_RETURN(
       Shape shape, PaddedShape(c, c.Get<std::vector<Dim>>("low"), c.Get<std::vector<Dim>>("high")));
+  JF_RETURN_IF_ERROR(CheckFits(c, "value", c.in[0].dtype));
   return ResultTypes{{c.in[0].dtype, std::move(shape)}};
 }
 
@@ -248,7 +255,8 @@ absl::StatusOr<ResultTypes> InferPadFrom(const InferContext& c) {
     int64_t least = widest == 0 ? 0 : edge ? 1 : reflect ? widest + 1 : widest;
     if (dims[d].IsConstant() && dims[d].constant() < least) {
       return InvalidArgument(c.Where(), "a border of ", widest, " along axis ", d,
-                             " takes at least ", least, " elements, got ", dims[d].constant());
+                             " takes at least ", least, " elements, got ", dims[d].constant(),
+                             reflect ? "; the border repeats none of the element at the edge" : "");
     }
     if (!dims[d].IsConstant() && least > 0)  // checked when a call binds
       JF_RETURN_IF_ERROR(c.unify(Min(dims[d], SizeExpr(least)), SizeExpr(least)).status());

@@ -46,7 +46,7 @@ SliceAxis ResolveSlice(const Dim& size, int64_t start, int64_t stop, int64_t ste
     } else if (start < 0 && to_end) {
       length = Within(size, -start);
     }
-    out.extent = CeilDiv(length, SizeExpr(step));
+    out.extent = CeilDiv(length, SizeExpr(Clamped(step)));  // no dim is that long
     return out;
   }
   // Backwards: from start + 1 down to stop + 1, both within 0..size.

@@ -26,6 +26,12 @@ struct Definition {
   size_t pos;
 };
 
+// Whether an integer of 64 bits is the number that f64 made of it.
+bool LosesNothing(DType whole, ScalarValue digits, double number) {
+  return number < (whole == DType::kU64 ? 0x1p64 : 0x1p63) &&
+         ScalarFromDouble(whole, number).bits() == digits.bits();
+}
+
 class GraphParser {
  public:
   explicit GraphParser(std::string_view text) : cursor_(text), scope_(&graph_.symbols()) {}
@@ -111,6 +117,7 @@ class GraphParser {
   }
 
   // Every symbol must be the whole dim of some input, or no call could tell its value.
+  // Those of a list that no type has are allowed.
   absl::Status CheckSymbolsBound() {
     std::vector<SymbolId> used;
     for (NodeId id : graph_.inputs()) {
@@ -119,13 +126,9 @@ class GraphParser {
     bound_.resize(graph_.symbols().names.size());
     for (SymbolId s : used) {
       if (bound_[static_cast<size_t>(s)]) continue;
-      const std::string& name = graph_.symbols().names[static_cast<size_t>(s)];
-      return cursor_.Error(
-          scope_.FirstUse(s),
-          absl::StrCat("symbol '", name,
-                       "' is bound by no input: expected an input with a dim that is exactly ",
-                       name));
+      return scope_.Unbound(&cursor_, s, scope_.FirstUse(s));
     }
+    scope_.RequireBound(bound_);
     return absl::OkStatus();
   }
 
@@ -298,7 +301,7 @@ class GraphParser {
       case AttrKind::kInt:
         return Literal<int64_t>(DType::kI64, "an integer", [](ScalarValue v) { return v.i; });
       case AttrKind::kFloat:
-        return Literal<double>(DType::kF64, "a number", [](ScalarValue v) { return v.f64; });
+        return Number();
       case AttrKind::kInts:
         return Ints();
       case AttrKind::kDType: {
@@ -319,6 +322,19 @@ class GraphParser {
     absl::StatusOr<ScalarValue> value = ParseLiteral(dtype, literal.text);
     if (!value.ok()) return cursor_.Error(literal.span, ToStd(value.status().message()));
     return AttrValue(std::in_place_type<T>, member(*value));
+  }
+
+  // An integer is not rounded in silence, as only its author can tell whether that matters.
+  absl::StatusOr<AttrValue> Number() {
+    JF_ASSIGN_OR_RETURN(Word literal, cursor_.ExpectLiteral("a number"));
+    absl::StatusOr<ScalarValue> value = ParseLiteral(DType::kF64, literal.text);
+    if (!value.ok()) return cursor_.Error(literal.span, ToStd(value.status().message()));
+    const DType whole = literal.text[0] == '-' ? DType::kI64 : DType::kU64;
+    const absl::StatusOr<ScalarValue> digits = ParseLiteral(whole, literal.text);
+    if (!digits.ok() || LosesNothing(whole, *digits, value->f64)) return AttrValue(value->f64);
+    return cursor_.Error(literal.span,
+                         "this integer has more digits than f64, the type of this attribute, "
+                         "holds; a constant operand holds them all");
   }
 
   absl::StatusOr<AttrValue> Ints() {

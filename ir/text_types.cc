@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "ir/support/status.h"
@@ -128,12 +129,16 @@ class DimReader {
       return cursor_.Error(
           second, absl::StrCat("expected a divisor of at least 1, found ", b.expr.ToString()));
     }
-    // The result is a number, a new atom or, where the normal form simplifies, something no larger
-    // than an operand.
-    Bounded result{{},
-                   std::max(a.terms, b.terms),
-                   std::max({1, a.factors, b.factors}),
-                   std::max({1.0, a.magnitude, b.magnitude})};
+    // The result is a new atom or, where the normal form simplifies, a number or something no
+    // larger than an operand.
+    const bool same = a.expr == b.expr || (a.expr.IsConstant() && b.expr.IsConstant());
+    const bool atom = divides ? !a.expr.DivExact(b.expr) && !same : !same;
+    Bounded result{{}, 1, 1, 1};
+    if (!atom)
+      result = {{},
+                std::max(a.terms, b.terms),
+                std::max({1, a.factors, b.factors}),
+                std::max({1.0, a.magnitude, b.magnitude})};
     JF_RETURN_IF_ERROR(CheckSize(result));
     result.expr = function.apply(a.expr, b.expr);
     return result;
@@ -180,7 +185,11 @@ bool IsSymbolName(std::string_view name) {
 }
 
 absl::StatusOr<SizeExpr> SymbolScope::Lookup(TextCursor* cursor, const Word& name) {
-  if (auto known = table_->Find(name.text)) return SizeExpr::Symbol(*known);
+  if (auto known = table_->Find(name.text)) {
+    if (bound_ && !(*bound_)[static_cast<size_t>(*known)])
+      return Unbound(cursor, *known, name.span);
+    return SizeExpr::Symbol(*known);
+  }
   if (!open_) {
     std::vector<std::string_view> names(table_->names.begin(), table_->names.end());
     return cursor->Error(name.span, absl::StrCat("unknown symbol '", ToAbsl(name.text),
@@ -189,6 +198,14 @@ absl::StatusOr<SizeExpr> SymbolScope::Lookup(TextCursor* cursor, const Word& nam
   }
   JF_RETURN_IF_ERROR(Declare(cursor, name));
   return SizeExpr::Symbol(*table_->Find(name.text));
+}
+
+absl::Status SymbolScope::Unbound(TextCursor* cursor, SymbolId id, TextSpan at) const {
+  const std::string& name = table_->names[static_cast<size_t>(id)];
+  return cursor->Error(
+      at,
+      absl::StrCat("symbol '", name,
+                   "' is bound by no input: expected an input with a dim that is exactly ", name));
 }
 
 absl::Status SymbolScope::Declare(TextCursor* cursor, const Word& name) {
@@ -224,7 +241,9 @@ absl::StatusOr<Shape> ReadDims(TextCursor* cursor, SymbolScope* scope, bool attr
       return cursor->Error(cursor->Here(),
                            absl::StrCat("too many dims; the limit is rank ", kMaxRank));
     }
-    JF_ASSIGN_OR_RETURN(Bounded dim, ReadBounded(cursor, scope, attribute ? -1 : 0));
+    JF_ASSIGN_OR_RETURN(
+        Bounded dim,
+        ReadBounded(cursor, scope, attribute ? std::numeric_limits<int64_t>::min() : 0));
     terms = std::min(terms * dim.terms, kMaxTypeTerms + 1);
     factors += dim.factors;
     elements *= std::max(1.0, dim.magnitude);

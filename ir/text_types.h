@@ -8,8 +8,10 @@
 #ifndef JITFUSE_IR_TEXT_TYPES_H_
 #define JITFUSE_IR_TEXT_TYPES_H_
 
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -29,18 +31,23 @@ class SymbolScope {
   absl::StatusOr<SizeExpr> Lookup(TextCursor* cursor, const Word& name);
   absl::Status Declare(TextCursor* cursor, const Word& name);  // of the list <n, m>
   TextSpan FirstUse(SymbolId id) const { return first_use_[static_cast<size_t>(id)]; }
+  // From now on only these symbols may be used: those whose value a call tells.
+  void RequireBound(std::vector<bool> bound) { bound_ = std::move(bound); }
+  absl::Status Unbound(TextCursor* cursor, SymbolId id, TextSpan at) const;  // the error
   int size() const { return static_cast<int>(first_use_.size()); }
 
  private:
   SymbolTable* table_;
   bool open_ = true;
   std::vector<TextSpan> first_use_;
+  std::optional<std::vector<bool>> bound_;
 };
 
 bool IsSymbolName(std::string_view name);  // an identifier that is no function of the dim grammar
 
 absl::StatusOr<Dim> ReadDim(TextCursor* cursor, SymbolScope* scope);
-// "[n,768]". In an attribute a dim may also be -1, which inference replaces (reshape).
+// "[n,768]". In an attribute a dim may also be negative: inference replaces -1 in
+// reshape, and says what is wrong with others.
 absl::StatusOr<Shape> ReadDims(TextCursor* cursor, SymbolScope* scope, bool attribute = false);
 absl::StatusOr<DType> ReadDType(TextCursor* cursor);
 absl::StatusOr<TensorType> ReadType(TextCursor* cursor, SymbolScope* scope);

@@ -2,6 +2,7 @@
 // numbers that are made of its bits as semantics.md says.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "ir/eval.h"
 #include "ir/rng.h"
 #include "ir/support/status.h"
@@ -119,6 +121,35 @@ TEST(Random, UniformNumbers) {
   }
 }
 
+// Ranges so narrow beside their bounds that most of what is below `high` rounds to it.
+TEST(Random, UniformNumbersAreBelowTheEndOfTheRange) {
+  struct Case {
+    DType dtype;
+    double low, high, below;
+  };
+  for (const Case& k : std::vector<Case>{{DType::kF32, 1, 1 + 0x1p-23, 1},
+                                         {DType::kF32, 1, 1 + 0x1p-22, 1 + 0x1p-23},
+                                         {DType::kF32, -1 - 0x1p-22, -1, -1 - 0x1p-23},
+                                         {DType::kF32, -0x1p-149, 0, -0x1p-149},
+                                         {DType::kF64, 1, 1 + 0x1p-51, 1 + 0x1p-52},
+                                         {DType::kF16, 0, 2048, 2047},
+                                         {DType::kF16, 2048, 2052, 2050},
+                                         {DType::kF16, -0x1p-23, 0, -0x1p-24},
+                                         {DType::kBF16, 256, 260, 258},
+                                         {DType::kBF16, -260, -256, -258},
+                                         {DType::kF32, 5, 5, 5}}) {
+    const std::string dtype(DTypeName(k.dtype));
+    const auto y = Numbers(
+        absl::StrFormat("random_uniform(%%rng_seed, %%rng_offset) {shape=[20000], stream=0, "
+                        "low=%.17g, high=%.17g, dtype=%s}",
+                        k.low, k.high, dtype),
+        dtype + "[20000]", 4, 9);
+    ASSERT_EQ(y.size(), 20000u);
+    EXPECT_EQ(*std::min_element(y.begin(), y.end()), k.low) << dtype << " " << k.low;
+    EXPECT_EQ(*std::max_element(y.begin(), y.end()), k.below) << dtype << " " << k.high;
+  }
+}
+
 TEST(Random, NormalNumbersAreBoxAndMullers) {
   const uint64_t seed = 99, offset = 1ull << 40;
   const auto z = Numbers("random_normal(%rng_seed, %rng_offset) {shape=[4001], stream=1}",
@@ -213,6 +244,23 @@ TEST(Random, BernoulliFollowsItsProbabilities) {
   EXPECT_NEAR(ones, 250, 60);
 }
 
+// A probability that 24 bits would make 0.
+TEST(Random, BernoulliOfF64Uses53Bits) {
+  HostTensor p = HostTensor::Make(DType::kF64, {100});
+  std::vector<bool> want;
+  for (uint64_t e = 0; e < 100; ++e) {
+    const uint64_t bits = (LaneOf(2 * e, 5, 6) | uint64_t{LaneOf(2 * e + 1, 5, 6)} << 32) >> 11;
+    want.push_back(e % 2 == 0);
+    p.Set(
+        static_cast<int64_t>(e),
+        ScalarFromDouble(DType::kF64, static_cast<double>(bits + (e % 2 == 0 ? 1 : 0)) * 0x1p-53));
+  }
+  const auto y = Numbers("bernoulli(%p, %rng_seed, %rng_offset) {stream=0}", "f64[100]", 5, 6, {p},
+                         ", %p: f64[100]");
+  ASSERT_EQ(y.size(), 100u);
+  for (size_t e = 0; e < 100; ++e) EXPECT_EQ(y[e], want[e] ? 1 : 0) << e;
+}
+
 TEST(Random, StreamsAreNotMerged) {
   auto graph = ParseGraph(
       "graph f(%x: f32[8], %rng_seed: scalar u64, %rng_offset: scalar u64) -> (f32[8], f32[8], "
@@ -264,6 +312,21 @@ TEST(Random, BadUses) {
   EXPECT_NE(error("dropout(%x, %s, %s)").find("attribute stream is missing"), std::string::npos);
   EXPECT_NE(error("random_uniform(%s, %s) {shape=[8], stream=0, dtype=i32}").find("float type"),
             std::string::npos);
+  auto expect = [&](const std::string& attrs, const std::string& op, const std::string& part) {
+    const std::string message =
+        error(absl::StrCat("random_", op, "(%s, %s) {shape=[8], stream=0, ", attrs, "}"));
+    EXPECT_NE(message.find(absl::StrCat("random_", op, "(u64[], u64[]): ", part)),
+              std::string::npos)
+        << message;
+  };
+  expect("low=2, high=1", "uniform", "low is 2 and high is 1, expected low <= high");
+  expect("low=-3e38, high=3e38", "uniform",
+         "low is -3e+38 and high is 3e+38, expected a difference that f32 holds");
+  expect("high=inf", "uniform", "high is inf, expected a finite number of f32");
+  expect("low=-inf", "uniform", "low is -inf, expected a finite number of f32");
+  expect("high=1e6, dtype=f16", "uniform", "high is 1e+06, expected a finite number of f16");
+  expect("mean=-inf", "normal", "mean is -inf, expected a finite number of f32");
+  expect("std=1e300", "normal", "std is 1e+300, expected a finite number of f32");
 }
 
 }  // namespace
