@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "api/convert.h"
 #include "ir/support/status.h"
 
@@ -47,6 +48,35 @@ absl::StatusOr<Device> DeviceOf(const DLDevice& d) {
                                    static_cast<int>(d.device_type));
 }
 
+// Sizes and reach of a tensor fit 64 bits. Strides of extents below 2 say nothing.
+absl::Status CheckSizes(const std::vector<std::int64_t>& dims,
+                        const std::vector<std::int64_t>& strides, std::int64_t item) {
+  const std::string shape = absl::StrCat("[", absl::StrJoin(dims, ","), "]");
+  std::vector<std::int64_t> bytes = dims;
+  bytes.push_back(item);
+  for (std::int64_t d : dims) {
+    if (d < 0) return internal::InvalidArgument("DLPack: expected sizes >= 0, got shape ", shape);
+  }
+  const auto total = internal::CheckedNumElements(bytes);
+  if (total == 0) return absl::OkStatus();
+  if (!total)
+    return internal::InvalidArgument("DLPack: shape ", shape,
+                                     " has more bytes than fit in 64 bits");
+  bool overflow = false;
+  std::int64_t low = 0, high = item;
+  for (std::size_t d = 0; d < strides.size(); ++d) {
+    if (dims[d] < 2) continue;
+    std::int64_t reach = 0;
+    overflow |= __builtin_mul_overflow(dims[d] - 1, strides[d], &reach);
+    overflow |= __builtin_mul_overflow(reach, item, &reach);
+    std::int64_t& end = reach < 0 ? low : high;
+    overflow |= __builtin_add_overflow(end, reach, &end);
+  }
+  if (!overflow) return absl::OkStatus();
+  return internal::InvalidArgument("DLPack: shape ", shape, " with strides [",
+                                   absl::StrJoin(strides, ","), "] reaches beyond 64 bits");
+}
+
 StatusOr<Array> Borrow(const DLTensor& t, std::shared_ptr<void> owner) {
   JF_API_ASSIGN_OR_RETURN(DType dtype, DTypeOf(t.dtype));
   JF_API_ASSIGN_OR_RETURN(Device device, DeviceOf(t.device));
@@ -59,6 +89,7 @@ StatusOr<Array> Borrow(const DLTensor& t, std::shared_ptr<void> owner) {
                   absl::StrCat("DLPack: a tensor of rank ", t.ndim, " has no shape"));
   std::vector<std::int64_t> dims(t.shape, t.shape + t.ndim), strides;
   if (t.strides != nullptr) strides.assign(t.strides, t.strides + t.ndim);
+  JF_API_RETURN_IF_ERROR(CheckSizes(dims, strides, ItemSize(dtype)));
   void* data = t.data == nullptr ? nullptr : static_cast<char*>(t.data) + t.byte_offset;
   return ArrayAccess::Make(data, dtype, std::move(dims), std::move(strides), device,
                            std::move(owner));

@@ -3,8 +3,9 @@
 // FromDLPack borrows the tensor and calls its deleter when the last copy of the Array goes away
 // (the Array then owns the capsule's contents). ToDLPack hands out a DLManagedTensor that keeps the
 // Array's data alive until its deleter is called. Strides are kept. bool is kDLBool (or 8-bit
-// kDLUInt on old producers is u8). Errors: dtypes with lanes != 1 or unknown codes, ranks above 8,
-// devices other than CPU and CUDA.
+// kDLUInt on old producers is u8). Null strides mean
+// contiguous. Errors: dtypes with lanes != 1 or unknown codes, ranks above 8, negative sizes, sizes
+// and strides beyond 64 bits, devices other than CPU and CUDA.
 #ifndef JITFUSE_API_DLPACK_H_
 #define JITFUSE_API_DLPACK_H_
 

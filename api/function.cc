@@ -214,7 +214,7 @@ absl::Status Enqueue(const internal::BoundCall& bound, const Call& call,
       return internal::InvalidArgument(name, ": the workspace has ", options.workspace_bytes,
                                        " bytes; this call needs ", bound.arena_bytes);
     }
-    if (reinterpret_cast<std::uintptr_t>(options.workspace) % 256 != 0) {
+    if (reinterpret_cast<std::uintptr_t>(options.workspace) % internal::kAllocationAlign != 0) {
       return internal::InvalidArgument(name, ": the workspace must be aligned to 256 bytes");
     }
     buffers.arena = options.workspace;
@@ -260,6 +260,7 @@ absl::StatusOr<Array> MakeResult(DType dtype,
         absl::StrCat("the allocator had no ", bytes, " bytes for a result"));
   std::shared_ptr<void> owner(
       data, [allocator, size, stream](void* p) { allocator->Free(p, size, stream); });
+  JF_RETURN_IF_ERROR(internal::CheckAlignment(data, call.cache->graph().name()));
   return ArrayAccess::Make(data, dtype, dims, device, std::move(owner));
 }
 

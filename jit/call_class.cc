@@ -76,6 +76,10 @@ absl::Status CheckInputs(const Graph& graph, absl::Span<const TensorView> inputs
   return absl::OkStatus();
 }
 
+bool IsEmpty(const TensorView& view) {
+  return std::find(view.dims.begin(), view.dims.end(), 0) != view.dims.end();
+}
+
 // Whether byte offsets within the view fit 64 bits with room to spare. The dims are known to be
 // those of the type.
 absl::Status CheckStrides(const TensorView& view, const std::string& where) {
@@ -84,13 +88,14 @@ absl::Status CheckStrides(const TensorView& view, const std::string& where) {
     return InvalidArgument(where, ": ", view.dims.size(), " dims but ", view.strides.size(),
                            " strides");
   }
+  if (IsEmpty(view)) return absl::OkStatus();
   constexpr int64_t kMost = int64_t{1} << 56;
   int64_t total = 0;
   for (size_t d = 0; d < view.dims.size(); ++d) {
+    if (view.dims[d] == 1) continue;  // a stride that nobody takes may be anything
     int64_t reach = 0;
     if (view.strides[d] <= -kMost || view.strides[d] >= kMost ||
-        __builtin_mul_overflow(std::max<int64_t>(view.dims[d] - 1, 0), std::abs(view.strides[d]),
-                               &reach) ||
+        __builtin_mul_overflow(view.dims[d] - 1, std::abs(view.strides[d]), &reach) ||
         __builtin_add_overflow(total, reach, &total) || total >= kMost) {
       return InvalidArgument(where, ": shape ", DimsToString(view.dims), " with strides ",
                              DimsToString(view.strides), " spans more than 2^56 elements");
@@ -100,23 +105,31 @@ absl::Status CheckStrides(const TensorView& view, const std::string& where) {
 }
 
 bool IsContiguous(const TensorView& view) {
-  if (view.strides.empty()) return true;
+  if (view.strides.empty() || IsEmpty(view)) return true;
   int64_t expected = 1;
   for (size_t d = view.dims.size(); d-- > 0;) {
-    if (view.dims[d] == 0) return true;
     if (view.dims[d] != 1 && view.strides[d] != expected) return false;
-    if (__builtin_mul_overflow(expected, view.dims[d], &expected))
-      return false;  // only beside an extent of 0
+    if (__builtin_mul_overflow(expected, view.dims[d], &expected)) return false;
   }
   return true;
 }
 
+// Loads and stores are of whole elements; what more alignment allows is a variant.
+absl::Status CheckAddress(const TensorView& view, const std::string& where) {
+  const auto size = static_cast<uintptr_t>(ItemSize(view.dtype));
+  const auto address = reinterpret_cast<uintptr_t>(view.ptr);
+  if (address % size == 0 || IsEmpty(view)) return absl::OkStatus();
+  return InvalidArgument(where, ": expected an address that is a multiple of ", size,
+                         " bytes, the size of an element, got one that is ", address % size,
+                         " beyond");
+}
+
 // Lowest and highest element offset a view reaches; {0, -1} if it is empty.
 std::pair<int64_t, int64_t> OffsetRange(const TensorView& view) {
+  if (IsEmpty(view)) return {0, -1};
   std::vector<int64_t> dense = ContiguousStrides(view.dims);
   int64_t lo = 0, hi = 0;
   for (size_t d = 0; d < view.dims.size(); ++d) {
-    if (view.dims[d] == 0) return {0, -1};
     int64_t reach = (view.dims[d] - 1) * (view.strides.empty() ? dense[d] : view.strides[d]);
     (reach < 0 ? lo : hi) += reach;
   }
@@ -184,8 +197,11 @@ class Classifier {
     JF_RETURN_IF_ERROR(CheckInputs(graph_, inputs));
     JF_RETURN_IF_ERROR(BindSymbols(inputs));
     JF_RETURN_IF_ERROR(CheckExtents());
-    for (size_t i = 0; i < inputs.size(); ++i)
-      JF_RETURN_IF_ERROR(CheckStrides(inputs[i], InputWhere(graph_, static_cast<int>(i))));
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const std::string where = InputWhere(graph_, static_cast<int>(i));
+      JF_RETURN_IF_ERROR(CheckStrides(inputs[i], where));
+      JF_RETURN_IF_ERROR(CheckAddress(inputs[i], where));
+    }
     ReplaceSymbols();
     for (size_t i = 0; i < inputs.size(); ++i) {
       NodeId id = graph_.inputs()[i];
@@ -297,6 +313,7 @@ class Classifier {
                                DimsToString(view.dims));
       }
       JF_RETURN_IF_ERROR(CheckStrides(view, where));
+      JF_RETURN_IF_ERROR(CheckAddress(view, where));
       JF_RETURN_IF_ERROR(CheckWritable(view, where));
       JF_ASSIGN_OR_RETURN(std::vector<int> aliases, FindAliases(inputs, outputs, o, view, where));
       // In place on a strided view: the same symbols for the same strides, so that both element

@@ -64,7 +64,8 @@ struct CallClass {
 
 // `inputs`: one view per signature position (scalars: rank 0). `outputs` may be empty (the executor
 // allocates: contiguous, aligned) or one per output. Errors: wrong number, dtype, rank, dims,
-// guard; an output that partly overlaps an input or any other output.
+// guard; an address that is no multiple of the element's size; an output that partly overlaps an
+// input or any other output.
 absl::StatusOr<CallClass> ClassifyCall(const Graph& graph, const GraphShapeFacts& facts,
                                        absl::Span<const TensorView> inputs,
                                        absl::Span<const TensorView> outputs);

@@ -74,6 +74,13 @@ class Runner {
 
 }  // namespace
 
+absl::Status CheckAlignment(const void* allocated, const std::string& graph) {
+  const uintptr_t beyond = reinterpret_cast<uintptr_t>(allocated) % kAllocationAlign;
+  if (beyond == 0) return absl::OkStatus();
+  return InvalidArgument("graph ", graph, ": the allocator gave an address that is ", beyond,
+                         " beyond a multiple of ", kAllocationAlign, ", expected one of those");
+}
+
 absl::Status Execute(const BoundCall& call, const CallBuffers& buffers) {
   return Runner(call, buffers).Run();
 }
@@ -88,7 +95,8 @@ absl::Status ExecuteWithAllocator(const BoundCall& call, CallBuffers buffers,
                                                      ": the allocator had no ", bytes,
                                                      " bytes for intermediate results"));
   }
-  absl::Status status = Execute(call, buffers);
+  absl::Status status = CheckAlignment(buffers.arena, call.executable->graph.name());
+  if (status.ok()) status = Execute(call, buffers);
   allocator->Free(buffers.arena, bytes, buffers.stream);
   return status;
 }

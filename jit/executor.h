@@ -8,6 +8,9 @@
 #ifndef JITFUSE_JIT_EXECUTOR_H_
 #define JITFUSE_JIT_EXECUTOR_H_
 
+#include <cstdint>
+#include <string>
+
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "jit/executable.h"
@@ -21,6 +24,10 @@ struct CallBuffers {
   void* arena = nullptr;  // call.arena_bytes bytes, aligned to 256; may be null if that is 0
   StreamHandle stream = nullptr;
 };
+
+// Of what allocators give, and of the arena.
+inline constexpr uintptr_t kAllocationAlign = 256;
+absl::Status CheckAlignment(const void* allocated, const std::string& graph);
 
 absl::Status Execute(const BoundCall& call, const CallBuffers& buffers);
 

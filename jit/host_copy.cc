@@ -14,7 +14,11 @@ namespace {
 
 std::vector<int64_t> StridesOf(const TensorView& view) {
   if (view.strides.empty()) return ContiguousStrides(view.dims);
-  return std::vector<int64_t>(view.strides.begin(), view.strides.end());
+  std::vector<int64_t> strides(view.strides.begin(), view.strides.end());
+  for (size_t d = 0; d < strides.size(); ++d) {
+    if (view.dims[d] == 1) strides[d] = 0;  // it may be anything, and nobody takes it
+  }
+  return strides;
 }
 
 // Calls visit(offset in elements) for each element in row-major order; there is at least one.

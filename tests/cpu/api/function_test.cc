@@ -313,6 +313,76 @@ TEST(FunctionTest, ExplainNamesGroupsAndReasons) {
   EXPECT_THAT(json, HasSubstr("\"reason\""));
 }
 
+// Addresses one element beyond what was promised.
+class OddAllocator : public Allocator {
+ public:
+  void* Allocate(std::size_t bytes, void*) override {
+    ++held;
+    return static_cast<char*>(std::aligned_alloc(256, (bytes + 511) / 256 * 256)) + 16;
+  }
+  void Free(void* p, std::size_t, void*) override {
+    --held;
+    std::free(static_cast<char*>(p) - 16);
+  }
+  int held = 0;
+};
+
+TEST(FunctionTest, AllocatorsThatDoNotAlignAreNamed) {
+  Builder b("mm");
+  Tensor x = b.Input("x", DType::kF32, {8, 16}), w = b.Input("w", DType::kF32, {16, 8});
+  Function f = *b.Compile({Softmax(Matmul(x, w))}, Cpu());
+  Array a = F32({8, 16}, Iota(128)), c = F32({16, 8}, std::vector<double>(128, 0.25));
+  OddAllocator odd;
+  RunOptions o;
+  o.allocator = &odd;
+  Array out = *Array::Empty(DType::kF32, {8, 8});
+  std::vector<Status> all = {f.Run({a, c}, o).status()};
+  if (*f.WorkspaceBytes({a, c}) > 0) all.push_back(f.RunInto({a, c}, {out}, o));
+  for (const Status& s : all) {
+    EXPECT_EQ(s.code(), StatusCode::kInvalidArgument);
+    EXPECT_EQ(s.message(),
+              "graph mm: the allocator gave an address that is 16 beyond a multiple of 256, "
+              "expected one of those");
+  }
+  EXPECT_EQ(odd.held, 0);
+}
+
+TEST(FunctionTest, StridesOfExtentOneMayBeAnything) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  Array v = F32({3}, {1, 2, 3});
+  for (std::int64_t odd : {kMost, -kMost - 1}) {
+    Array row = Array::View(v.data(), DType::kF32, {1, 3, 1}, {odd, 1, odd});
+    EXPECT_THAT(*row.ToVector(), ElementsAre(1, 2, 3));
+    Builder b("row");
+    Function f = *b.Compile({b.Input("x", DType::kF32, {"n", 3, 1}) + 1.0}, Cpu());
+    auto y = f.Run({row});
+    ASSERT_TRUE(y.ok()) << y.status().message();
+    EXPECT_THAT(*(*y)[0].ToVector(), ElementsAre(2, 3, 4));
+  }
+}
+
+TEST(FunctionTest, DLPackSizesAreChecked) {
+  float data[6] = {0, 1, 2, 3, 4, 5};
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  auto view = [&](std::vector<std::int64_t> dims, std::vector<std::int64_t> strides) {
+    DLTensor tensor{};
+    tensor.data = data;
+    tensor.device = {kDLCPU, 0};
+    tensor.ndim = static_cast<int>(dims.size());
+    tensor.dtype = {kDLFloat, 32, 1};
+    tensor.shape = dims.data();
+    tensor.strides = strides.empty() ? nullptr : strides.data();
+    return FromDLPackView(tensor);
+  };
+  EXPECT_THAT(*view({2, 3}, {})->ToVector(), ElementsAre(0, 1, 2, 3, 4, 5));
+  EXPECT_THAT(*view({1, 3}, {kMost, 2})->ToVector(), ElementsAre(0, 2, 4));
+  EXPECT_EQ(view({2, -3}, {}).status().message(), "DLPack: expected sizes >= 0, got shape [2,-3]");
+  EXPECT_THAT(view({kMost, 4}, {}).status().message(), HasSubstr("more bytes than fit in 64 bits"));
+  EXPECT_THAT(view({2, 3}, {kMost / 2, 1}).status().message(),
+              HasSubstr("shape [2,3] with strides [4611686018427387903,1] reaches beyond 64 bits"));
+  EXPECT_THAT(view({kMost / 4, 0}, {kMost, kMost}).status().message(), "");
+}
+
 TEST(FunctionTest, DLPackWithoutAShapeIsAnError) {
   DLTensor tensor{};
   float data = 1;

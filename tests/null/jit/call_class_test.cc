@@ -1,9 +1,13 @@
 // Classes of calls: what shares an executable, what does not, and what is refused.
 #include "jit/call_class.h"
 
+#include <limits>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
+#include "ir/support/status.h"
 #include "ir/text.h"
 
 namespace jitfuse::internal {
@@ -44,6 +48,40 @@ TEST(CallClassTest, AnotherBatchSizeIsTheSameClass) {
   Case c(kSoftmax);
   Dims a{100, 64}, b{1001, 64};
   EXPECT_EQ(c.Classify({F32(a)})->key, c.Classify({F32(b)})->key);
+}
+
+TEST(CallClassTest, AnAddressWithinAnElementIsAnError) {
+  Case c(kAdd);
+  Dims some{3, 64}, none{0, 64};
+  for (int within : {1, 2, 3}) {
+    absl::Status in = c.Classify({F32(some), F32(some, {}, g_buffer + within)}).status();
+    EXPECT_EQ(in.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(ToStd(in.message()),
+              absl::StrCat("input 1 'y' (f32[n,64]): expected an address that is a multiple of 4 "
+                           "bytes, the size of an element, got one that is ",
+                           within, " beyond"));
+    absl::Status out =
+        c.Classify({F32(some), F32(some)}, {F32(some, {}, g_buffer + 8192 + within)}).status();
+    EXPECT_THAT(ToStd(out.message()), HasSubstr("output 0 (f32[n,64]): expected an address"));
+    EXPECT_TRUE(c.Classify({F32(none), F32(none, {}, g_buffer + within)}).ok());
+  }
+  EXPECT_TRUE(c.Classify({F32(some), F32(some, {}, g_buffer + 4)}).ok());
+}
+
+TEST(CallClassTest, StridesThatNobodyTakesMayBeAnything) {
+  Case c(kSoftmax);
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  Dims row{1, 64}, column{3, 1}, none{0, 64};
+  Hash128 plain = c.Classify({F32(row)})->key, empty = c.Classify({F32(none)})->key;
+  for (int64_t odd : {kMost, -kMost - 1, int64_t{0}}) {
+    auto cls = c.Classify({F32(row, {odd, 1})});
+    ASSERT_TRUE(cls.ok()) << cls.status();
+    EXPECT_EQ(cls->key, plain);
+    EXPECT_TRUE(c.Classify({F32(column, {1, odd})}).ok());
+    auto nothing = c.Classify({F32(none, {odd, odd})});
+    ASSERT_TRUE(nothing.ok()) << nothing.status();
+    EXPECT_EQ(nothing->key, empty);
+  }
 }
 
 TEST(CallClassTest, SizesZeroAndOneAreClassesOfTheirOwn) {
