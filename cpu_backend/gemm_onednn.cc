@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "cpu_backend/lru.h"
 #include "cpu_backend/parallel.h"
 #include "ir/support/fork.h"
 #include "ir/support/hash128.h"
@@ -106,16 +106,18 @@ absl::StatusOr<std::shared_ptr<const Primitive>> MakePrimitive(const GemmProblem
 // that made the primitive, and a primitive run on another thread, or on several at once, then
 // multiplies wrongly (2.6 and 3.x without ONEDNN_ENABLE_CONCURRENT_EXEC).
 absl::StatusOr<std::shared_ptr<const Primitive>> CachedPrimitive(const GemmProblem& problem) {
-  static auto* cache = new absl::flat_hash_map<Hash128, std::shared_ptr<const Primitive>>;
+  // Bound calls keep theirs; this is for further ones of the same problem.
+  constexpr size_t kMaxPrimitives = 1024;
+  static auto* cache = new Lru<Hash128, std::shared_ptr<const Primitive>>(kMaxPrimitives);
   Hash128 key = Hasher().Hash(problem.Key()).Int(Threads()).Finish();
   {
     std::lock_guard<std::mutex> lock(LockOf(ForkLock::kLibraries));
-    if (auto it = cache->find(key); it != cache->end()) return it->second;
+    if (const auto* there = cache->Find(key)) return *there;
   }
   ThreadScope scope(Threads());
   JF_ASSIGN_OR_RETURN(std::shared_ptr<const Primitive> made, MakePrimitive(problem));
   std::lock_guard<std::mutex> lock(LockOf(ForkLock::kLibraries));
-  return cache->try_emplace(key, std::move(made)).first->second;
+  return cache->Insert(key, std::move(made));
 }
 
 // oneDNN refuses batches that run backwards or lie within each other's rows, which strides may say,

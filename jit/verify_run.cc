@@ -46,9 +46,13 @@ bool RunVerifier::Wanted(const Graph& graph, const BoundCall& bound, StreamHandl
   Verify now = bound.eval_work > kMaxEvalWork                   ? Verify::kTooMuch
                : bound.executable->backend->IsCapturing(stream) ? Verify::kCapturing
                                                                 : Verify::kDone;
+  // A captured call says nothing of the next one, which may be verified. Of threads that come here
+  // at once, one goes on.
+  Verify before = Verify::kNotYet;
+  if (now != Verify::kCapturing &&
+      !bound.verify.compare_exchange_strong(before, now, std::memory_order_relaxed))
+    return false;
   *skipped = now != Verify::kDone;
-  // A captured call says nothing of the next one, which may be verified.
-  if (now != Verify::kCapturing) bound.verify.store(now, std::memory_order_relaxed);
   if (now == Verify::kTooMuch) {
     Log(1,
         absl::StrCat("JITFUSE_VERIFY: graph ", graph.name(), " is not verified: ", bound.eval_work,

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -66,9 +67,9 @@ class Workers {
       report.failures.push_back({0, "error", "no shared memory", "", ""});
       return report;
     }
-    for (size_t w = 0; w < pids_.size(); ++w) Start(w);
-    double next_line = 30;
-    for (int running = static_cast<int>(pids_.size()); running > 0;) {
+    int running = 0;
+    for (size_t w = 0; w < pids_.size(); ++w) running += Start(w) ? 1 : 0;
+    for (double next_line = 30; running > 0;) {
       int status = 0;
       const pid_t pid = WaitForAny(&status);
       if (!campaign_.quiet && Since(start_) > next_line) {
@@ -80,14 +81,11 @@ class Workers {
       if (pid <= 0) continue;
       const auto it = std::find(pids_.begin(), pids_.end(), pid);
       const auto w = static_cast<size_t>(it - pids_.begin());
-      if (WIFSIGNALED(status)) NoteDeath(w, WTERMSIG(status));
-      const bool more = shared_->next < campaign_.graphs && !OutOfTime();
-      if (more) {
-        Start(w);
-      } else {
-        pids_[w] = 0;
-        --running;
-      }
+      pids_[w] = 0;
+      const bool died = WIFSIGNALED(status) || WEXITSTATUS(status) != 0;
+      const bool between = died && !NoteDeath(w, status);
+      const bool more = !between && shared_->next < campaign_.graphs && !OutOfTime();
+      if (!more || !Start(w)) --running;
     }
     report.run = shared_->run;
     report.failed = shared_->failed;
@@ -113,24 +111,38 @@ class Workers {
     return 0;
   }
 
-  void NoteDeath(size_t w, int signal) {
+  // False where it died of no case, as the next one would too.
+  bool NoteDeath(size_t w, int status) {
     const int64_t number = shared_->current[w];
-    if (number < 0) return;
+    const bool hangs = WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
+    const std::string how =
+        WIFSIGNALED(status)
+            ? absl::StrCat("by signal ", WTERMSIG(status), ", ", strsignal(WTERMSIG(status)))
+            : absl::StrCat("with exit code ", WEXITSTATUS(status));
+    const std::string text = absl::StrCat("the process ended ", how);
+    if (number < 0) {
+      shared_->Add(0, "error", text);
+      return false;
+    }
     shared_->run++;
-    shared_->Add(campaign_.seed + static_cast<uint64_t>(number),
-                 signal == SIGALRM ? "hang" : "crash",
-                 absl::StrCat("the process ended by signal ", signal, ", ", strsignal(signal)));
+    shared_->Add(campaign_.seed + static_cast<uint64_t>(number), hangs ? "hang" : "crash", text);
+    return true;
   }
 
-  void Start(size_t w) {
+  // False where no process could be made; an error where none is left to go on.
+  bool Start(size_t w) {
     shared_->current[w] = -1;
     std::fflush(nullptr);
-    const pid_t pid = fork();
+    const pid_t pid = campaign_.fork_process();
     if (pid == 0) {
       Work(w);
       _exit(0);
     }
-    pids_[w] = pid;
+    pids_[w] = std::max(pid, 0);
+    if (pid > 0) return true;
+    if (std::all_of(pids_.begin(), pids_.end(), [](pid_t p) { return p == 0; }))
+      shared_->Add(0, "error", absl::StrCat("no process could be made: ", strerror(errno)));
+    return false;
   }
 
   void Work(size_t w) {
@@ -142,7 +154,7 @@ class Workers {
       alarm(static_cast<unsigned>(campaign_.case_seconds));
       const uint64_t seed = campaign_.seed + static_cast<uint64_t>(number);
       const FuzzCase c = MakeCase(seed);
-      const Outcome outcome = RunCase(c, campaign_.executors);
+      const Outcome outcome = campaign_.run_case(c, campaign_.executors);
       alarm(0);
       shared_->current[w] = -1;
       if (outcome.verdict != Verdict::kOk)
@@ -159,14 +171,16 @@ class Workers {
   std::vector<pid_t> pids_;
 };
 
-// Runs `body` in a child; its exit status, or -1 if it died of a signal.
-int InChild(const std::function<int()>& body) {
+constexpr int kDied = -1, kNoChild = -2;
+
+// Runs `body` in a child; its exit status, kDied of a signal, or kNoChild.
+int InChild(const Campaign& campaign, const std::function<int()>& body) {
   std::fflush(nullptr);
-  const pid_t pid = fork();
+  const pid_t pid = campaign.fork_process();
   if (pid == 0) _exit(body());
   int status = 0;
-  if (pid < 0 || waitpid(pid, &status, 0) != pid) return -1;
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  if (pid < 0 || waitpid(pid, &status, 0) != pid) return kNoChild;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : kDied;
 }
 
 bool WriteFile(const std::string& path, const std::string& text) {
@@ -187,25 +201,26 @@ void ShrinkAndWrite(const FuzzCase& c, const Campaign& campaign, CampaignFailure
     if (absl::StartsWith(failure->text, absl::StrCat(e, ": "))) executors = {e};
   }
   auto verdict = [&](const FuzzCase& candidate) {
-    return std::string(VerdictName(RunCase(candidate, executors).verdict));
+    return std::string(VerdictName(campaign.run_case(candidate, executors).verdict));
   };
   const std::string kind = failure->kind;
   const std::function<bool(const FuzzCase&)> fails = [&](const FuzzCase& candidate) {
     if (!died) return verdict(candidate) == kind;
-    return InChild([&] {
-             alarm(static_cast<unsigned>(campaign.case_seconds));
-             (void)verdict(candidate);
-             return 0;
-           }) == -1;
+    const int status = InChild(campaign, [&] {
+      alarm(static_cast<unsigned>(campaign.case_seconds));
+      (void)verdict(candidate);
+      return 0;
+    });
+    return status != 0 && status != kNoChild;
   };
   const auto shrink = [&] {
     const FuzzCase small = Shrink(c, fails, campaign.shrink_seconds);
-    const std::string again = died ? failure->text : RunCase(small, executors).text;
+    const std::string again = died ? failure->text : campaign.run_case(small, executors).text;
     std::string text = absl::StrCat("# ", kind, ": ", again);
     for (char& ch : text) ch = ch == '\n' ? ' ' : ch;
     return WriteFile(path, absl::StrCat(text, "\n", CaseToText(small))) ? 0 : 1;
   };
-  in_child ? InChild(shrink) : shrink();
+  if ((in_child ? InChild(campaign, shrink) : shrink()) != 0) return;  // the seed must do
   failure->file = path;
   failure->command =
       absl::StrCat("jf_fuzz --replay ", path, " --executors ", absl::StrJoin(executors, ","));
@@ -219,7 +234,7 @@ CampaignReport RunCampaign(const Campaign& campaign) {
   for (size_t i = 0; i < report.failures.size(); ++i) {
     CampaignFailure& f = report.failures[i];
     f.command = absl::StrCat("jf_fuzz --graphs 1 --seed ", f.seed, " --executors ", executors);
-    if (static_cast<int>(i) < campaign.shrink && f.kind != "no back end")
+    if (static_cast<int>(i) < campaign.shrink && f.kind != "no back end" && f.kind != "error")
       ShrinkAndWrite(MakeCase(f.seed), campaign, &f);
   }
   return report;

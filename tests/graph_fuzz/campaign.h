@@ -1,13 +1,18 @@
 // A campaign: many cases on many processes, and what comes of those that fail.
 //
 // Workers are forked before anything of a back end is touched, take case numbers from a shared
-// counter, and are replaced when they die: a crash or a hang is a failure of its case, not the end.
-// A failure is shrunk in a process of its own and written as a .jf file, with the one command that
-// runs it again. Out: a report in figures. Must not know: how cases are made or compared.
+// counter, and are replaced when they die, by a signal or by an exit of their own (as sanitizers
+// do): a crash or a hang is a failure of its case, not the end. Where no process can be made, that
+// is a failure too. A failure is shrunk in a process of its own and written as a .jf file, with the
+// one command that runs it again. Out: a report in figures. Must not know: how cases are made or
+// compared.
 #ifndef JITFUSE_TESTS_GRAPH_FUZZ_CAMPAIGN_H_
 #define JITFUSE_TESTS_GRAPH_FUZZ_CAMPAIGN_H_
 
+#include <unistd.h>
+
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -27,6 +32,9 @@ struct Campaign {
   double case_seconds = 120;   // until a case counts as hanging
   std::string out = ".";       // folder of the .jf files
   bool quiet = false;
+  // What runs a case, and what makes a process: others in tests of the campaign itself.
+  std::function<Outcome(const FuzzCase&, const std::vector<std::string>&)> run_case = RunCase;
+  std::function<int()> fork_process = [] { return static_cast<int>(fork()); };
 };
 
 struct CampaignFailure {

@@ -1,5 +1,10 @@
 // Slices of the graph fuzzer: the same cases in every run, and others each day. The campaign is
 // jf_fuzz (tests/graph_fuzz).
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+
 #include "tests/graph_fuzz/slice.h"
 
 namespace jitfuse::internal {
@@ -24,6 +29,45 @@ TEST(GraphFuzz, Campaign) {
   EXPECT_EQ(report.run, 24);
   EXPECT_EQ(report.failed, 0);
   EXPECT_GT(report.held, 0.5 * report.elements);
+}
+
+// Sanitizers end a process with an exit code.
+TEST(GraphFuzz, CampaignCountsEveryEndOfAWorker) {
+  Campaign campaign;
+  campaign.graphs = 5;
+  campaign.seed = 100;
+  campaign.shrink = 0;
+  campaign.quiet = true;
+  campaign.run_case = [](const FuzzCase& c, const std::vector<std::string>&) {
+    if (c.seed == 101) _exit(23);
+    if (c.seed == 103) abort();
+    return Outcome();
+  };
+  const CampaignReport report = RunCampaign(campaign);
+  EXPECT_EQ(report.run, 5);
+  ASSERT_EQ(report.failures.size(), 2u);
+  EXPECT_EQ(report.failures[0].seed, 101u);
+  EXPECT_EQ(report.failures[0].kind, "crash");
+  EXPECT_EQ(report.failures[0].text, "the process ended with exit code 23");
+  EXPECT_EQ(report.failures[1].seed, 103u);
+  EXPECT_NE(report.failures[1].text.find("by signal 6"), std::string::npos);
+}
+
+TEST(GraphFuzz, CampaignEndsWhereNoProcessCanBeMade) {
+  Campaign campaign;
+  campaign.graphs = 5;
+  campaign.jobs = 3;
+  campaign.quiet = true;
+  campaign.fork_process = [] {
+    errno = EAGAIN;
+    return -1;
+  };
+  const CampaignReport report = RunCampaign(campaign);
+  EXPECT_EQ(report.run, 0);
+  ASSERT_FALSE(report.failures.empty());
+  EXPECT_EQ(report.failures[0].kind, "error");
+  EXPECT_NE(report.failures[0].text.find("no process could be made: Resource temporarily"),
+            std::string::npos);
 }
 
 TEST(GraphFuzz, CampaignNamesWhatFails) {

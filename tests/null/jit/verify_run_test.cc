@@ -1,9 +1,11 @@
 // JITFUSE_VERIFY: results that are right pass, wrong ones are named, what is too much is said.
 #include "jit/verify_run.h"
 
+#include <atomic>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -62,6 +64,28 @@ TEST(VerifyRunTest, WrongOnesAreNamedAndTheGraphIsKept) {
   std::stringstream text;
   text << file.rdbuf();
   EXPECT_EQ(GraphToString(*ParseGraph(text.str())), GraphToString(v.graph));
+}
+
+TEST(VerifyRunTest, OfCallsAtOnceOneIsVerified) {
+  Verified v;
+  auto executable = std::make_shared<Executable>();
+  executable->backend = v.backend.get();
+  for (int round = 0; round < 200; ++round) {
+    BoundCall bound;
+    bound.executable = executable;
+    std::atomic<int> wanted{0}, ready{0};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t) {
+      threads.emplace_back([&] {
+        ++ready;
+        while (ready < 4) std::this_thread::yield();
+        bool skipped = false;
+        wanted += RunVerifier::Wanted(v.graph, bound, nullptr, &skipped) ? 1 : 0;
+      });
+    }
+    for (std::thread& t : threads) t.join();
+    ASSERT_EQ(wanted, 1) << round;
+  }
 }
 
 TEST(VerifyRunTest, TooMuchWorkIsSkippedOnceAndSaid) {
