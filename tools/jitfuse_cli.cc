@@ -41,6 +41,11 @@ void AddCommon(CLI::App* command, Args* args) {
 void AddInputs(CLI::App* command, Args* args) {
   command->add_option("--inputs", args->inputs,
                       "FILE.npz with an array per input, or random:SEED (default random:0)");
+  command->add_option("--seed", args->seed, "of random ops (default: the file's rng_seed, or 0)")
+      ->check(CLI::NonNegativeNumber);
+  command
+      ->add_option("--offset", args->offset, "of random ops (default: the file's rng_offset, or 0)")
+      ->check(CLI::NonNegativeNumber);
 }
 
 int Finish(const jitfuse::Status& status) {
@@ -81,6 +86,8 @@ int main(int argc, char** argv) {
 
   try {
     app.parse(argc, argv);
+    if (const jitfuse::Status bad = jitfuse_cli::CheckArgs(args); !bad.ok())
+      throw CLI::ValidationError(bad.message());
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : 2;
   }

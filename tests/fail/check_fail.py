@@ -2,8 +2,8 @@
 """check_fail.py COMMAND FILE.jf...: programs that must fail, and say why.
 
 The first lines of each file are comments `# args: ...` (how to call the command, default `run`; {dir} is the
-folder of the file) and one or more
-`# expect-error: text`. The command has to exit with 1, print nothing on stdout, one message on stderr that holds
+folder of the file), `# exit: 2` where it is the command line that is wrong, and one or more
+`# expect-error: text`. The command has to exit with 1 (or as said), print nothing on stdout, one message on stderr that holds
 every text, and no stack trace or second message.
 """
 import pathlib
@@ -23,8 +23,10 @@ def check(command, file):
     here = str(pathlib.Path(file).parent)
     verb, *rest = shlex.split(args.group(1).replace("{dir}", here)) if args else ["run"]
     done = subprocess.run([command, verb, file, *rest], capture_output=True, text=True, timeout=60)
-    if done.returncode != 1:
-        return f"exit code {done.returncode}, not 1; stderr: {done.stderr.strip()}"
+    code = re.search(r"^(?:#|//) exit: (\d+)$", text, re.M)
+    code = int(code.group(1)) if code else 1
+    if done.returncode != code:
+        return f"exit code {done.returncode}, not {code}; stderr: {done.stderr.strip()}"
     missing = [e for e in expected if e not in done.stderr]
     if missing:
         return f"the message lacks {missing}: {done.stderr.strip()}"

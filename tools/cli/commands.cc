@@ -27,6 +27,7 @@ struct Loaded {
   std::string text;
   Function function;
   std::vector<Array> host, inputs;
+  jitfuse::RunOptions options;
 };
 
 Device DeviceOf(const Function& f) {
@@ -47,7 +48,10 @@ StatusOr<Loaded> Load(const Args& args) {
   out.function = *function;
   auto host = MakeInputs(out.text, args.inputs, *symbols);
   if (!host.ok()) return host.status();
-  out.host = *host;
+  out.host = host->arrays;
+  // What is said on the command line goes before what a file has.
+  out.options.rng.seed = args.seed.value_or(host->seed.value_or(0));
+  out.options.rng.offset = args.offset.value_or(host->offset.value_or(0));
   for (std::size_t i = 0; i < out.host.size(); ++i) {
     auto there = (*infos)[i].scalar ? StatusOr<Array>(out.host[i])
                                     : out.host[i].CopyTo(DeviceOf(out.function));
@@ -79,7 +83,7 @@ Status PrintResult(std::size_t i, const Array& result) {
 }
 
 Status PrintChecks(const Loaded& loaded, const std::vector<Array>& results) {
-  auto checks = jitfuse::Check(loaded.text, loaded.host, results);
+  auto checks = jitfuse::Check(loaded.text, loaded.host, results, loaded.options.rng);
   if (!checks.ok()) return checks.status();
   bool ok = true;
   for (std::size_t i = 0; i < checks->size(); ++i) {
@@ -102,16 +106,17 @@ double Median(std::vector<double> v) {
 
 // Median seconds of one call. Calls are batched so that a sample lasts about a millisecond at
 // least.
-StatusOr<double> TimeCall(const Function& f, const std::vector<Array>& inputs, int repeat) {
+StatusOr<double> TimeCall(const Function& f, const std::vector<Array>& inputs, int repeat,
+                          const jitfuse::RunOptions& options = {}) {
   using Clock = std::chrono::steady_clock;
-  auto outputs = f.Run(inputs);
+  auto outputs = f.Run(inputs, options);
   if (!outputs.ok()) return outputs.status();
   std::vector<double> samples;
   int batch = 1;
   for (int warm = 3; static_cast<int>(samples.size()) < repeat;) {
     auto start = Clock::now();
     for (int i = 0; i < batch; ++i) {
-      if (Status s = f.RunInto(inputs, *outputs); !s.ok()) return s;
+      if (Status s = f.RunInto(inputs, *outputs, options); !s.ok()) return s;
     }
     if (Status s = jitfuse::Synchronize(f.device()); !s.ok()) return s;
     double seconds = std::chrono::duration<double>(Clock::now() - start).count();
@@ -155,10 +160,21 @@ StatusOr<double> CopyRate(const Function& f, double bytes, int repeat,
 
 }  // namespace
 
+Status CheckArgs(const Args& args) {
+  auto symbols = ParseSets(args.sets);
+  if (!symbols.ok()) return symbols.status();
+  if (Status s = CheckSource(args.inputs, *symbols); !s.ok()) return s;
+  if (args.json && (args.stage != "groups" || !args.arch.empty()))
+    return Status(StatusCode::kInvalidArgument,
+                  "--json: expected neither --arch nor a --stage other than groups; JSON is of the "
+                  "groups on this machine");
+  return Status();
+}
+
 Status Run(const Args& args) {
   auto loaded = Load(args);
   if (!loaded.ok()) return loaded.status();
-  auto results = loaded->function.Run(loaded->inputs);
+  auto results = loaded->function.Run(loaded->inputs, loaded->options);
   if (!results.ok()) return results.status();
   std::vector<Array> host;
   for (std::size_t i = 0; i < results->size(); ++i) {
@@ -195,10 +211,10 @@ Status Explain(const Args& args) {
 Status Bench(const Args& args) {
   auto loaded = Load(args);
   if (!loaded.ok()) return loaded.status();
-  auto results = loaded->function.Run(loaded->inputs);
+  auto results = loaded->function.Run(loaded->inputs, loaded->options);
   if (!results.ok()) return results.status();
   double bytes = TotalBytes(loaded->inputs) + TotalBytes(*results);
-  auto seconds = TimeCall(loaded->function, loaded->inputs, args.repeat);
+  auto seconds = TimeCall(loaded->function, loaded->inputs, args.repeat, loaded->options);
   if (!seconds.ok()) return seconds.status();
   auto copy = CopyRate(loaded->function, bytes, args.repeat, args.options);
   if (!copy.ok()) return copy.status();

@@ -3,6 +3,8 @@
 #ifndef JITFUSE_TOOLS_CLI_COMMANDS_H_
 #define JITFUSE_TOOLS_CLI_COMMANDS_H_
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,7 +24,11 @@ struct Args {
   bool json = false;
   int repeat = 50;
   bool stats = false;
+  std::optional<std::uint64_t> seed, offset;  // of random ops
 };
+
+// What is wrong with the command line, before any file is read.
+jitfuse::Status CheckArgs(const Args& args);
 
 jitfuse::Status Run(const Args& args);
 jitfuse::Status Explain(const Args& args);

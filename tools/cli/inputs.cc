@@ -68,17 +68,50 @@ StatusOr<Array> RandomArray(const jitfuse::InputInfo& info, const std::vector<st
   return Array::FromValues(info.dtype, dims, values);
 }
 
-StatusOr<std::vector<Array>> FromNpz(const std::vector<jitfuse::InputInfo>& infos,
-                                     const std::string& path) {
+// An array that holds one integer from 0 to 2^64 - 1; nothing where the file has none of that name.
+StatusOr<std::optional<std::uint64_t>> Whole(const std::map<std::string, Array>& file,
+                                             const std::string& path, const char* name) {
+  auto it = file.find(name);
+  if (it == file.end()) return std::optional<std::uint64_t>();
+  const Array& a = it->second;
+  if (a.num_elements() == 1 && a.dtype() == DType::kU64)
+    return std::optional(*static_cast<const std::uint64_t*>(a.data()));
+  if (a.num_elements() == 1 && a.dtype() == DType::kI64) {
+    const auto v = *static_cast<const std::int64_t*>(a.data());
+    if (v >= 0) return std::optional(static_cast<std::uint64_t>(v));
+  }
+  return Bad(path + ": array '" + name +
+             "': expected one integer from 0 to 2^64 - 1, of type u64 or i64");
+}
+
+StatusOr<Inputs> FromNpz(const std::vector<jitfuse::InputInfo>& infos, const std::string& path) {
   auto file = LoadNpz(path);
   if (!file.ok()) return file.status();
-  std::vector<Array> out;
+  Inputs out;
   for (const jitfuse::InputInfo& info : infos) {
     auto it = file->find(info.name);
     if (it == file->end()) return Bad(path + ": expected an array named '" + info.name + "'");
-    out.push_back(it->second);
+    out.arrays.push_back(it->second);
   }
+  auto seed = Whole(*file, path, "rng_seed"), offset = Whole(*file, path, "rng_offset");
+  if (!seed.ok()) return seed.status();
+  if (!offset.ok()) return offset.status();
+  out.seed = *seed;
+  out.offset = *offset;
   return out;
+}
+
+bool IsRandom(const std::string& source) { return source.rfind("random:", 0) == 0; }
+
+// Of "random:SEED"; "" is random:0.
+StatusOr<std::uint64_t> SeedOf(const std::string& source) {
+  std::uint64_t seed = 0;
+  if (source.empty()) return seed;
+  const char* end = source.data() + source.size();
+  auto [at, error] = std::from_chars(source.data() + 7, end, seed);
+  if (error == std::errc() && at == end) return seed;
+  return Bad("--inputs " + source +
+             ": expected random:SEED with a whole number from 0 to 2^64 - 1, as in random:7");
 }
 
 }  // namespace
@@ -98,42 +131,43 @@ StatusOr<SymbolValues> ParseSets(const std::vector<std::string>& sets) {
   SymbolValues out;
   for (const std::string& set : sets) {
     std::size_t eq = set.find('=');
-    char* end = nullptr;
-    long long value = eq == std::string::npos ? -1 : std::strtoll(set.c_str() + eq + 1, &end, 10);
-    if (eq == 0 || eq == std::string::npos || end == set.c_str() + eq + 1 || *end != '\0' ||
-        value < 0) {
-      return Bad("--set " + set + ": expected NAME=SIZE, as in n=1000");
+    std::int64_t value = -1;
+    const char* end = set.data() + set.size();
+    bool whole = eq != std::string::npos && eq > 0;
+    if (whole) {
+      auto [at, error] = std::from_chars(set.data() + eq + 1, end, value);
+      whole = error == std::errc() && at == end && value >= 0;
     }
+    if (!whole)
+      return Bad("--set " + set +
+                 ": expected NAME=SIZE with a whole number from 0 to 2^63 - 1, as in n=1000");
     out[set.substr(0, eq)] = value;
   }
   return out;
 }
 
-StatusOr<std::vector<Array>> MakeInputs(const std::string& text, const std::string& source,
-                                        const SymbolValues& symbols) {
+Status CheckSource(const std::string& source, const SymbolValues& symbols) {
+  if (source.empty() || IsRandom(source)) return SeedOf(source).status();
+  if (symbols.empty()) return Status();
+  return Bad("--set " + symbols.begin()->first + ": sizes come from the arrays of --inputs " +
+             source + "; leave --set out");
+}
+
+StatusOr<Inputs> MakeInputs(const std::string& text, const std::string& source,
+                            const SymbolValues& symbols) {
   auto infos = jitfuse::ParseInputs(text);
   if (!infos.ok()) return infos.status();
-  std::uint64_t seed = 0;
-  if (source.rfind("random:", 0) == 0) {
-    const char* end = source.data() + source.size();
-    auto [at, error] = std::from_chars(source.data() + 7, end, seed);
-    if (error != std::errc() || at != end)
-      return Bad("--inputs " + source +
-                 ": expected random:SEED with a whole number from 0 to 2^64 - 1, as in random:7");
-  } else if (!source.empty()) {
-    if (!symbols.empty())
-      return Bad("--set " + symbols.begin()->first + ": sizes come from the arrays of --inputs " +
-                 source + "; leave --set out");
-    return FromNpz(*infos, source);
-  }
+  if (!source.empty() && !IsRandom(source)) return FromNpz(*infos, source);
+  auto seed = SeedOf(source);
+  if (!seed.ok()) return seed.status();
   auto dims = jitfuse::InputDims(text, WithDefaults(*infos, symbols));
   if (!dims.ok()) return dims.status();
-  std::mt19937_64 rng(seed);
-  std::vector<Array> out;
+  std::mt19937_64 rng(*seed);
+  Inputs out;
   for (std::size_t i = 0; i < infos->size(); ++i) {
     auto array = RandomArray((*infos)[i], (*dims)[i], &rng);
     if (!array.ok()) return array.status();
-    out.push_back(*std::move(array));
+    out.arrays.push_back(*std::move(array));
   }
   return out;
 }

@@ -2,7 +2,8 @@
 // symbols.
 //
 // In: graph text, "PATH.npz" or "random:SEED" ("" is random:0), and --set n=1000 values. Out: one
-// CPU array per input of the graph, in order. Random floats are uniform in [-2,2), integers in
+// CPU array per input of the graph, in order, and the seed and offset of random ops where the .npz
+// has integers named rng_seed and rng_offset. Random floats are uniform in [-2,2), integers in
 // [-8,8) (0..7 if unsigned), bools fair; the same seed gives the same values everywhere. Symbols
 // that --set leaves out are 64 for random inputs. Errors name the input.
 #ifndef JITFUSE_TOOLS_CLI_INPUTS_H_
@@ -10,6 +11,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,9 +24,15 @@ using SymbolValues = std::map<std::string, std::int64_t>;
 
 jitfuse::StatusOr<std::string> ReadFile(const std::string& path);
 jitfuse::StatusOr<SymbolValues> ParseSets(const std::vector<std::string>& sets);
-jitfuse::StatusOr<std::vector<jitfuse::Array>> MakeInputs(const std::string& text,
-                                                          const std::string& source,
-                                                          const SymbolValues& symbols);
+// What can be said of --inputs and --set without a file.
+jitfuse::Status CheckSource(const std::string& source, const SymbolValues& symbols);
+
+struct Inputs {
+  std::vector<jitfuse::Array> arrays;
+  std::optional<std::uint64_t> seed, offset;
+};
+jitfuse::StatusOr<Inputs> MakeInputs(const std::string& text, const std::string& source,
+                                     const SymbolValues& symbols);
 // Shapes only: no data.
 jitfuse::StatusOr<std::vector<jitfuse::Array>> MakeShapes(const std::string& text,
                                                           const SymbolValues& symbols);
