@@ -224,7 +224,7 @@ Point Emitter::PointOfLoad(int load, const Point& point) {
 std::string Emitter::Element(int load, const Point& point) {
   const AccessMap& access = LoadAccess(inst(load));
   const std::string conditions = Conditions(access, point);
-  const std::string element = Indexed(access, PointOfLoad(load, point));
+  std::string element = Indexed(access, PointOfLoad(load, point));
   if (conditions.empty()) return element;
   return absl::StrCat("(", conditions, " ? ", element, " : (",
                       ToAbsl(CudaStoredType(ParamType(access))), ")0)");

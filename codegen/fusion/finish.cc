@@ -135,6 +135,33 @@ std::vector<Sweep::Part> Sweep::SplitRows(Part part) const {
   return {std::move(rows), std::move(elements)};
 }
 
+// The nodes that a part computes or reads through, and the values that it reads from memory; those
+// of `in_memory` wherever a chain of views meets them.
+Sweep::Reach Sweep::ReachOf(const Part& part, const absl::flat_hash_set<Value>& in_memory) const {
+  const absl::flat_hash_set<NodeId> members(part.members.begin(), part.members.end());
+  Reach reach{{part.members.begin(), part.members.end()}, {}};
+  std::vector<NodeId> todo = part.members;
+  while (!todo.empty()) {
+    NodeId id = todo.back();
+    todo.pop_back();
+    for (const Operand& operand : OperandsOf(id)) {
+      Value v = operand.value;
+      for (; v != operand.base && !in_memory.contains(v); v = graph_.node(v).in[0])
+        reach.nodes.insert(v.node);
+      bool computed = v == operand.base &&
+                      (IsSource(v)        ? !InMemory(v)
+                       : operand.gathered ? false
+                                          : members.contains(v.node) || ClonedIn(part.group, v));
+      if (!computed) {
+        reach.inputs.insert(v);
+      } else if (reach.nodes.insert(v.node).second) {
+        todo.push_back(v.node);
+      }
+    }
+  }
+  return reach;
+}
+
 Group Sweep::Write(const Part& part) const {
   const WorkGroup& g = At(part.group);
   Group out;
@@ -143,32 +170,13 @@ Group Sweep::Write(const Part& part) const {
     WriteGemm(part, &out);
     return out;
   }
-  absl::flat_hash_set<NodeId> members(part.members.begin(), part.members.end());
-  absl::flat_hash_set<NodeId> nodes;
-  absl::flat_hash_set<Value> inputs;
-  std::vector<NodeId> todo = part.members;
-  for (NodeId id : todo) nodes.insert(id);
-  while (!todo.empty()) {
-    NodeId id = todo.back();
-    todo.pop_back();
-    for (const Operand& operand : OperandsOf(id)) {
-      for (Value v = operand.value; v != operand.base; v = graph_.node(v).in[0])
-        nodes.insert(v.node);
-      NodeId base = operand.base.node;
-      bool computed = IsSource(operand.base) ? !InMemory(operand.base)
-                      : operand.gathered
-                          ? false
-                          : members.contains(base) || ClonedIn(part.group, operand.base);
-      if (!computed) {
-        inputs.insert(operand.base);
-      } else if (nodes.insert(base).second) {
-        todo.push_back(base);
-      }
-    }
-  }
-  out.nodes.assign(nodes.begin(), nodes.end());
+  // One chain of views may lead through a value that another operand reads from memory: so does the
+  // chain then, and what lies beneath is not needed.
+  const Reach first = ReachOf(part, {});
+  const Reach reach = ReachOf(part, first.inputs);
+  out.nodes.assign(reach.nodes.begin(), reach.nodes.end());
   std::sort(out.nodes.begin(), out.nodes.end());
-  out.inputs.assign(inputs.begin(), inputs.end());
+  out.inputs.assign(reach.inputs.begin(), reach.inputs.end());
   std::sort(out.inputs.begin(), out.inputs.end(), [](Value a, Value b) {
     return std::pair(a.node, a.result) < std::pair(b.node, b.result);
   });

@@ -212,8 +212,12 @@ class Sweep {
   void CountInRun(int group, NodeId id, const absl::flat_hash_map<NodeId, int>& readers,
                   RunCounter* run) const;
   std::vector<Part> SplitRows(Part part) const;
+  struct Reach {
+    absl::flat_hash_set<NodeId> nodes;
+    absl::flat_hash_set<Value> inputs;
+  };
+  Reach ReachOf(const Part& part, const absl::flat_hash_set<Value>& in_memory) const;
   Group Write(const Part& part) const;
-  void WriteNode(const Part& part, NodeId id, std::vector<NodeId>* todo, Group* out) const;
   void WriteGemm(const Part& part, Group* out) const;
   void WriteOutputs(const Part& part, Group* out) const;
   bool IsRenaming(const Part& part) const;
