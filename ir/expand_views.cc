@@ -82,7 +82,7 @@ Value Windows(Chain* c, Value x, const PoolAxis& axis) {
 }
 
 absl::StatusOr<Pooling> PoolingOfNode(const Graph& graph, const Node& node) {
-  const TensorType x = graph.type(node.in[0]);
+  const TensorType& x = graph.type(node.in[0]);
   InferContext context{node.def(), absl::MakeConstSpan(&x, 1), node.attrs, graph.symbols().names,
                        [](const Dim& a, const Dim&) -> absl::StatusOr<Dim> { return a; }};
   return PoolingOf(context);

@@ -370,10 +370,10 @@ std::string Emitter::RawLoad(int load, const AccessShape& shape, const Point& po
   const std::string address = Address(access, PointOfLoad(load, point));
   const int bytes = shape.width * ItemSize(ParamType(access));
   const bool hint = NoAllocate(access) && bytes >= 4;
-  const std::string value = type == StructType(access, shape, vec)
-                                ? absl::StrCat("*(const ", type, "*)(", address, ")")
-                                : absl::StrCat(hint ? "jf_ldna" : "jf_ld", bytes, "<",
-                                               vec / shape.width, ">(", address, ")");
+  std::string value = type == StructType(access, shape, vec)
+                          ? absl::StrCat("*(const ", type, "*)(", address, ")")
+                          : absl::StrCat(hint ? "jf_ldna" : "jf_ld", bytes, "<", vec / shape.width,
+                                         ">(", address, ")");
   const std::string conditions = Conditions(access, point);
   if (conditions.empty()) return value;
   return absl::StrCat(conditions, " ? ", value, " : ", type, "{}");

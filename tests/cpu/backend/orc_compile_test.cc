@@ -11,8 +11,11 @@ namespace {
 TEST(OrcCompile, MalformedTextIsAStatusWithTheDumpedPath) {
   for (const char* text :
        {"define void @f() { ret i32 0 }", "nonsense", "define void @f() { br label %nowhere }", "",
-        "define float @f(float %x) {\n  %y = fadd float %z, %x\n  %z = fadd float %y, %x\n  ret "
-        "float %z\n}"}) {
+        R"(define float @f(float %x) {
+             %y = fadd float %z, %x
+             %z = fadd float %y, %x
+             ret float %z
+           })"}) {
     absl::StatusOr<std::string> bytes = CompileLlvm(text, "x86-64-v3", "");
     if (std::string(text).empty()) {
       EXPECT_TRUE(bytes.ok());

@@ -20,7 +20,7 @@ using Dims = std::vector<Dim>;
 // Operands are written as types: f32[n,4] ...
 class Call {
  public:
-  explicit Call(std::initializer_list<const char*> types) {
+  Call(std::initializer_list<const char*> types) {
     for (const char* text : types) {
       auto type = ParseType(text, &graph.symbols());
       EXPECT_TRUE(type.ok()) << type.status();
