@@ -417,6 +417,19 @@ absl::Status TakeSymbols(const std::string& name, const TensorType& type,
   return absl::OkStatus();
 }
 
+// The size of a value of which a guard min(size, least) = least speaks; nullopt for other guards.
+std::optional<Dim> SizeOfLeast(const Graph& graph, const Guard& guard) {
+  if (!guard.b.IsConstant()) return std::nullopt;
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    for (const TensorType& type : graph.node(id).types) {
+      for (const Dim& d : type.dims) {
+        if (!d.IsConstant() && Min(d, guard.b) == guard.a) return d;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
 // The sizes come from outside: what they are multiplied to must fit before anything is evaluated.
 absl::Status CheckSizesFit(const Graph& graph, absl::Span<const Guard> guards,
                            absl::Span<const int64_t> values) {
@@ -469,6 +482,10 @@ absl::StatusOr<std::vector<int64_t>> Graph::BindSymbols(
     int64_t a = g.a.Eval(values);
     int64_t b = g.b.Eval(values);
     if (a == b) continue;
+    if (std::optional<Dim> size = SizeOfLeast(*this, g))
+      return InvalidArgument(name_, ": ", size->ToString(symbols_.names), " is ",
+                             size->Eval(values), ", expected at least ", b, ", which ", g.where,
+                             " needs");
     return InvalidArgument(name_, ": ", g.a.ToString(symbols_.names), " is ", a, " and ",
                            g.b.ToString(symbols_.names), " is ", b,
                            ", expected equal sizes, which ", g.where, " needs");

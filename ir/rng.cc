@@ -1,8 +1,8 @@
 #include "ir/rng.h"
 
-#include <utility>
 #include <vector>
 
+#include "ir/copy_graph.h"
 #include "ir/support/status.h"
 
 namespace jitfuse::internal {
@@ -29,29 +29,13 @@ std::vector<RngRole> RngRolesOf(const Graph& graph) {
 absl::StatusOr<Graph> RngFromMemory(const Graph& graph) {
   Graph out;
   out.InheritFrom(graph);
-  std::vector<NodeId> map(static_cast<size_t>(graph.size()));
-  size_t next_input = 0;
-  for (NodeId id = 0; id < graph.size(); ++id) {
-    const Node& node = graph.node(id);
-    absl::StatusOr<Value> made;
-    if (node.kind() == OpKind::kInput || node.kind() == OpKind::kScalar) {
-      const size_t i = next_input++;
-      const std::string& name = graph.input_name(static_cast<int>(i));
-      const bool by_value = node.kind() == OpKind::kScalar && RngRoleOf(graph, i) == RngRole::kNone;
-      made =
-          by_value ? out.AddScalar(name, node.types[0].dtype) : out.AddInput(name, node.types[0]);
-    } else if (node.kind() == OpKind::kConstant) {
-      made = out.AddConstantBits(node.types[0].dtype, graph.ConstantValue(id));
-    } else {
-      std::vector<Value> in;
-      for (Value v : node.in) in.push_back({map[static_cast<size_t>(v.node)], v.result});
-      made = out.Add(node.op, in, node.attrs);
-    }
-    if (!made.ok()) return made.status();
-    map[static_cast<size_t>(id)] = made->node;
-  }
-  for (Value v : graph.outputs())
-    JF_RETURN_IF_ERROR(out.AddOutput({map[static_cast<size_t>(v.node)], v.result}));
+  auto source = [&](const Node& node, int position) {
+    const std::string& name = graph.input_name(position);
+    const bool by_value = node.kind() == OpKind::kScalar &&
+                          RngRoleOf(graph, static_cast<size_t>(position)) == RngRole::kNone;
+    return by_value ? out.AddScalar(name, node.types[0].dtype) : out.AddInput(name, node.types[0]);
+  };
+  JF_RETURN_IF_ERROR(CopyGraph(graph, source, [](Attrs*) {}, &out));
   return out;
 }
 

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "ir/copy_graph.h"
 #include "ir/expand.h"
 #include "ir/support/status.h"
 
@@ -432,45 +433,24 @@ absl::StatusOr<Graph> SpecializeGraph(const Graph& graph, const CallClass& cls) 
   auto replace = [&](const SizeExpr& size) {
     return size.Substitute([&](SymbolId s) { return cls.replace[static_cast<size_t>(s)]; });
   };
-  auto replace_all = [&](absl::Span<const Dim> dims) {
-    Shape out;
-    for (const Dim& d : dims) out.push_back(replace(d));
-    return out;
-  };
   Graph out;
   out.set_name(graph.name());
   out.symbols() = graph.symbols();
-  std::vector<NodeId> to(static_cast<size_t>(graph.size()), -1);
-  int next_input = 0;
-  for (NodeId id = 0; id < graph.size(); ++id) {
-    const Node& node = graph.node(id);
-    absl::StatusOr<Value> made;
-    if (node.kind() == OpKind::kInput) {
-      made = out.AddInput(graph.input_name(next_input++),
-                          {node.types[0].dtype, replace_all(node.types[0].dims)});
-    } else if (node.kind() == OpKind::kScalar) {
-      made = out.AddScalar(graph.input_name(next_input++), node.types[0].dtype);
-    } else if (node.kind() == OpKind::kConstant) {
-      DType dtype = node.types[0].dtype;
-      ScalarValue v = graph.ConstantValue(id);
-      made = IsFloat(dtype) ? out.AddConstant(dtype, ScalarToDouble(dtype, v))
-                            : out.AddConstantInt(dtype, v.i);
-    } else {
-      std::vector<Value> in;
-      for (Value v : node.in) in.push_back({to[static_cast<size_t>(v.node)], v.result});
-      Attrs attrs = node.attrs;
-      for (Attr& a : attrs) {
-        if (auto* dims = std::get_if<std::vector<Dim>>(&a.value)) {
-          for (Dim& d : *dims) d = replace(d);
-        }
-      }
-      made = out.Add(node.op, in, attrs);
+  auto source = [&](const Node& node, int position) {
+    const std::string& name = graph.input_name(position);
+    if (node.kind() == OpKind::kScalar) return out.AddScalar(name, node.types[0].dtype);
+    TensorType type = node.types[0];
+    for (Dim& d : type.dims) d = replace(d);
+    return out.AddInput(name, type);
+  };
+  auto change = [&](Attrs* attrs) {
+    for (Attr& a : *attrs) {
+      auto* dims = std::get_if<std::vector<Dim>>(&a.value);
+      if (dims == nullptr) continue;
+      for (Dim& d : *dims) d = replace(d);
     }
-    if (!made.ok()) return made.status();
-    to[static_cast<size_t>(id)] = made->node;
-  }
-  for (Value v : graph.outputs())
-    JF_RETURN_IF_ERROR(out.AddOutput({to[static_cast<size_t>(v.node)], v.result}));
+  };
+  JF_RETURN_IF_ERROR(CopyGraph(graph, source, change, &out));
   return out;
 }
 

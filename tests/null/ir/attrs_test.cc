@@ -153,6 +153,16 @@ TEST(AttrsTest, BordersNameWhatTheyNeed) {
               HasSubstr("negative size"));
 }
 
+TEST(AttrsTest, BordersOfSizesKnownWhenACallBinds) {
+  auto graph = ParseGraph(
+      "graph f(%x: f32[n,2]) -> (f32[n+3,2]) {\n %r = pad_reflect(%x) {low=[1,0], high=[2,0]} : "
+      "f32[n+3,2]\n return %r\n}");
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_EQ(ToStd(graph->BindSymbols({{2, 2}}).status().message()),
+            "f: n is 2, expected at least 3, which pad_reflect(f32[n,2]) needs");
+  EXPECT_TRUE(graph->BindSymbols({{3, 2}}).ok());
+}
+
 // What is printed reads back, whatever the limits of a slice are.
 TEST(AttrsTest, SlicesAtTheLimitsOfTheirNumbersReadBack) {
   for (int64_t start : {kMost, -kMost - 1, kMost - 1, int64_t{1} << 40, -(int64_t{1} << 40)}) {

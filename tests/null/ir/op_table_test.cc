@@ -116,6 +116,8 @@ TEST(OpTable, ExamplesParseVerifyAndExpand) {
     auto graph = ParseGraph(text);
     ASSERT_TRUE(graph.ok()) << graph.status();
     EXPECT_EQ(graph->node(graph->outputs()[0]).def().name, def->name);
+    EXPECT_EQ(static_cast<size_t>(def->num_results()),
+              graph->node(graph->outputs()[0]).types.size());
     EXPECT_TRUE(VerifyGraph(*graph).ok()) << VerifyGraph(*graph);
     auto expanded = Expand(*graph);
     ASSERT_TRUE(expanded.ok()) << expanded.status();
