@@ -15,7 +15,7 @@ namespace jitfuse {
 
 namespace internal {
 
-StatusOr<Function> MakeFunction(Graph graph, const CompileOptions& options) {
+StatusOr<Function> MakeFunction(const Graph& graph, const CompileOptions& options) {
   if (options.numerics == v1::Numerics::kStrict || options.batch_invariant) {
     return ToPublic(Unimplemented(
         "graph ", graph.name(),
@@ -28,7 +28,7 @@ StatusOr<Function> MakeFunction(Graph graph, const CompileOptions& options) {
   }
   JF_API_ASSIGN_OR_RETURN(const Backend* backend, GetBackend(kind));
   return FunctionAccess::Make(std::make_shared<v1::detail::FunctionState>(
-      kind, std::move(graph), FromPublic(options), backend, SharedKernels()));
+      kind, graph, FromPublic(options), backend, SharedKernels()));
 }
 
 }  // namespace internal
@@ -357,7 +357,7 @@ Stats Function::stats() const {
 
 StatusOr<Function> CompileText(const std::string& text, const CompileOptions& options) {
   JF_API_ASSIGN_OR_RETURN(internal::Graph graph, internal::ParseGraph(text));
-  return internal::MakeFunction(std::move(graph), options);
+  return internal::MakeFunction(graph, options);
 }
 
 }  // namespace v1

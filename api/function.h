@@ -1,7 +1,8 @@
 // Function: a compiled chain. Call it with arrays; ask it what it fused and why.
 //
-// A Function is made by Builder::Compile or CompileText. The first call with new kinds of shapes
-// compiles (milliseconds); every later call, also with another batch size, only binds and launches.
+// A Function is made by Builder::Compile or CompileText. The first call of a class compiles
+// (milliseconds); every later one, also with another batch size of the class, only binds and
+// launches. Classes: docs/explain.md; a batch of 1 is one of its own.
 // Safe to call from any number of threads. Copies share everything. On a GPU a call uses the CUDA
 // context that is current on its thread, if that is one of the device where the inputs are, else
 // that device's primary context; it leaves the thread's context as it was. In the child of a fork()

@@ -94,7 +94,7 @@ struct FunctionAccess {
 }  // namespace v1
 
 namespace internal {
-StatusOr<Function> MakeFunction(Graph graph, const CompileOptions& options);
+StatusOr<Function> MakeFunction(const Graph& graph, const CompileOptions& options);
 v1::Stats ToPublic(const Counters& counters);
 }  // namespace internal
 }  // namespace jitfuse

@@ -59,10 +59,11 @@ class [[nodiscard]] StatusOr {
   const Status& status() const { return status_; }
   T& value() & { return Checked(), *value_; }
   const T& value() const& { return Checked(), *value_; }
-  T&& value() && { return Checked(), *std::move(value_); }
+  // By value: in `for (double v : a.ToVector().value())` it lives as long as the loop.
+  T value() && { return Checked(), *std::move(value_); }
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
-  T&& operator*() && { return std::move(*this).value(); }
+  T operator*() && { return std::move(*this).value(); }
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
 

@@ -115,7 +115,7 @@ std::string Builder::ToText(const std::vector<Tensor>& outputs) const {
 StatusOr<Function> Builder::Compile(const std::vector<Tensor>& outputs,
                                     const CompileOptions& options) const {
   JF_API_ASSIGN_OR_RETURN(internal::Graph graph, state_->WithOutputs(outputs));
-  return internal::MakeFunction(std::move(graph), options);
+  return internal::MakeFunction(graph, options);
 }
 
 StatusOr<Function> Builder::Compile(const std::vector<Tensor>& outputs) const {

@@ -1,5 +1,6 @@
 #include "cpu_backend/gemm_onednn.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <mutex>
@@ -48,7 +49,16 @@ class ThreadScope {
 #endif
 };
 
-int Threads() { return ForkGeneration() == 0 ? NumThreads() : 1; }
+// A small product is done before its threads have met, and on a busy machine long before: OpenMP's
+// barrier waits for a thread that has no core.
+int Threads(const GemmProblem& p) {
+  constexpr double kFlopsOfAThread = 2e6;  // some 30 us of one core
+  if (ForkGeneration() != 0) return 1;
+  const double flops = 2.0 * static_cast<double>(p.batch) * static_cast<double>(p.m) *
+                       static_cast<double>(p.n) * static_cast<double>(p.k);
+  const double wanted = std::max(1.0, flops / kFlopsOfAThread);
+  return static_cast<int>(std::min(static_cast<double>(NumThreads()), wanted));
+}
 
 const dnnl::engine& Engine() {
   static const auto* engine = new dnnl::engine(dnnl::engine::kind::cpu, 0);
@@ -109,12 +119,12 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CachedPrimitive(const GemmProbl
   // Bound calls keep theirs; this is for further ones of the same problem.
   constexpr size_t kMaxPrimitives = 1024;
   static auto* cache = new Lru<Hash128, std::shared_ptr<const Primitive>>(kMaxPrimitives);
-  Hash128 key = Hasher().Hash(problem.Key()).Int(Threads()).Finish();
+  Hash128 key = Hasher().Hash(problem.Key()).Int(Threads(problem)).Finish();
   {
     std::lock_guard<std::mutex> lock(LockOf(ForkLock::kLibraries));
     if (const auto* there = cache->Find(key)) return *there;
   }
-  ThreadScope scope(Threads());
+  ThreadScope scope(Threads(problem));
   JF_ASSIGN_OR_RETURN(std::shared_ptr<const Primitive> made, MakePrimitive(problem));
   std::lock_guard<std::mutex> lock(LockOf(ForkLock::kLibraries));
   return cache->Insert(key, std::move(made));
@@ -270,7 +280,7 @@ absl::Status RunOnednn(const PreparedGemm& gemm, const void* a, const void* b, v
     workspace = own.data();
   }
   auto* room = static_cast<char*>(workspace);
-  ThreadScope scope(Threads());
+  ThreadScope scope(Threads(prepared.problem()));
   const int64_t size = ItemSize(prepared.problem().dtype);
   auto at = [size](const void* base, int64_t elements) {
     return const_cast<char*>(static_cast<const char*>(base)) + elements * size;

@@ -4,7 +4,7 @@
 // products, run on plain pointers; D is overwritten. f32 and, where oneDNN has kernels for this
 // CPU, bf16, both accumulated in f32. Any other dtype, or a build without oneDNN
 // (JF_HAVE_ONEDNN=0), gives the reason to lower to a loop group. Primitives take 0.2 to 0.6 ms to
-// make and are cached per problem for the life of the process. Both APIs of oneDNN (2.x and 3.x)
+// make; the cache of them is bounded. Both APIs of oneDNN (2.x and 3.x)
 // are spoken. Thread-safe. After a fork the child runs on one thread: OpenMP's pool, oneDNN's, did
 // not come along. Must not know: graphs, groups beyond GemmProblem.
 #ifndef JITFUSE_CPU_BACKEND_GEMM_ONEDNN_H_

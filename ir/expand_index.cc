@@ -8,7 +8,7 @@ namespace jitfuse::internal {
 namespace {
 
 // Column less row of a matrix of these sizes.
-Value Diagonal(Calc* c, Dim rows, Dim columns) {
+Value Diagonal(Calc* c, const Dim& rows, const Dim& columns) {
   Value column = c->Iota(columns, 1, 2, DType::kI64), row = c->Iota(rows, 0, 2, DType::kI64);
   return c->Sub(column, row);
 }

@@ -22,7 +22,7 @@ Value Calc::Along(Value vector, size_t axis, size_t rank) {
 
 Value Calc::Iota(Dim size, size_t axis, size_t rank, DType dtype) {
   std::vector<Dim> dims(rank, Dim(1));
-  dims[axis] = size;
+  dims[axis] = std::move(size);
   return Apply(
       Op::kIota, {},
       {{"shape", std::move(dims)}, {"axis", static_cast<int64_t>(axis)}, {"dtype", dtype}});

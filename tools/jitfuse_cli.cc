@@ -88,7 +88,7 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
     if (const jitfuse::Status bad = jitfuse_cli::CheckArgs(args); !bad.ok())
       throw CLI::ValidationError(bad.message());
-  } catch (const CLI::ParseError& e) {
+  } catch (const CLI::ParseError& e) {  // NOLINT(bugprone-empty-catch): reported by exit()
     return app.exit(e) == 0 ? 0 : 2;
   }
   auto finish = [&](const jitfuse::Status& status) {
@@ -100,7 +100,7 @@ int main(int argc, char** argv) {
     if (explain->parsed()) return finish(jitfuse_cli::Explain(args));
     if (bench->parsed()) return finish(jitfuse_cli::Bench(args));
     if (doctor->parsed()) return Finish(jitfuse_cli::Doctor());
-  } catch (const std::bad_alloc&) {
+  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): reported by Finish()
     return Finish({jitfuse::StatusCode::kResourceExhausted,
                    "no memory for arrays of this size on this machine"});
   }

@@ -264,6 +264,14 @@ TEST(FunctionTest, StrictNumericsIsNotBuiltYet) {
             StatusCode::kUnimplemented);
 }
 
+TEST(FunctionTest, AValueOfATemporaryOutlivesIt) {
+  Array a = F32({3}, {1, 2, 3});
+  std::vector<double> seen;
+  for (double v : a.ToVector().value()) seen.push_back(v);
+  for (double v : *a.ToVector()) seen.push_back(v);
+  EXPECT_EQ(seen, (std::vector<double>{1, 2, 3, 1, 2, 3}));
+}
+
 TEST(FunctionTest, WorkspaceIsUsedWhenLargeEnough) {
   Builder b("mm");
   Tensor x = b.Input("x", DType::kF32, {8, 16}), w = b.Input("w", DType::kF32, {16, 8});
