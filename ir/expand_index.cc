@@ -1,6 +1,8 @@
 // Expansions of ops that are made of coordinates: triangles, one-hot rows, ranges.
+#include <algorithm>
 #include <utility>
 
+#include "absl/numeric/int128.h"
 #include "ir/expand_kit.h"
 #include "ir/support/status.h"
 
@@ -56,8 +58,8 @@ Expansion ExpandArange(Graph* graph, const Node& node) {
   auto number = [&](const char* attr) {
     const double v = node.Get<double>(attr);
     if (type == DType::kF64) return c.Number(type, v);
-    return graph->AddConstantInt(type, v < 0x1p63 ? static_cast<int64_t>(v)
-                                                  : static_cast<int64_t>(static_cast<uint64_t>(v)));
+    const auto whole = static_cast<absl::int128>(std::clamp(v, -0x1p66, 0x1p66));
+    return graph->AddConstantInt(type, static_cast<int64_t>(absl::Int128Low64(whole)));
   };
   Value i = c.Cast(c.Iota(node.types[0].dims[0], 0, 1, DType::kI64), type);
   Value step = number("step"), start = number("start");

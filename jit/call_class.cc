@@ -158,6 +158,7 @@ ByteRange BytesOf(const TensorView& view) {
 bool Interleave(const TensorView& a, const TensorView& b) {
   if (a.strides.empty() || b.strides.empty() || a.dims.size() < 2 || b.dims.size() < 2)
     return false;
+  if (a.dims[0] == 1 || b.dims[0] == 1) return false;  // whose stride may be anything
   int64_t pitch = a.strides[0] * ItemSize(a.dtype);
   if (pitch <= 0 || pitch != b.strides[0] * ItemSize(b.dtype)) return false;
   TensorView row_a{a.ptr, a.dtype, a.dims.subspan(1), a.strides.subspan(1)};

@@ -80,6 +80,12 @@ TEST(AttrsTest, RangesOfWholeNumbersAreExact) {
                    "step=4611686018427387904}",
                    "i64[4]"),
               ElementsAre(uint64_t{1} << 63, uint64_t{3} << 62, 0u, uint64_t{1} << 62));
+  // Steps that no element takes, or that only 128 bits hold.
+  EXPECT_THAT(Bits("arange() {start=3, stop=4, step=1e30}", "i64[1]"), ElementsAre(3u));
+  EXPECT_THAT(Bits("arange() {start=18446744073709549568, stop=-1, step=-18446744073709549568, "
+                   "dtype=u64}",
+                   "u64[2]"),
+              ElementsAre(~uint64_t{0} - 2047, 0u));
   // The difference has 54 bits.
   EXPECT_EQ(
       Error("", "arange() {start=-1, stop=9007199254740992, step=2}", "i64[4503599627370497]"), "");

@@ -78,6 +78,11 @@ TEST(CallClassTest, StridesThatNobodyTakesMayBeAnything) {
     ASSERT_TRUE(cls.ok()) << cls.status();
     EXPECT_EQ(cls->key, plain);
     EXPECT_TRUE(c.Classify({F32(column, {1, odd})}).ok());
+    // Overlaps are seen as well.
+    EXPECT_THAT(ToStd(c.Classify({F32(row, {odd, 1})}, {F32(row, {odd, 1}, g_buffer + 16)})
+                          .status()
+                          .message()),
+                HasSubstr("its buffer partly overlaps input 0"));
     auto nothing = c.Classify({F32(none, {odd, odd})});
     ASSERT_TRUE(nothing.ok()) << nothing.status();
     EXPECT_EQ(nothing->key, empty);
