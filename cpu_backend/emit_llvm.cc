@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "codegen/plan/access_map.h"
 #include "cpu_backend/emit_llvm_internal.h"
 #include "ir/support/status.h"
 
@@ -61,6 +62,9 @@ absl::Status LlvmEmitter::Check() const {
     return refuse("a scan takes one element after another, not ", schedule->lanes, " lanes");
   if (!plan_.IsRow() && plan_.stages.size() != 1)
     return refuse("a flat plan has one stage, not ", plan_.stages.size());
+  if (schedule->tile > 0 &&
+      (plan_.IsRow() || schedule->tile_axis < 0 || schedule->tile_axis >= plan_.num_parallel() - 1))
+    return refuse("tiles along axis ", schedule->tile_axis);
   return absl::OkStatus();
 }
 
@@ -68,16 +72,22 @@ absl::StatusOr<KernelSource> LlvmEmitter::Emit() {
   JF_RETURN_IF_ERROR(Check());
   lanes_ = plan_.cpu().lanes;
   unroll_ = plan_.cpu().unroll;
-  vector_axis_ = static_cast<int>(plan_.parallel.size() + plan_.inner.size()) - 1;
+  vector_axis_ = VectorAxis(plan_);
   scalar_.assign(plan_.insts.size(), "");
   coordinates_.assign(plan_.parallel.size() + plan_.inner.size(), 0);
   ClassifyInsts();
   EmitEntry();
-  int row_axes = plan_.num_parallel() - (plan_.IsRow() || plan_.parallel.empty() ? 0 : 1);
+  const bool by_row = plan_.IsRow() && !plan_.columns;
+  int row_axes = plan_.num_parallel() - (by_row || plan_.parallel.empty() ? 0 : 1);
   LlvmText::Loop rows = text_.BeginLoop(I64::Named("%row_begin"), I64::Named("%row_end"), 1, "row");
-  SetCoordinates(rows.index, 0, row_axes);
-  if (plan_.IsRow()) {
+  const bool tiled = plan_.cpu().tile > 0;
+  if (!tiled) SetCoordinates(rows.index, 0, row_axes);
+  if (tiled) {
+    EmitTiles(rows.index);
+  } else if (by_row) {
     for (size_t s = 0; s < plan_.stages.size(); ++s) EmitStage(static_cast<int>(s));
+  } else if (plan_.columns) {
+    EmitColumns(I64::Named("%col_begin"), I64::Named("%col_end"));
   } else {
     EmitVectorLoop(0, I64::Named("%col_begin"), I64::Named("%col_end"));
   }
@@ -95,8 +105,12 @@ absl::StatusOr<KernelSource> LlvmEmitter::Emit() {
   source.size_args = sizes_;
   source.rows =
       NumElements(absl::MakeSpan(plan_.parallel).subspan(0, static_cast<size_t>(row_axes)));
-  source.cols = plan_.IsRow() || plan_.parallel.empty() ? SizeExpr(1) : plan_.parallel.back();
+  source.cols = by_row || plan_.parallel.empty() ? SizeExpr(1) : plan_.parallel.back();
   source.bytes_per_row = BytesPerRow();
+  if (tiled) {
+    source.rows = TileRows();
+    source.bytes_per_row = source.bytes_per_row * plan_.cpu().tile;
+  }
   source.grain_bytes = plan_.cpu().grain_bytes;
   source.col_multiple = col_multiple_;
   source.text = text_.Finish(
@@ -135,8 +149,12 @@ void LlvmEmitter::EmitEntry() {
   }
   if (plan_.keep.empty()) return;
   SizeExpr points = NumElements(plan_.inner);
-  int64_t room = (points.IsConstant() ? points.constant() : plan_.inner_bound) +
-                 lanes_;  // the last vector of a row may be a partial one
+  int64_t room = points.IsConstant() ? points.constant() : plan_.inner_bound;
+  if (plan_.columns) {
+    room *= int64_t{PickCopies()} * lanes_;
+  } else {
+    room += lanes_;  // the last vector of a row may be a partial one
+  }
   for (int k : plan_.keep)
     kept_[k] =
         text_.Alloca(absl::StrCat("[", room, " x ", KeptType(TypeOf(k), 1), "]"), kRowBufferAlign);
@@ -172,14 +190,14 @@ void LlvmEmitter::ClassifyInsts() {
   in_vector_.assign(plan_.insts.size(), false);
   for (size_t i = 0; i < plan_.insts.size(); ++i) {
     const Inst& inst = plan_.insts[i];
-    if (plan_.IsRow() && !inst.elem) continue;
+    if (plan_.IsRow() && !plan_.columns && !inst.elem) continue;
     in_vector_[i] =
         std::find(plan_.keep.begin(), plan_.keep.end(), static_cast<int>(i)) != plan_.keep.end();
     if (inst.kind == Inst::Kind::kLoad)
       in_vector_[i] =
           in_vector_[i] || DependsOnVector(plan_.accesses[static_cast<size_t>(inst.access)]);
     if (inst.kind == Inst::Kind::kIndex) in_vector_[i] = in_vector_[i] || inst.axis == vector_axis_;
-    if (inst.kind == Inst::Kind::kScan) in_vector_[i] = true;
+    if (inst.kind == Inst::Kind::kScan || inst.kind == Inst::Kind::kResult) in_vector_[i] = true;
     if (inst.kind != Inst::Kind::kOp && inst.kind != Inst::Kind::kLoad) continue;
     for (int in : inst.in)
       in_vector_[i] = in_vector_[i] || (in >= 0 && in_vector_[static_cast<size_t>(in)]);
@@ -252,7 +270,8 @@ std::string LlvmEmitter::Operand(int i, int copy, const Body& body) {
 }
 
 std::string LlvmEmitter::KeptAddress(int i, int copy, const Body& body) {
-  I64 offset = text_.Add(kept_offset_, text_.Add(body.index, int64_t{copy} * body.lanes));
+  I64 first = plan_.columns ? I64(0) : body.index;
+  I64 offset = text_.Add(kept_offset_, text_.Add(first, int64_t{copy} * body.lanes));
   return text_.Value("getelementptr ", KeptType(TypeOf(i), 1), ", ptr ", kept_[i], ", i64 ",
                      offset.text);
 }
@@ -262,7 +281,8 @@ std::string LlvmEmitter::KeptAddress(int i, int copy, const Body& body) {
 // falls into the spare vector at the end.
 int LlvmEmitter::KeptAlign(int i, const Body& body) const {
   int size = TypeOf(i) == DType::kF16 || TypeOf(i) == DType::kBF16 ? 4 : ItemSize(TypeOf(i));
-  bool whole = plan_.inner.size() == 1 || plan_.inner.back().KnownDivisor() % lanes_ == 0;
+  bool whole =
+      plan_.columns || plan_.inner.size() == 1 || plan_.inner.back().KnownDivisor() % lanes_ == 0;
   return whole && body.lanes == lanes_ ? std::min(size * body.lanes, kRowBufferAlign) : size;
 }
 
@@ -535,30 +555,15 @@ void LlvmEmitter::EmitBody(int s, const Body& body) {
   for (int i : stage.elem_insts) {
     if (!in_vector_[static_cast<size_t>(i)]) continue;
     for (int c = 0; c < body.copies; ++c) {
-      std::string value;
-      if (inst(i).kind == Inst::Kind::kLoad) {
-        value = LoadVector(i, c, index[static_cast<size_t>(c)], body);
-      } else if (inst(i).kind == Inst::Kind::kOp) {
-        absl::InlinedVector<std::string, 3> in;
-        for (int k : inst(i).in) {
-          if (k >= 0) in.push_back(Operand(k, c, body));
-        }
-        value = ApplyPlanOp(inst(i), in, body.lanes);
-      } else if (inst(i).kind == Inst::Kind::kScan) {
-        value = ScanValue(i, body);
-      }
-      vector_[static_cast<size_t>(c)][static_cast<size_t>(i)] = value;
+      vector_[static_cast<size_t>(c)][static_cast<size_t>(i)] =
+          VectorInst(i, c, index[static_cast<size_t>(c)], body);
     }
   }
   Accumulate(body);
   if (body.streaming) EmitPrefetches(body);
   for (int c = 0; c < body.copies; ++c) {
     for (int i : stage.elem_insts) {
-      if (!kept_.contains(i)) continue;
-      std::string value = Operand(i, c, body);
-      if (TypeOf(i) == DType::kBool) value = Encode(DType::kBool, DType::kBool, value, body.lanes);
-      text_.Line("store ", KeptType(TypeOf(i), body.lanes), " ", value, ", ptr ",
-                 KeptAddress(i, c, body), ", align ", KeptAlign(i, body));
+      if (kept_.contains(i)) StoreKept(i, c, body);
     }
     for (const Store& store : stage.stores) {
       if (IsVectorStore(store))
@@ -568,12 +573,32 @@ void LlvmEmitter::EmitBody(int s, const Body& body) {
   }
 }
 
+// An instruction's value; empty: Operand makes it where it is used.
+std::string LlvmEmitter::VectorInst(int i, int copy, const I64& index, const Body& body) {
+  if (inst(i).kind == Inst::Kind::kLoad) return LoadVector(i, copy, index, body);
+  if (inst(i).kind == Inst::Kind::kScan) return ScanValue(i, body);
+  if (inst(i).kind != Inst::Kind::kOp) return "";
+  absl::InlinedVector<std::string, 3> in;
+  for (int k : inst(i).in) {
+    if (k >= 0) in.push_back(Operand(k, copy, body));
+  }
+  return ApplyPlanOp(inst(i), in, body.lanes);
+}
+
+void LlvmEmitter::StoreKept(int i, int copy, const Body& body) {
+  std::string value = Operand(i, copy, body);
+  if (TypeOf(i) == DType::kBool) value = Encode(DType::kBool, DType::kBool, value, body.lanes);
+  text_.Line("store ", KeptType(TypeOf(i), body.lanes), " ", value, ", ptr ",
+             KeptAddress(i, copy, body), ", align ", KeptAlign(i, body));
+}
+
 // What a row moves at least: each access once over the axes it depends on.
 SizeExpr LlvmEmitter::BytesPerRow() const {
   auto bytes = [&](const AccessMap& access) {
-    int first = plan_.IsRow() ? plan_.num_parallel() : vector_axis_;
+    int first = plan_.num_parallel() - (plan_.IsRow() && !plan_.columns ? 0 : 1);
+    int end = plan_.num_parallel() + static_cast<int>(plan_.inner.size());
     SizeExpr points = 1;
-    for (int axis = std::max(first, 0); axis <= vector_axis_; ++axis) {
+    for (int axis = std::max(first, 0); axis < end; ++axis) {
       bool depends = !access.terms.empty();
       for (const auto& [a, coef] : access.linear.coefs) depends = depends || a == axis;
       if (depends) points = points * plan_.extent(axis);

@@ -1,6 +1,7 @@
 // The emitter's class: state shared by emit_llvm.cc (loops, stages), emit_llvm_access.cc (loads,
-// stores), emit_llvm_reduce.cc (accumulators), emit_llvm_convert.cc (dtypes) and
-// emit_llvm_scalar.cc (scalar programs). Included by these and by nothing else.
+// stores), emit_llvm_reduce.cc (accumulators), emit_llvm_column.cc (rows side by side),
+// emit_llvm_tile.cc, emit_llvm_convert.cc (dtypes) and emit_llvm_scalar.cc (scalar programs).
+// Included by these and by nothing else.
 //
 // Levels: a value is made once per call (entry), per row, per point of the outer inner axes, or per
 // vector. The first three are scalars in scalar_; the last is a vector for each of the U copies of
@@ -50,6 +51,7 @@ class LlvmEmitter {
   using Values = std::vector<std::string>;
   struct Reduce {  // one PlanReduce of the stage being emitted; values and slots by accumulator
     const PlanReduce* def = nullptr;
+    int lanes = 1;
     ScalarProgram combine;  // expanded
     bool blocked = false;
     std::vector<Values> slots;  // [copy]
@@ -74,6 +76,8 @@ class LlvmEmitter {
   void EmitPrefetches(const Body& body);
   void EmitLoop(int stage, const I64& begin, const I64& end, Body body);
   void EmitBody(int stage, const Body& body);
+  std::string VectorInst(int inst, int copy, const I64& index, const Body& body);
+  void StoreKept(int inst, int copy, const Body& body);
   int PickCopies() const;
   Rest PickRest(int stage, int copies) const;
   bool IsVectorStore(const Store& store) const;
@@ -133,6 +137,10 @@ class LlvmEmitter {
 
   // emit_llvm_reduce.cc
   void BeginReduces(int stage, const I64& width, const SizeExpr& outer);
+  // chain: joins one after another; blocks: of kBlockIterations of them, at most.
+  Reduce MakeReduce(const PlanReduce& def, int lanes, int copies, bool has_single, int64_t chain,
+                    int64_t blocks);
+  void CountBlocks();
   bool Blocked() const;
   void InitSlots(const Reduce& reduce);
   void InitBlock();
@@ -144,11 +152,27 @@ class LlvmEmitter {
   void StoreSlots(const Reduce& reduce, const Values& values, const Values& slots, int lanes);
   Values Neutral(const Reduce& reduce, int lanes) const;
   Values Combine(const Reduce& reduce, const Values& a, const Values& b, int lanes);
+  Values JoinBlocks(const Reduce& reduce);
   Values JoinCopies(const Reduce& reduce);
   Values LevelAddresses(const Reduce& reduce, const std::string& level);
   void PushBlock(const Reduce& reduce, const Values& block);
   Values JoinLevels(const Reduce& reduce);
   Values JoinLanes(const Reduce& reduce, Values values);
+
+  // emit_llvm_column.cc
+  Rest PickColumnRest(int copies) const;
+  void EmitColumns(const I64& begin, const I64& end);
+  void EmitColumnStage(int stage, const Body& body);
+  void EmitColumnRow(const std::vector<int>& insts, const Body& body);
+  void EmitColumnInst(int inst, const Body& body);
+  void EmitColumnStore(const Store& store, const Body& body);
+  void EmitColumnLoop(int stage, const I64& begin, const I64& end, const Body& body);
+  void BeginColumnReduces(int stage, const SizeExpr& points, const Body& body);
+  void FinishColumnReduces(int stage, const Body& body);
+
+  // emit_llvm_tile.cc
+  SizeExpr TileRows() const;
+  void EmitTiles(const I64& row);
 
   void BeginScans();
   std::string ScanValue(int inst, const Body& body);
@@ -204,8 +228,9 @@ class LlvmEmitter {
   std::map<std::pair<const AccessMap*, int>, std::string> bases_;  // (access, position's inst)
   std::string zeros_;  // 16 bytes that loads behind a failing mask read
   std::map<std::tuple<int, int, int>, std::string> results_;  // (stage, reduce, which)
-  std::map<int, std::string> kept_;                           // inst -> row buffer
-  I64 kept_offset_ = 0;  // of the current outer inner point in the row buffers
+  std::map<std::tuple<int, int, int>, std::vector<std::string>> column_results_;  // by copy
+  std::map<int, std::string> kept_;  // inst -> row buffer
+  I64 kept_offset_ = 0;              // of the current outer inner point in the row buffers
   int64_t col_multiple_ = 1;
   struct Prefetch {
     std::string base;  // address at vector coordinate 0

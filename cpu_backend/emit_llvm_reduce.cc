@@ -91,25 +91,34 @@ void LlvmEmitter::BeginReduces(int s, const I64& width, const SizeExpr& outer) {
     chain = outer.constant() * (*width.constant / step + rest_chain);
     blocks = outer.constant() * (*width.constant / (step * kBlockIterations) + 2);
   }
-  for (const PlanReduce& def : stage.reduces) {
-    Reduce reduce;
-    reduce.def = &def;
-    reduce.combine = ExpandDecomps(def.combine, !cpu_.fma);
-    for (int c = 0; c < copies; ++c) reduce.slots.push_back(NewSlots(def, lanes_));
-    if (rest == Rest::kScalars) reduce.single = lanes_ == 1 ? reduce.slots[0] : NewSlots(def, 1);
-    reduce.blocked = Rounds(def) && chain > kMaxPlainChain;
-    if (reduce.blocked && blocks <= kMaxPlainBlocks) {
-      reduce.total = NewSlots(def, lanes_);
-      StoreSlots(reduce, Neutral(reduce, lanes_), reduce.total, lanes_);
-    } else if (reduce.blocked) {
-      cascade_ = true;
-      for (DType dtype : def.dtypes)
-        reduce.levels.push_back(text_.Alloca(
-            absl::StrCat("[", kCascadeLevels, " x ", RegisterType(dtype, lanes_), "]"), 64));
-    }
-    if (!reduce.blocked) InitSlots(reduce);
-    reduces_.push_back(std::move(reduce));
+  for (const PlanReduce& def : stage.reduces)
+    reduces_.push_back(MakeReduce(def, lanes_, copies, rest == Rest::kScalars, chain, blocks));
+  CountBlocks();
+}
+
+LlvmEmitter::Reduce LlvmEmitter::MakeReduce(const PlanReduce& def, int lanes, int copies,
+                                            bool has_single, int64_t chain, int64_t blocks) {
+  Reduce reduce;
+  reduce.def = &def;
+  reduce.lanes = lanes;
+  reduce.combine = ExpandDecomps(def.combine, !cpu_.fma);
+  for (int c = 0; c < copies; ++c) reduce.slots.push_back(NewSlots(def, lanes));
+  if (has_single) reduce.single = lanes == 1 ? reduce.slots[0] : NewSlots(def, 1);
+  reduce.blocked = Rounds(def) && chain > kMaxPlainChain;
+  if (reduce.blocked && blocks <= kMaxPlainBlocks) {
+    reduce.total = NewSlots(def, lanes);
+    StoreSlots(reduce, Neutral(reduce, lanes), reduce.total, lanes);
+  } else if (reduce.blocked) {
+    cascade_ = true;
+    for (DType dtype : def.dtypes)
+      reduce.levels.push_back(text_.Alloca(
+          absl::StrCat("[", kCascadeLevels, " x ", RegisterType(dtype, lanes), "]"), 64));
   }
+  if (!reduce.blocked) InitSlots(reduce);
+  return reduce;
+}
+
+void LlvmEmitter::CountBlocks() {
   if (!cascade_) return;
   block_count_ = text_.Entry("alloca i64");
   text_.Line("store i64 0, ptr ", block_count_);
@@ -145,8 +154,8 @@ std::string LlvmEmitter::ScanValue(int i, const Body& body) {
 
 void LlvmEmitter::InitSlots(const Reduce& reduce) {
   for (const Values& slots : reduce.slots)
-    StoreSlots(reduce, Neutral(reduce, lanes_), slots, lanes_);
-  if (lanes_ > 1) StoreSlots(reduce, Neutral(reduce, 1), reduce.single, 1);
+    StoreSlots(reduce, Neutral(reduce, reduce.lanes), slots, reduce.lanes);
+  if (reduce.lanes > 1) StoreSlots(reduce, Neutral(reduce, 1), reduce.single, 1);
 }
 
 bool LlvmEmitter::Blocked() const {
@@ -183,19 +192,19 @@ void LlvmEmitter::Accumulate(const Body& body) {
 // The unrolled copies' accumulators joined as a tree, and the single elements' into lane 0.
 Values LlvmEmitter::JoinCopies(const Reduce& reduce) {
   std::vector<Values> parts;
-  for (const Values& slots : reduce.slots) parts.push_back(LoadSlots(reduce, slots, lanes_));
+  for (const Values& slots : reduce.slots) parts.push_back(LoadSlots(reduce, slots, reduce.lanes));
   for (size_t width = 1; width < parts.size(); width *= 2) {
     for (size_t c = 0; c + width < parts.size(); c += 2 * width)
-      parts[c] = Combine(reduce, parts[c], parts[c + width], lanes_);
+      parts[c] = Combine(reduce, parts[c], parts[c + width], reduce.lanes);
   }
-  if (reduce.single.empty() || lanes_ == 1) return parts[0];
-  Values single = LoadSlots(reduce, reduce.single, 1), padded = Neutral(reduce, lanes_);
+  if (reduce.single.empty() || reduce.lanes == 1) return parts[0];
+  Values single = LoadSlots(reduce, reduce.single, 1), padded = Neutral(reduce, reduce.lanes);
   for (size_t j = 0; j < single.size(); ++j) {
     DType dtype = reduce.def->dtypes[j];
-    padded[j] = text_.Value("insertelement ", RegisterType(dtype, lanes_), " ", padded[j], ", ",
-                            RegisterType(dtype, 1), " ", single[j], ", i64 0");
+    padded[j] = text_.Value("insertelement ", RegisterType(dtype, reduce.lanes), " ", padded[j],
+                            ", ", RegisterType(dtype, 1), " ", single[j], ", i64 0");
   }
-  return Combine(reduce, parts[0], padded, lanes_);
+  return Combine(reduce, parts[0], padded, reduce.lanes);
 }
 
 void LlvmEmitter::FlushBlock() {
@@ -203,8 +212,10 @@ void LlvmEmitter::FlushBlock() {
     if (!reduce.blocked) continue;
     Values block = JoinCopies(reduce);
     if (reduce.levels.empty()) {
-      StoreSlots(reduce, Combine(reduce, LoadSlots(reduce, reduce.total, lanes_), block, lanes_),
-                 reduce.total, lanes_);
+      StoreSlots(
+          reduce,
+          Combine(reduce, LoadSlots(reduce, reduce.total, reduce.lanes), block, reduce.lanes),
+          reduce.total, reduce.lanes);
     } else {
       PushBlock(reduce, block);
     }
@@ -217,8 +228,9 @@ void LlvmEmitter::FlushBlock() {
 Values LlvmEmitter::LevelAddresses(const Reduce& reduce, const std::string& level) {
   Values addresses;
   for (size_t j = 0; j < reduce.levels.size(); ++j) {
-    addresses.push_back(text_.Value("getelementptr ", RegisterType(reduce.def->dtypes[j], lanes_),
-                                    ", ptr ", reduce.levels[j], ", i64 ", level));
+    addresses.push_back(text_.Value("getelementptr ",
+                                    RegisterType(reduce.def->dtypes[j], reduce.lanes), ", ptr ",
+                                    reduce.levels[j], ", i64 ", level));
   }
   return addresses;
 }
@@ -226,9 +238,9 @@ Values LlvmEmitter::LevelAddresses(const Reduce& reduce, const std::string& leve
 // Adding one to a binary counter: while the bit of a level is set, that level's (earlier) value is
 // joined in and the carry goes up.
 void LlvmEmitter::PushBlock(const Reduce& reduce, const Values& block) {
-  Values carry = NewSlots(*reduce.def, lanes_);
+  Values carry = NewSlots(*reduce.def, reduce.lanes);
   std::string level = text_.Entry("alloca i64"), bits = text_.Entry("alloca i64");
-  StoreSlots(reduce, block, carry, lanes_);
+  StoreSlots(reduce, block, carry, reduce.lanes);
   text_.Line("store i64 0, ptr ", level);
   text_.Line("store i64 ", text_.Value("load i64, ptr ", block_count_), ", ptr ", bits);
   std::string test = text_.NewLabel("carry"), join = text_.NewLabel("join"),
@@ -240,20 +252,20 @@ void LlvmEmitter::PushBlock(const Reduce& reduce, const Values& block) {
   text_.BranchIf(text_.Value("trunc i64 ", rest, " to i1"), join, done);
   text_.Label(join);
   StoreSlots(reduce,
-             Combine(reduce, LoadSlots(reduce, addresses, lanes_), LoadSlots(reduce, carry, lanes_),
-                     lanes_),
-             carry, lanes_);
+             Combine(reduce, LoadSlots(reduce, addresses, reduce.lanes),
+                     LoadSlots(reduce, carry, reduce.lanes), reduce.lanes),
+             carry, reduce.lanes);
   text_.Line("store i64 ", text_.Value("lshr i64 ", rest, ", 1"), ", ptr ", bits);
   text_.Line("store i64 ", text_.Value("add i64 ", at, ", 1"), ", ptr ", level);
   text_.Branch(test);
   text_.Label(done);
-  StoreSlots(reduce, LoadSlots(reduce, carry, lanes_), addresses, lanes_);
+  StoreSlots(reduce, LoadSlots(reduce, carry, reduce.lanes), addresses, reduce.lanes);
 }
 
 // The join of all levels in use; higher levels hold earlier elements.
 Values LlvmEmitter::JoinLevels(const Reduce& reduce) {
-  Values sum = NewSlots(*reduce.def, lanes_);
-  StoreSlots(reduce, Neutral(reduce, lanes_), sum, lanes_);
+  Values sum = NewSlots(*reduce.def, reduce.lanes);
+  StoreSlots(reduce, Neutral(reduce, reduce.lanes), sum, reduce.lanes);
   std::string count = text_.Value("load i64, ptr ", block_count_);
   LlvmText::Loop loop = text_.BeginLoop(0, kCascadeLevels, 1, "level");
   std::string used = text_.NewLabel("used"), skip = text_.NewLabel("skip");
@@ -261,17 +273,23 @@ Values LlvmEmitter::JoinLevels(const Reduce& reduce) {
       text_.Value("trunc i64 ", text_.Value("lshr i64 ", count, ", ", loop.index.text), " to i1"),
       used, skip);
   text_.Label(used);
-  Values level = LoadSlots(reduce, LevelAddresses(reduce, loop.index.text), lanes_);
-  StoreSlots(reduce, Combine(reduce, level, LoadSlots(reduce, sum, lanes_), lanes_), sum, lanes_);
+  Values level = LoadSlots(reduce, LevelAddresses(reduce, loop.index.text), reduce.lanes);
+  StoreSlots(reduce, Combine(reduce, level, LoadSlots(reduce, sum, reduce.lanes), reduce.lanes),
+             sum, reduce.lanes);
   text_.Branch(skip);
   text_.Label(skip);
   text_.EndLoop(loop);
-  return LoadSlots(reduce, sum, lanes_);
+  return LoadSlots(reduce, sum, reduce.lanes);
+}
+
+Values LlvmEmitter::JoinBlocks(const Reduce& reduce) {
+  if (!reduce.blocked) return JoinCopies(reduce);
+  return reduce.levels.empty() ? LoadSlots(reduce, reduce.total, reduce.lanes) : JoinLevels(reduce);
 }
 
 // Halves are joined until one lane is left.
 Values LlvmEmitter::JoinLanes(const Reduce& reduce, Values values) {
-  for (int width = lanes_ / 2; width >= 1; width /= 2) {
+  for (int width = reduce.lanes / 2; width >= 1; width /= 2) {
     Values low, high;
     for (size_t j = 0; j < values.size(); ++j) {
       std::string type = RegisterType(reduce.def->dtypes[j], 2 * width);
@@ -293,10 +311,7 @@ Values LlvmEmitter::JoinLanes(const Reduce& reduce, Values values) {
 void LlvmEmitter::FinishReduces(int s) {
   for (size_t r = 0; r < reduces_.size(); ++r) {
     const Reduce& reduce = reduces_[r];
-    Values joined = !reduce.blocked         ? JoinCopies(reduce)
-                    : reduce.levels.empty() ? LoadSlots(reduce, reduce.total, lanes_)
-                                            : JoinLevels(reduce);
-    Values results = JoinLanes(reduce, std::move(joined));
+    Values results = JoinLanes(reduce, JoinBlocks(reduce));
     for (size_t j = 0; j < results.size(); ++j)
       results_[{s, static_cast<int>(r), static_cast<int>(j)}] = results[j];
   }

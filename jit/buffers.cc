@@ -140,10 +140,11 @@ BufferRef BufferMap::WriteRef(Value v, int g, int step) {
   return ReadRef(v, step);
 }
 
-BufferRef BufferMap::ScratchRef(const SizeExpr& bytes, int step) {
-  BufferRef ref{BufferRef::Kind::kArena, NewSlot(bytes)};
-  Touch(ref, step);
-  return ref;
+BufferRef BufferMap::ScratchRef(int g, int number, const SizeExpr& bytes, int step) {
+  auto [it, is_new] = scratch_.try_emplace({g, number});
+  if (is_new) it->second = {BufferRef::Kind::kArena, NewSlot(bytes)};
+  Touch(it->second, step);
+  return it->second;
 }
 
 namespace {

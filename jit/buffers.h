@@ -32,7 +32,7 @@ class BufferMap {
   const EdgeLayouts& LayoutsOf(int g);   // valid until the next call
   BufferRef ReadRef(Value v, int step);  // notes that `step` touches it
   BufferRef WriteRef(Value v, int g, int step);
-  BufferRef ScratchRef(const SizeExpr& bytes, int step);
+  BufferRef ScratchRef(int g, int number, const SizeExpr& bytes, int step);  // one per g and number
   MemoryPlan PlanArena() const { return PlanMemory(slots_); }
   const std::vector<LiveBuffer>& slots() const { return slots_; }
 
@@ -50,6 +50,7 @@ class BufferMap {
       copy_to_output_;  // group -> output number that this Copy group writes
   absl::flat_hash_map<Value, int>
       output_of_;  // value -> output number that it is written to directly
+  absl::flat_hash_map<std::pair<int, int>, BufferRef> scratch_;  // by group and number
   EdgeLayouts layouts_, copy_layouts_;
   std::vector<LiveBuffer> slots_;
 };

@@ -156,10 +156,11 @@ class StepBuilder {
     step.compile_ms = kernel.compile_ms;
     step.cache_hit = kernel.hit;
     for (const Param& param : plan.params) {
-      step.buffers.push_back(param.role == ParamRole::kInput ? buffers_->ReadRef(param.value, Now())
-                             : param.role == ParamRole::kOutput
-                                 ? buffers_->WriteRef(param.value, g, Now())
-                                 : buffers_->ScratchRef(param.scratch_bytes, Now()));
+      step.buffers.push_back(
+          param.role == ParamRole::kInput ? buffers_->ReadRef(param.value, Now())
+          : param.role == ParamRole::kOutput
+              ? buffers_->WriteRef(param.value, g, Now())
+              : buffers_->ScratchRef(g, param.scratch, param.scratch_bytes, Now()));
     }
     for (Value v : plan.scalar_values) step.scalars.push_back(SignaturePosition(exe_->graph, v));
     exe_->steps.push_back({Step::Kind::kKernel, static_cast<int>(exe_->kernels.size()), g});

@@ -1,5 +1,6 @@
 #include "bench/common/plan_chain.h"
 
+#include <set>
 #include <vector>
 
 #include "api/runtime.h"
@@ -34,7 +35,8 @@ absl::StatusOr<PlannedChain> PlanChain(const KnownChain& chain, const std::strin
   JF_ASSIGN_OR_RETURN(PlannedGraph planned, PlanGraph(graph, call, Options{}, *backend));
 
   PlannedChain out;
-  out.kernels = static_cast<int>(planned.plans.size());
+  const std::set<int> groups(planned.plan_groups.begin(), planned.plan_groups.end());
+  out.kernels = static_cast<int>(groups.size());
   for (const Group& group : planned.fusion.groups)
     out.bytes += GroupBytes(planned.graph, group).Eval(call.symbols);
   out.text = FusionPlanToString(planned.graph, planned.fusion);

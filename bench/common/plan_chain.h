@@ -21,7 +21,7 @@ inline constexpr int64_t kChainRows = 1000;  // every symbol's value
 absl::StatusOr<jitfuse::internal::CallClass> DenseClass(const jitfuse::internal::Graph& graph);
 
 struct PlannedChain {
-  int kernels = 0;
+  int kernels = 0;    // chunks of rows and what joins them count as one
   int ops = 0;        // of the graph as written, views left out
   int64_t bytes = 0;  // each kernel's inputs and outputs, once
   int64_t unfused_bytes = 0;

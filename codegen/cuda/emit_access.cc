@@ -105,10 +105,17 @@ std::vector<IndexRun> Emitter::RunsOf(const Affine& affine) const {
   std::vector<IndexRun> runs;
   for (const auto& [axis, c] : affine.coefs) {
     if (axis == kIndirectAxis) {
-      runs.push_back({Space::kIndirect, c});
+      runs.push_back({Space::kIndirect, c, 1, 0, -1});
     } else {
       coef[static_cast<size_t>(axis)] = c;
     }
+  }
+  if (IsTile()) {
+    for (size_t axis = 0; axis < coef.size(); ++axis) {
+      if (!coef[axis].Is(0))
+        runs.push_back({Space::kParallel, coef[axis], 1, 0, static_cast<int>(axis)});
+    }
+    return runs;
   }
   for (Space space : {Space::kParallel, Space::kInner}) {
     const int begin = space == Space::kParallel ? 0 : plan_.num_parallel();
@@ -122,7 +129,7 @@ std::vector<IndexRun> Emitter::RunsOf(const Affine& affine) const {
         --axis;
         continue;
       }
-      IndexRun run{space, coef[static_cast<size_t>(axis)], div, plan_.extent(axis)};
+      IndexRun run{space, coef[static_cast<size_t>(axis)], div, plan_.extent(axis), -1};
       int next = axis - 1;
       for (; next >= first; --next) {
         const SizeExpr& extent = plan_.extent(next);
@@ -141,7 +148,7 @@ std::vector<IndexRun> Emitter::RunsOf(const Affine& affine) const {
 
 AccessShape Emitter::Shape(const AccessMap& access, const Loop& loop) const {
   if (loop.vec == 1) return {};
-  const Space space = IsRow() ? Space::kInner : Space::kParallel;
+  const Space space = VectorSpace();
   Progress p = Along(RunsOf(access.linear), access.linear.constant, space, loop.vec);
   for (const IndexTerm& term : access.terms) {
     AddIndexTerm(term, Along(RunsOf(term.linear), term.linear.constant, space, loop.vec), loop.vec,
@@ -167,7 +174,7 @@ AccessShape Emitter::Shape(const AccessMap& access, const Loop& loop) const {
 
 // Whether the mask holds for all or none of a vector's elements.
 bool Emitter::IsOneOfVector(const AccessMask& mask, const Loop& loop) const {
-  const Space space = IsRow() ? Space::kInner : Space::kParallel;
+  const Space space = VectorSpace();
   Progress p = Along(RunsOf(mask.linear), mask.linear.constant, space, loop.vec);
   for (const IndexTerm& term : mask.terms) {
     AddIndexTerm(term, Along(RunsOf(term.linear), term.linear.constant, space, loop.vec), loop.vec,
@@ -180,7 +187,7 @@ bool Emitter::IsOneOfVector(const AccessMask& mask, const Loop& loop) const {
 }
 
 bool Emitter::IsUniform(const Affine& affine, const Loop& loop) const {
-  const Space space = IsRow() ? Space::kInner : Space::kParallel;
+  const Space space = VectorSpace();
   Progress p = Along(RunsOf(affine), affine.constant, space, loop.vec);
   return p.regular && p.step.Is(0);
 }
@@ -189,7 +196,9 @@ bool Emitter::IsUniform(const Affine& affine, const Loop& loop) const {
 AccessShape Emitter::LoadShape(int load, const Loop& loop) const {
   const Inst& i = inst(load);
   const AccessMap& access = LoadAccess(i);
-  if (access.indirect && inst(i.in[0]).elem && !IsOnceAVector(i.in[0], loop)) return {};
+  if (access.indirect && (inst(i.in[0]).elem || HasColumns(i.in[0])) &&
+      !IsOnceAVector(i.in[0], loop))
+    return {};
   return Shape(access, loop);
 }
 
@@ -232,6 +241,7 @@ std::string Emitter::Element(int load, const Point& point) {
 
 std::string Emitter::Coordinate(const IndexRun& run, const Point& point) {
   if (run.space == Space::kIndirect) return point.position;
+  if (run.axis >= 0) return absl::StrCat("a", run.axis);
   std::string text = run.space == Space::kParallel ? point.parallel : point.inner;
   if (!run.div.Is(1)) absl::StrAppend(&text, " / ", SizeText(run.div, false));
   if (!run.mod.Is(0)) absl::StrAppend(&text, " % ", SizeText(run.mod, false));
@@ -305,7 +315,7 @@ void Emitter::DeclareRowBase(const AccessMap& access) {
 
 std::string Emitter::OffsetFrom(const AccessMap& access, const Point& point) {
   for (const auto& [known, name] : row_bases_) {
-    if (!(known == access)) continue;
+    if (!(known == access) || point.parallel != "row") continue;
     std::string rest = Offset(access, point, Part::kRest);
     if (name.empty()) return rest;
     return rest.empty() ? name : absl::StrCat(name, " + ", rest);

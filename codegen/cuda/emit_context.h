@@ -1,14 +1,18 @@
 // Inside the CUDA emitter: the state of one kernel's emission, shared by emit_cuda.cc (skeleton,
 // Flat), emit_access.cc (offsets, loads, stores), emit_scalar.cc (types, literals, statements) and
-// emit_reduce.cc (Row), emit_scan.cc (scans within rows).
+// emit_reduce.cc (Row), emit_column.cc (Column), emit_tile.cc (Tile), emit_scan.cc (scans within
+// rows).
 //
 // A plan has two linear index spaces: the parallel points (variable `e` in Flat, `row` in Row) and
 // the inner points (`c`). An access is a sum of runs: neighbouring axes whose strides nest act as
 // one coordinate (index / div) % mod of their space. Vectors go along the parallel space in Flat
-// and along the inner one in Row, and start at multiples of their length.
+// and Column and along the inner one in Row, and start at multiples of their length. In Column
+// every row value and accumulator is an array with an element per row of the thread's vector
+// (column_ is the subscript where code stands).
 #ifndef JITFUSE_CODEGEN_CUDA_EMIT_CONTEXT_H_
 #define JITFUSE_CODEGEN_CUDA_EMIT_CONTEXT_H_
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +21,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "codegen/plan/kernel_plan.h"
+#include "codegen/plan/streams.h"
 #include "codegen/target.h"
 #include "ir/support/writer.h"
 
@@ -37,9 +42,10 @@ std::string CudaOp(ScalarOp op, DType operand, DType result, const std::string* 
 
 enum class Space : uint8_t { kParallel, kInner, kIndirect };
 
-struct IndexRun {  // coef * ((index / div) % mod), of one space's linear index
+struct IndexRun {  // coef * ((index / div) % mod), of one space's linear index; Tile: of one axis
   Space space = Space::kParallel;
   SizeExpr coef, div{1}, mod{0};  // mod 0: none
+  int axis = -1;                  // Tile
 };
 
 struct Point {  // how the linear indices are written where code stands: an identifier or an
@@ -99,6 +105,7 @@ class Emitter {
   std::vector<bool> PositionsOnceAVector(const Stage& stage, const Loop& loop) const;
   void Element(const Stage& stage, int stage_number, const Loop& loop, const std::string& item);
   void VectorEpilogue(const Stage& stage, int stage_number, const Loop& loop);
+  void Accumulate(const Stage& stage, int stage_number, int reduce, const Loop& loop);
 
   // emit_access.cc
   std::vector<IndexRun> RunsOf(const Affine& affine) const;
@@ -150,14 +157,31 @@ class Emitter {
   void RegisterLoop(const Stage& stage, int number);
   void StreamLoop(const Stage& stage, int number);
   int StreamUnroll(const Stage& stage) const;
+  void RowInsts(const std::vector<int>& insts);
   void RowStores(const Stage& stage);
+  void RowLoopValues();
+  void LiveRow(const std::string& row, int rows);
   void DeclareAccumulators(const Stage& stage, int number, std::string_view prefix);
   void AcrossThreads(const Stage& stage, int number);
   void AcrossLanes(const Stage& stage, int number, int width);
   void Broadcast(const Stage& stage, int number, int width);
-  void AcrossSlots(const Stage& stage, int number);
-  bool WalksAcrossRows() const;
   void ThroughShared(const Stage& stage, int number);
+
+  // emit_column.cc
+  void ColumnPrologue();
+  void DeclareColumnAccumulators(const Stage& stage, int number, std::string_view prefix);
+  void AcrossColumnThreads(const Stage& stage, int number);
+  // Code for each row of the thread's vector, given its point; also for the only row elsewhere.
+  void EachColumn(const std::function<void(const Point&)>& body);
+  bool HasColumns(int inst) const;  // an array with an element per row of the vector
+
+  // emit_tile.cc
+  void Tile();
+  void TilePrologue(const std::string& across, const std::string& along);
+  void TilePass(int fast, int slow, const std::string& first_fast, const std::string& first_slow,
+                const std::function<void()>& body);
+  bool IsTiled(int load) const;  // it is read through shared memory
+  std::string TileElement(int load, const std::string& row, const std::string& column);
 
   // emit_scan.cc
   void DeclareScans(const Stage& stage);
@@ -182,8 +206,13 @@ class Emitter {
   }
   const Inst& inst(int id) const { return plan_.insts[static_cast<size_t>(id)]; }
   Point PointOf(const Loop& loop, bool element) const;
+  int64_t InnerPerItem() const;
   bool InRegisters() const;  // Row: every thread's share of a row fits its items
   bool IsRow() const { return schedule_.emitter == CudaEmitter::kRow; }
+  bool IsColumn() const { return schedule_.emitter == CudaEmitter::kColumn; }
+  bool IsTile() const { return schedule_.emitter == CudaEmitter::kTile; }
+  bool HasRows() const { return IsRow() || IsColumn(); }
+  Space VectorSpace() const { return IsRow() ? Space::kInner : Space::kParallel; }
   std::string Unsigned(int64_t v) const;  // a literal of the index type
 
   const KernelPlan& plan_;
@@ -198,10 +227,10 @@ class Emitter {
   SizeExpr grid_;
   SizeExpr inner_points_{1}, parallel_points_{1};
   std::vector<bool> kept_;
-  std::string kept_index_;    // subscript of kept values where code stands
-  bool across_rows_ = false;  // Row: neighbouring threads take neighbouring rows
-  bool live_guard_ = false;   // Row: the last block may have rows beyond the end
-  std::string store_guard_;   // condition of the stores in a loop; empty: none
+  std::string kept_index_;   // subscript of kept values where code stands
+  std::string column_;       // Column: subscript of row values and accumulators
+  bool live_guard_ = false;  // Row: the last block may have rows beyond the end
+  std::string store_guard_;  // condition of the stores in a loop; empty: none
   std::vector<std::pair<AccessMap, std::string>> row_bases_;
   absl::flat_hash_map<std::string, std::string> row_base_names_;
   struct Combine {

@@ -31,6 +31,23 @@ std::string_view RoleName(ParamRole role) {
   return role == ParamRole::kInput ? "input" : role == ParamRole::kOutput ? "output" : "scratch";
 }
 
+std::string ScheduleComment(const CudaSchedule& s) {
+  const std::string held = s.items == 0 ? "loops" : absl::StrCat(s.items);
+  switch (s.emitter) {
+    case CudaEmitter::kFlat:
+      return absl::StrCat("flat, ", s.items, " x ", s.vec, " elements a thread");
+    case CudaEmitter::kTile:
+      return absl::StrCat("tile, ", s.tile, " x ", s.tile, " elements a block");
+    case CudaEmitter::kColumn:
+      return absl::StrCat("column, ", s.rows_per_block, " x ", s.vec, " rows a block, ",
+                          s.threads_per_row, " threads a row, ", held);
+    case CudaEmitter::kRow:
+      break;
+  }
+  return absl::StrCat("row, ", s.rows_per_block, " rows a block, ", s.threads_per_row,
+                      " threads a row, ", held, " x ", s.vec);
+}
+
 std::string HeadComment(const KernelPlan& plan, const CudaSchedule& s, const Target& target,
                         const KernelSource& source) {
   std::string out;
@@ -47,13 +64,7 @@ std::string HeadComment(const KernelPlan& plan, const CudaSchedule& s, const Tar
     line(absl::StrCat("h", k, ": ", ToAbsl(DTypeName(plan.scalars[k]))));
   for (size_t k = 0; k < source.size_args.size(); ++k)
     line(absl::StrCat("z", k, " = ", source.size_args[k].ToString()));
-  std::string shape =
-      s.emitter == CudaEmitter::kFlat
-          ? absl::StrCat("flat, ", s.items, " x ", s.vec, " elements a thread")
-          : absl::StrCat("row, ", s.rows_per_block, " rows a block, ", s.threads_per_row,
-                         " threads a row, ",
-                         s.items == 0 ? std::string("loops") : absl::StrCat(s.items), " x ", s.vec);
-  line(absl::StrCat(shape, "; ", plan.offset_bits, "-bit offsets"));
+  line(absl::StrCat(ScheduleComment(s), "; ", plan.offset_bits, "-bit offsets"));
   line(absl::StrCat("launch: grid ", source.grid.ToString(), ", ", source.threads, " threads"));
   return out;
 }
@@ -114,12 +125,15 @@ absl::Status Emitter::Check() const {
   if (!IsPowerOfTwo(s.vec) || s.vec > 16) return bad("vectors of ", s.vec, " elements");
   if (plan_.offset_bits != 32 && plan_.offset_bits != 64)
     return bad(plan_.offset_bits, "-bit offsets");
-  if (s.items < (IsRow() ? 0 : 1)) return bad(s.items, " items");
-  if (!IsRow()) {
+  if (s.items < (HasRows() ? 0 : 1)) return bad(s.items, " items");
+  if (!HasRows()) {
     if (plan_.stages.size() != 1 || plan_.IsRow())
       return bad("a Flat schedule for a plan with rows");
     if (!plan_.keep.empty()) return bad("values kept between the stages of a Flat plan");
     if (s.vec > s.threads) return bad("fewer threads than elements of a vector");
+    if (IsTile() && (s.vec != 1 || s.items != 1 || !IsPowerOfTwo(s.tile) || s.tile < 1 ||
+                     s.threads % s.tile != 0 || TransposedLoads(plan_, s.tile_axis).empty()))
+      return bad("tiles of ", s.tile, " along axis ", s.tile_axis);
     return absl::OkStatus();
   }
   if (!IsPowerOfTwo(s.threads_per_row) || s.threads_per_row * s.rows_per_block != s.threads) {
@@ -129,6 +143,8 @@ absl::Status Emitter::Check() const {
   if (!plan_.scans.empty() && (s.vec != 1 || s.items != 0 || !plan_.keep.empty() ||
                                (s.threads_per_row > 1 && s.rows_per_block != 1)))
     return bad("a scan takes one element a thread, rows of a block or of a thread");
+  if (IsColumn() && (!plan_.scans.empty() || !Divides(s.vec, plan_.parallel.back())))
+    return bad("vectors of ", s.vec, " columns, of ", plan_.parallel.back().ToString());
   if (InRegisters()) return absl::OkStatus();
   if (inner_points_.IsConstant() && s.items > 0) {
     return bad("rows of ", inner_points_.constant(), " do not fit ", s.threads_per_row,
@@ -138,8 +154,13 @@ absl::Status Emitter::Check() const {
   return absl::OkStatus();
 }
 
+// Inner points that the threads of a row take at once.
+int64_t Emitter::InnerPerItem() const {
+  return int64_t{IsRow() ? schedule_.vec : 1} * schedule_.threads_per_row;
+}
+
 bool Emitter::InRegisters() const {
-  const int64_t capacity = int64_t{schedule_.items} * schedule_.vec * schedule_.threads_per_row;
+  const int64_t capacity = schedule_.items * InnerPerItem();
   if (inner_points_.IsConstant())
     return schedule_.items > 0 && inner_points_.constant() <= capacity;
   return plan_.inner_bound > 0 && plan_.inner_bound <= capacity;
@@ -174,7 +195,9 @@ void Emitter::Signature(std::string* text) const {
 absl::Status Emitter::Run() {
   JF_RETURN_IF_ERROR(Check());
   out_.Indent();
-  if (IsRow()) {
+  if (IsTile()) {
+    Tile();
+  } else if (HasRows()) {
     Row();
   } else {
     Flat();
@@ -228,7 +251,9 @@ void Emitter::FlatTail(const SizeExpr& whole, const SizeExpr& total) {
 Point Emitter::PointOf(const Loop& loop, bool element) const {
   const std::string at =
       element && loop.vec > 1 ? absl::StrCat("(", loop.index, " + j)") : loop.index;
-  return IsRow() ? Point{"row", at} : Point{at, ""};
+  if (IsRow()) return {"row", at};
+  if (IsColumn()) return {element && loop.vec > 1 ? "(row + j)" : "row", loop.index};
+  return {at, ""};
 }
 
 namespace {
@@ -311,7 +336,9 @@ void Emitter::Vector(const Stage& stage, int number, const Loop& loop, const std
     out_.Line("#pragma unroll");
     out_.Block("for (int j = 0; j < ", loop.vec, "; ++j)");
     OpenGuard(loop.elem_guard, &out_);
+    if (IsColumn()) column_ = "[j]";
     Element(stage, number, loop, item);
+    column_.clear();
     CloseGuard(loop.elem_guard, &out_);
     out_.End();
   }
@@ -332,7 +359,8 @@ bool Emitter::IsOnceAVector(int id, const Loop& loop) const {
     const int at = todo.back();
     todo.pop_back();
     const Inst& i = inst(at);
-    if (!i.elem && IsRow()) continue;
+    if (HasColumns(at)) return false;
+    if (!i.elem && HasRows()) continue;
     if (IsKept(at) || ++steps > 64) return false;
     switch (i.kind) {
       case Inst::Kind::kLoad:
@@ -400,7 +428,7 @@ void Emitter::VectorPrologue(const Stage& stage, int number, const Loop& loop) {
     out_.Line(
         RoomFor(store, Shape(store.access, loop), loop.vec, absl::StrCat("w", k)).declaration);
   }
-  for (size_t r = 0; r < stage.reduces.size(); ++r) {
+  for (size_t r = 0; r < stage.reduces.size() && !IsColumn(); ++r) {
     for (size_t k = 0; k < stage.reduces[r].in.size(); ++k) {
       const DType dtype = stage.reduces[r].dtypes[k];
       out_.Line(ToAbsl(CudaType(dtype)), " x", number, "_", r, "_", k, "[", loop.vec, "];");
@@ -454,6 +482,10 @@ void Emitter::Element(const Stage& stage, int number, const Loop& loop, const st
     }
   }
   for (size_t r = 0; r < stage.reduces.size() && loop.vec > 1; ++r) {
+    if (IsColumn()) {
+      Accumulate(stage, number, static_cast<int>(r), loop);
+      continue;
+    }
     for (size_t k = 0; k < stage.reduces[r].in.size(); ++k) {
       out_.Line("x", number, "_", r, "_", k, "[j] = ", Operand(stage.reduces[r].in[k]), ";");
     }
@@ -483,6 +515,7 @@ void Emitter::VectorEpilogue(const Stage& stage, int number, const Loop& loop) {
     VectorStore(store, shape, PointOf(loop, false), loop.vec, absl::StrCat("w", k));
     CloseGuard(store_guard_, &out_);
   }
+  if (IsColumn() && loop.vec > 1) return;
   for (size_t r = 0; r < stage.reduces.size(); ++r) {
     const PlanReduce& reduce = stage.reduces[r];
     auto elements = [&](int j) {
@@ -502,6 +535,14 @@ void Emitter::VectorEpilogue(const Stage& stage, int number, const Loop& loop) {
                     elements(0)),
         ";");
   }
+}
+
+// One element alone, at its column.
+void Emitter::Accumulate(const Stage& stage, int number, int r, const Loop& loop) {
+  const PlanReduce& reduce = stage.reduces[static_cast<size_t>(r)];
+  std::vector<std::string> in;
+  for (int id : reduce.in) in.push_back(Operand(id));
+  out_.Line(CombineCall(reduce, Accumulators(reduce, number, r, loop.accumulators), in), ";");
 }
 
 absl::StatusOr<KernelSource> EmitCuda(const KernelPlan& plan, const Target& target) {

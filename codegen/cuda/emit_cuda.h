@@ -3,11 +3,13 @@
 // In: a plan with a CudaSchedule, a target. Out: header-free source for NVRTC (the parts of our own
 // prelude that it uses, then one extern "C" kernel), its size arguments, launch shape and options.
 // One statement per value, named after its instruction (v12 is instruction 12), so that a plan's
-// text and its source can be read side by side. Pure and deterministic. Two idioms: Flat (one
-// thread, some vectors of the parallel points) and Row (threads share the inner points of a
-// parallel point; each reduction is a loop per thread, shuffles, one shared slot per warp and one
-// barrier). A plan that the emitter cannot take (no CUDA schedule, sizes that do not fit together)
-// is an InternalError: plans are made by us. Must not know: NVRTC, the driver, graphs.
+// text and its source can be read side by side. Pure and deterministic. The idioms: Flat (one
+// thread, some vectors of the parallel points), Row (threads share the inner points of a parallel
+// point; each reduction is a loop per thread, shuffles, one shared slot per warp and one barrier),
+// Column (the same for vectors of parallel points that lie side by side, threads meeting in shared
+// memory) and Tile (squares of parallel points, transposed through shared memory). A plan that the
+// emitter cannot take (no CUDA schedule, sizes that do not fit together) is an InternalError: plans
+// are made by us. Must not know: NVRTC, the driver, graphs.
 #ifndef JITFUSE_CODEGEN_CUDA_EMIT_CUDA_H_
 #define JITFUSE_CODEGEN_CUDA_EMIT_CUDA_H_
 

@@ -19,45 +19,20 @@ constexpr int kFlush = 64;
 // shuffles.
 constexpr int kSequentialWarps = 8;
 
-// Shared memory that a block may have without asking.
-constexpr int64_t kMaxShared = 48 * 1024;
-
 bool Divides(int64_t divisor, const SizeExpr& size) { return size.KnownDivisor() % divisor == 0; }
 
 }  // namespace
 
 void Emitter::Row() {
-  across_rows_ = WalksAcrossRows();
-  grid_ = CeilDiv(parallel_points_, SizeExpr(schedule_.rows_per_block));
-  RowPrologue();
-  for (size_t k = 0; k < plan_.stages.size(); ++k) RowStage(plan_.stages[k], static_cast<int>(k));
-}
-
-// Whether rows lie side by side in memory (a reduction of an outer axis): then neighbouring threads
-// take neighbouring rows, and a row's threads meet in shared memory only.
-bool Emitter::WalksAcrossRows() const {
-  const CudaSchedule& s = schedule_;
-  if (s.rows_per_block == 1 || s.threads_per_row == 1 || s.vec != 1) return false;
-  auto step = [&](const AccessMap& access, Space space) {
-    SizeExpr sum;
-    for (const IndexRun& run : RunsOf(access.linear)) {
-      if (run.space == space && run.div.Is(1)) sum = sum + run.coef;
-    }
-    return sum;
-  };
-  bool across = false;
-  int64_t shared = 0;
-  for (const Stage& stage : plan_.stages) {
-    for (int id : stage.elem_insts) {
-      if (inst(id).kind != Inst::Kind::kLoad) continue;
-      if (step(LoadAccess(inst(id)), Space::kInner).Is(1)) return false;
-      across |= step(LoadAccess(inst(id)), Space::kParallel).Is(1);
-    }
-    for (const PlanReduce& reduce : stage.reduces) {
-      for (DType d : reduce.dtypes) shared += int64_t{s.threads} * ItemSize(d);
-    }
+  const int vectors = IsColumn() ? schedule_.vec : 1;
+  grid_ = CeilDiv(parallel_points_, SizeExpr(int64_t{schedule_.rows_per_block} * vectors));
+  if (IsColumn()) {
+    ColumnPrologue();
+  } else {
+    RowPrologue();
   }
-  return across && shared <= kMaxShared;
+  RowLoopValues();
+  for (size_t k = 0; k < plan_.stages.size(); ++k) RowStage(plan_.stages[k], static_cast<int>(k));
 }
 
 void Emitter::RowPrologue() {
@@ -68,29 +43,31 @@ void Emitter::RowPrologue() {
     out_.Line("const unsigned lane = threadIdx.x;");
     out_.Line("const ", index_type_, " row = blockIdx.x;");
   } else {
-    out_.Line(
-        "const unsigned lane = threadIdx.x ",
-        across_rows_ ? absl::StrCat("/ ", s.rows_per_block) : absl::StrCat("% ", s.threads_per_row),
-        "u;");
-    out_.Line(
-        "const unsigned slot = threadIdx.x ",
-        across_rows_ ? absl::StrCat("% ", s.rows_per_block) : absl::StrCat("/ ", s.threads_per_row),
-        "u;");
-    const std::string row = absl::StrCat(block, " * ", Unsigned(s.rows_per_block), " + slot");
-    live_guard_ = !Divides(s.rows_per_block, parallel_points_);
-    if (live_guard_) {
-      store_guard_ = "live";
-      // Threads beyond the last row compute it once more and store nothing, so that barriers and
-      // shuffles stay whole.
-      const std::string rows = SizeText(parallel_points_, false);
-      out_.Line("const ", index_type_, " wanted_row = ", row, ";");
-      out_.Line("const bool live = wanted_row < ", rows, ";");
-      out_.Line("const ", index_type_, " row = live ? wanted_row : ", rows, " - ", Unsigned(1),
-                ";");
-    } else {
-      out_.Line("const ", index_type_, " row = ", row, ";");
-    }
+    out_.Line("const unsigned lane = threadIdx.x % ", s.threads_per_row, "u;");
+    out_.Line("const unsigned slot = threadIdx.x / ", s.threads_per_row, "u;");
+    LiveRow(absl::StrCat(block, " * ", Unsigned(s.rows_per_block), " + slot"), s.rows_per_block);
   }
+}
+
+// `row`: the thread's first row; `rows`: those of a block.
+void Emitter::LiveRow(const std::string& row, int rows) {
+  live_guard_ = !Divides(rows, parallel_points_);
+  if (!live_guard_) {
+    out_.Line("const ", index_type_, " row = ", row, ";");
+    return;
+  }
+  store_guard_ = "live";
+  // Threads beyond the last row compute it once more and store nothing, so that barriers and
+  // shuffles stay whole.
+  const std::string points = SizeText(parallel_points_, false);
+  out_.Line("const ", index_type_, " wanted_row = ", row, ";");
+  out_.Line("const bool live = wanted_row < ", points, ";");
+  out_.Line("const ", index_type_, " row = live ? wanted_row : ", points, " - ",
+            Unsigned(IsColumn() ? schedule_.vec : 1), ";");
+}
+
+// Row bases and kept values.
+void Emitter::RowLoopValues() {
   for (const Stage& stage : plan_.stages) {
     for (int id : stage.elem_insts) {
       if (inst(id).kind == Inst::Kind::kLoad) DeclareRowBase(LoadAccess(inst(id)));
@@ -100,13 +77,13 @@ void Emitter::RowPrologue() {
     }
   }
   for (int id : plan_.keep) {
-    out_.Line(ToAbsl(CudaType(inst(id).dtype)), " v", id, "[", std::max(1, s.items * s.vec), "];");
+    out_.Line(ToAbsl(CudaType(inst(id).dtype)), " v", id, "[",
+              std::max(1, schedule_.items * schedule_.vec), "];");
   }
 }
 
 void Emitter::RowStage(const Stage& stage, int number) {
-  const Point point{"row", ""};
-  for (int id : stage.row_insts_before) Statement(id, point);
+  RowInsts(stage.row_insts_before);
   const bool has_loop =
       !stage.elem_insts.empty() || !stage.reduces.empty() ||
       std::any_of(stage.stores.begin(), stage.stores.end(), [](const Store& s) { return s.elem; });
@@ -122,14 +99,32 @@ void Emitter::RowStage(const Stage& stage, int number) {
     }
   }
   if (!stage.reduces.empty()) AcrossThreads(stage, number);
-  for (int id : stage.row_insts_after) Statement(id, point);
+  RowInsts(stage.row_insts_after);
   RowStores(stage);
+}
+
+void Emitter::RowInsts(const std::vector<int>& insts) {
+  std::vector<int> columns;
+  for (int id : insts) {
+    if (!HasColumns(id)) {
+      Statement(id, {"row", ""});
+      continue;
+    }
+    if (inst(id).kind == Inst::Kind::kResult) continue;  // is in its accumulator
+    columns.push_back(id);
+    out_.Line(ToAbsl(CudaType(inst(id).dtype)), " v", id, "[", schedule_.vec, "];");
+  }
+  if (columns.empty()) return;
+  EachColumn([&](const Point& point) {
+    for (int id : columns) Statement(id, point);
+  });
 }
 
 // The row is read once: `items` vectors a thread, all loads first.
 void Emitter::RegisterLoop(const Stage& stage, int number) {
   const CudaSchedule& s = schedule_;
-  const int64_t per_item = int64_t{s.threads_per_row} * s.vec;
+  const int64_t per_item = InnerPerItem();
+  const int step = IsRow() ? s.vec : 1;
   const std::string points = SizeText(inner_points_, false);
   Loop loop;
   loop.vec = s.vec;
@@ -137,13 +132,13 @@ void Emitter::RegisterLoop(const Stage& stage, int number) {
   loop.index = "c";
   const std::string thread =
       s.items == 1 ? "lane" : absl::StrCat("(i * ", s.threads_per_row, "u + lane)");
-  loop.index_at = s.vec == 1 ? thread : absl::StrCat(thread, " * ", s.vec, "u");
+  loop.index_at = step == 1 ? thread : absl::StrCat(thread, " * ", step, "u");
   const int64_t full = inner_points_.IsConstant() ? inner_points_.constant() / per_item
                                                   : 0;  // items that need no guard
   if (full < s.items)
     loop.guard =
         full == 0 ? absl::StrCat("c < ", points) : absl::StrCat("i < ", full, " || c < ", points);
-  if (!Divides(s.vec, inner_points_)) loop.elem_guard = absl::StrCat("c + j < ", points);
+  if (!Divides(step, inner_points_)) loop.elem_guard = absl::StrCat("c + j < ", points);
   // Braces: the names of one stage's loop must not meet those of the next.
   out_.Line("{").Indent();
   Items(stage, number, loop);
@@ -164,15 +159,16 @@ int Emitter::StreamUnroll(const Stage& stage) const {
 // The row is read in a loop, once a stage.
 void Emitter::StreamLoop(const Stage& stage, int number) {
   const CudaSchedule& s = schedule_;
-  const int64_t stride = int64_t{s.threads_per_row} * s.vec;
-  const std::string first = s.vec == 1 ? "lane" : absl::StrCat("lane * ", s.vec, "u");
+  const int64_t stride = InnerPerItem();
+  const int step = IsRow() ? s.vec : 1;
+  const std::string first = step == 1 ? "lane" : absl::StrCat("lane * ", step, "u");
   const std::string points = SizeText(inner_points_, false);
   const bool two_levels = !stage.reduces.empty() && !(inner_points_.IsConstant() &&
                                                       inner_points_.constant() <= kFlush * stride);
   Loop loop;
   loop.vec = s.vec;
   loop.index = "c";
-  if (!Divides(s.vec, inner_points_)) loop.elem_guard = absl::StrCat("c + j < ", points);
+  if (!Divides(step, inner_points_)) loop.elem_guard = absl::StrCat("c + j < ", points);
   std::string begin = first, end = points;
   if (two_levels) {
     out_.Block("for (", index_type_, " c0 = ", first, "; c0 < ", points,
@@ -189,28 +185,33 @@ void Emitter::StreamLoop(const Stage& stage, int number) {
   Items(stage, number, loop);
   out_.End();
   if (!two_levels) return;
-  for (size_t r = 0; r < stage.reduces.size(); ++r) {
-    const PlanReduce& reduce = stage.reduces[r];
-    const int n = static_cast<int>(r);
-    out_.Line(CombineCall(reduce, Accumulators(reduce, number, n, "a"),
-                          Accumulators(reduce, number, n, "s")),
-              ";");
-  }
+  EachColumn([&](const Point&) {
+    for (size_t r = 0; r < stage.reduces.size(); ++r) {
+      const PlanReduce& reduce = stage.reduces[r];
+      const int n = static_cast<int>(r);
+      out_.Line(CombineCall(reduce, Accumulators(reduce, number, n, "a"),
+                            Accumulators(reduce, number, n, "s")),
+                ";");
+    }
+  });
   out_.End();
 }
 
 void Emitter::RowStores(const Stage& stage) {
   std::string guard = schedule_.threads_per_row > 1 ? "lane == 0" : "";
   if (live_guard_) guard = guard.empty() ? "live" : "live && lane == 0";
-  bool open = false;
-  for (const Store& store : stage.stores) {
-    if (store.elem) continue;
-    if (!open && !guard.empty()) out_.Block("if (", guard, ")");
-    open = true;
-    out_.Line(Indexed(store.access, {"row", ""}), " = ",
-              CudaStoredValue(ParamType(store.access), StoreOperand(stage, store)), ";");
-  }
-  if (open && !guard.empty()) out_.End();
+  const bool any = std::any_of(stage.stores.begin(), stage.stores.end(),
+                               [](const Store& store) { return !store.elem; });
+  if (!any) return;
+  if (!guard.empty()) out_.Block("if (", guard, ")");
+  EachColumn([&](const Point& point) {
+    for (const Store& store : stage.stores) {
+      if (store.elem) continue;
+      out_.Line(Indexed(store.access, point), " = ",
+                CudaStoredValue(ParamType(store.access), StoreOperand(stage, store)), ";");
+    }
+  });
+  if (!guard.empty()) out_.End();
 }
 
 // ---- Accumulators.
@@ -219,11 +220,15 @@ std::vector<std::string> Emitter::Accumulators(const PlanReduce& reduce, int sta
                                                std::string_view prefix) const {
   std::vector<std::string> names;
   for (size_t k = 0; k < reduce.in.size(); ++k)
-    names.push_back(absl::StrCat(ToAbsl(prefix), stage, "_", number, "_", k));
+    names.push_back(absl::StrCat(ToAbsl(prefix), stage, "_", number, "_", k, column_));
   return names;
 }
 
 void Emitter::DeclareAccumulators(const Stage& stage, int number, std::string_view prefix) {
+  if (IsColumn() && schedule_.vec > 1) {
+    DeclareColumnAccumulators(stage, number, prefix);
+    return;
+  }
   for (size_t r = 0; r < stage.reduces.size(); ++r) {
     const PlanReduce& reduce = stage.reduces[r];
     const std::vector<std::string> names =
@@ -273,8 +278,8 @@ std::string Emitter::CombineCall(const PlanReduce& reduce, const std::vector<std
 void Emitter::AcrossThreads(const Stage& stage, int number) {
   const int threads = schedule_.threads_per_row;
   if (threads == 1) return;
-  if (across_rows_) {
-    AcrossSlots(stage, number);
+  if (IsColumn()) {
+    AcrossColumnThreads(stage, number);
     return;
   }
   AcrossLanes(stage, number, std::min(threads, 32));
@@ -317,49 +322,6 @@ void Emitter::Broadcast(const Stage& stage, int number, int width) {
       out_.Line(name, " = jf_first", Lanes(width, schedule_.threads), "(", name, ");");
     }
   }
-}
-
-// A row's threads are rows_per_block apart: a tree in shared memory, operands in the order of
-// lanes.
-void Emitter::AcrossSlots(const Stage& stage, int number) {
-  const std::string distance = absl::StrCat("s * ", schedule_.rows_per_block, "u");
-  auto each = [&](auto fn) {
-    for (size_t r = 0; r < stage.reduces.size(); ++r) {
-      const std::vector<std::string> a =
-          Accumulators(stage.reduces[r], number, static_cast<int>(r), "a");
-      std::vector<std::string> b;
-      for (const std::string& name : a) b.push_back(absl::StrCat("m", name.substr(1)));
-      fn(stage.reduces[r], a, b);
-    }
-  };
-  auto publish = [&](const PlanReduce&, const std::vector<std::string>& a,
-                     const std::vector<std::string>& b) {
-    for (size_t k = 0; k < a.size(); ++k) out_.Line(b[k], "[threadIdx.x] = ", a[k], ";");
-  };
-  each([&](const PlanReduce& reduce, const std::vector<std::string>&,
-           const std::vector<std::string>& b) {
-    for (size_t k = 0; k < b.size(); ++k)
-      out_.Line("__shared__ ", ToAbsl(CudaType(reduce.dtypes[k])), " ", b[k], "[",
-                schedule_.threads, "];");
-  });
-  each(publish);
-  out_.Line("__syncthreads();");
-  out_.Line("#pragma unroll 1");
-  out_.Block("for (unsigned s = 1; s < ", schedule_.threads_per_row, "u; s *= 2)");
-  out_.Block("if (lane % (2 * s) == 0)");
-  each(
-      [&](const PlanReduce& reduce, const std::vector<std::string>& a, std::vector<std::string> b) {
-        for (std::string& name : b) absl::StrAppend(&name, "[threadIdx.x + ", distance, "]");
-        out_.Line(CombineCall(reduce, a, b), ";");
-      });
-  each(publish);
-  out_.End();
-  out_.Line("__syncthreads();");
-  out_.End();
-  each(
-      [&](const PlanReduce&, const std::vector<std::string>& a, const std::vector<std::string>& b) {
-        for (size_t k = 0; k < a.size(); ++k) out_.Line(a[k], " = ", b[k], "[slot];");
-      });
 }
 
 void Emitter::ThroughShared(const Stage& stage, int number) {

@@ -159,9 +159,9 @@ std::string Emitter::Operand(int id) const {
       return i.dtype == DType::kBool ? absl::StrCat("(h", i.scalar, " != 0)")
                                      : absl::StrCat("h", i.scalar);
     case Inst::Kind::kResult:
-      return absl::StrCat("a", i.stage, "_", i.reduce, "_", i.which);
+      return absl::StrCat("a", i.stage, "_", i.reduce, "_", i.which, column_);
     default:
-      return IsKept(id) ? absl::StrCat("v", id, kept_index_) : absl::StrCat("v", id);
+      return absl::StrCat("v", id, IsKept(id) ? kept_index_ : HasColumns(id) ? column_ : "");
   }
 }
 
@@ -169,6 +169,7 @@ std::string Emitter::Value(int id, const Point& point) {
   const Inst& i = inst(id);
   switch (i.kind) {
     case Inst::Kind::kLoad:
+      if (IsTiled(id)) return CudaLoadedValue(ParamType(LoadAccess(i)), TileElement(id, "x", "i"));
       return CudaLoadedValue(ParamType(LoadAccess(i)), Element(id, point));
     case Inst::Kind::kIndex: {
       Affine axis;
@@ -202,7 +203,7 @@ void Emitter::Statement(int id, const Point& point) {
     ScanStatement(id);
     return;
   }
-  if (IsKept(id)) {
+  if (IsKept(id) || HasColumns(id)) {
     out_.Line(Operand(id), " = ", Value(id, point), ";");
   } else {
     out_.Line("const ", ToAbsl(CudaType(i.dtype)), " v", id, " = ", Value(id, point), ";");

@@ -317,7 +317,7 @@ std::optional<SizeExpr> StrideAlong(const AccessMap& a, int axis) {
 }
 
 int VectorAxis(const KernelPlan& plan) {
-  return plan.num_parallel() + static_cast<int>(plan.inner.size()) - 1;
+  return plan.num_parallel() + (plan.columns ? 0 : static_cast<int>(plan.inner.size())) - 1;
 }
 
 namespace {

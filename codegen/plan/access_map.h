@@ -53,7 +53,8 @@ bool UsesIndirect(const AccessMap& a);  // the offset depends on the position
 bool TermsUseAxis(const AccessMap& a, int axis);
 // The offset's step along `axis`; nullopt where a div or mod makes it uneven.
 std::optional<SizeExpr> StrideAlong(const AccessMap& a, int axis);
-// The axis that vectors run along: the last inner axis of a row plan, else the last parallel one.
+// The axis that vectors run along: the last inner axis of a row plan, else (columns too) the last
+// parallel one.
 int VectorAxis(const KernelPlan& plan);
 // Whether `vec` consecutive points along the vector axis, starting at a multiple of vec, are `vec`
 // consecutive elements whose first is aligned to vec * item size (as far as that is <= 16) for all

@@ -12,6 +12,7 @@
 
 #include "codegen/plan/access_map.h"
 #include "codegen/plan/schedule.h"
+#include "codegen/plan/streams.h"
 #include "ir/support/check.h"
 #include "ir/support/status.h"
 
@@ -21,6 +22,8 @@ namespace {
 constexpr int kCheap = 6;  // issue slots for which nothing new is kept if the operands are at hand
 constexpr int kDear =
     12;  // issue slots above which the frontier is kept though loads would be fewer
+// On a GPU at most 32 registers of each of 1024 threads.
+constexpr int64_t kMostKept = int64_t{32} * 4 * 1024;
 constexpr int kReload = 3;  // issue slots of reading a cached vector again
 
 class KeepPlanner {
@@ -234,17 +237,22 @@ bool RowFits(const KernelPlan& plan, const Target& target, int values, int bytes
   if (__builtin_mul_overflow(points, static_cast<int64_t>(values) * bytes, &row) ||
       row > target.max_row_bytes_kept)
     return false;
-  // On a GPU at most 32 registers of each of 1024 threads.
-  return target.kind != TargetKind::kCuda || row <= int64_t{32} * 4 * 1024;
+  // Of columns, at least 32 are held side by side.
+  constexpr int64_t kColumns = 32;
+  if (plan.columns && row > kMostKept / kColumns) return false;
+  return target.kind != TargetKind::kCuda || row <= kMostKept;
 }
 
 absl::Status ApplySchedule(KernelPlan* plan, const Target& target) {
   if (plan->stages.empty()) return InternalError("plan ", plan->name, " has no stages");
   std::erase_if(plan->notes, [](const Note& n) {
     return n.reason == Reason::kRowReread || n.reason == Reason::kScalarAccess ||
-           n.reason == Reason::kStridedReduce || n.reason == Reason::kScanInOrder;
+           n.reason == Reason::kStridedReduce || n.reason == Reason::kScanInOrder ||
+           n.reason == Reason::kTransposedAccess;
   });
   plan->keep.clear();
+  plan->columns =
+      target.kind != TargetKind::kInterpret && plan->scans.empty() && LieSideBySide(*plan);
   if (plan->IsRow()) {
     ListRow(plan, target);
   } else {

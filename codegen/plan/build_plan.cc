@@ -2,11 +2,13 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "codegen/plan/plan_draft.h"
 #include "codegen/plan/plan_emit.h"
 #include "codegen/plan/plan_finish.h"
 #include "codegen/plan/plan_head.h"
 #include "codegen/plan/schedule.h"
+#include "codegen/plan/split_rows.h"
 #include "ir/support/status.h"
 
 namespace jitfuse::internal {
@@ -14,6 +16,7 @@ namespace {
 
 // A row that is read again is still cheap on a CPU while it sits in its second-level cache.
 constexpr int64_t kCpuCachedRow = 512 * 1024;
+constexpr int64_t kCpuColumns = 64;  // columns that a CPU reduces side by side
 
 // The group's domain as axes of a plan: kept dims first, reduced ones after them; dims of extent 1
 // have no axis.
@@ -92,10 +95,15 @@ void UseAxes(const Axes& axes, IndexMap* map) {
   }
 }
 
-bool PreferTwoPasses(const KernelPlan& plan, const Target& target) {
+// Before accesses are known: rows whose inner points are no neighbours are taken for columns.
+bool PreferTwoPasses(const Group& group, KernelPlan plan, const Target& target) {
+  size_t last = group.domain.size();
+  while (last > 0 && group.domain[last - 1].Is(1)) --last;
+  plan.columns = last > 0 && !IsReduced(group, last - 1);
   if (RowFits(plan, target, 1, 4)) return true;
   int64_t points = InnerPoints(plan);
-  return target.kind != TargetKind::kCuda && points > 0 && points <= kCpuCachedRow / 4;
+  const int64_t cached = kCpuCachedRow / 4 / (plan.columns ? kCpuColumns : 1);
+  return target.kind != TargetKind::kCuda && points > 0 && points <= cached;
 }
 
 absl::Status EmitOutputs(const Graph& graph, const Group& group, const Axes& axes,
@@ -114,8 +122,8 @@ absl::Status EmitOutputs(const Graph& graph, const Group& group, const Axes& axe
   return absl::OkStatus();
 }
 
-// Group inputs first, in the group's order, then outputs, in theirs; those that nothing reads are
-// dropped.
+// Group inputs first, in the group's order, then outputs, in theirs, then scratch; those that
+// nothing reads or writes are dropped.
 void OrderParams(const Group& group, KernelPlan* plan) {
   std::vector<AccessMap*> accesses;
   for (AccessMap& a : plan->accesses) accesses.push_back(&a);
@@ -134,6 +142,7 @@ void OrderParams(const Group& group, KernelPlan* plan) {
   }
   auto key = [&](int i) {
     const Param& p = plan->params[static_cast<size_t>(i)];
+    if (p.role == ParamRole::kScratch) return std::pair<int, int>(2, p.scratch);
     auto it = rank.find(p.value);
     return std::pair<int, int>(p.role != ParamRole::kInput,
                                it == rank.end() ? static_cast<int>(rank.size()) : it->second);
@@ -170,17 +179,19 @@ absl::StatusOr<std::vector<KernelPlan>> BuildPlan(const Graph& graph, const Grou
   PlanDraft draft;
   Axes axes = MakeAxes(group, &draft.plan);
   draft.plan.inner_bound = InnerBound(draft.plan, options);
-  PlanEmitter emitter(graph, group, layouts, PreferTwoPasses(draft.plan, target), &draft);
+  PlanEmitter emitter(graph, group, layouts, PreferTwoPasses(group, draft.plan, target), &draft);
   absl::Status emitted = EmitOutputs(graph, group, axes, &emitter);
   if (!emitted.ok()) return Annotate(emitted, PlanName(graph, group, options.index));
-  KernelPlan plan = FinishDraft(std::move(draft), target, options);
-  OrderParams(group, &plan);
-  plan.name = PlanName(graph, group, options.index);
-  plan.head = GroupText(graph, group);
-  MarkAliases(options, &plan);
-  JF_RETURN_IF_ERROR(ApplySchedule(&plan, target));
-  std::vector<KernelPlan> plans;
-  plans.push_back(std::move(plan));
+  std::vector<KernelPlan> plans =
+      SplitRows(FinishDraft(std::move(draft), target, options), target, options.offset_bits);
+  for (KernelPlan& plan : plans) {
+    OrderParams(group, &plan);
+    plan.name = absl::StrCat(PlanName(graph, group, options.index),
+                             &plan == &plans.back() ? "" : "_chunks");
+    plan.head = GroupText(graph, group);
+    MarkAliases(options, &plan);
+    JF_RETURN_IF_ERROR(ApplySchedule(&plan, target));
+  }
   return plans;
 }
 

@@ -1,7 +1,8 @@
 // BuildPlan: from one loop or copy group to kernel plans.
 //
 // In: an expanded graph, a group of it, the layouts of what the group reads and writes, the target.
-// Out: scheduled plans (one, today), ready for an emitter. How: a pull model. Each output is asked
+// Out: scheduled plans, to be run in order, ready for an emitter: one, or two where few long rows
+// are reduced in chunks (split_rows.h). How: a pull model. Each output is asked
 // for at an index map over the axes of the group's domain; pointwise ops inline their scalar body,
 // views compose their index function into the map, reductions open stages; every (value, map) is
 // made once. Then axes are collapsed and ordered, fma is formed (here and nowhere else), dead code

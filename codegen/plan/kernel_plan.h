@@ -5,7 +5,8 @@
 // i is inner axis i. All stages share the inner axes. Instructions form one SSA list for the whole
 // plan. `elem` instructions have a value per (parallel, inner) point, the others one per parallel
 // point ("row values"). In a Flat plan there are no inner axes, every value is per parallel point,
-// and emitters vectorise over the last parallel axis.
+// and emitters vectorise over the last parallel axis; so they do in a plan of columns, whose rows
+// lie side by side in memory: there a vector holds an element of each of some neighbouring rows.
 // A stage does, for each parallel point:
 //   1. before its loop: row_insts_before
 //   2. for each inner point: elem_insts in order, feed its reduces, elem stores
@@ -62,6 +63,7 @@ struct Param {
   int align = 16;          // bytes the base pointer is known to be aligned to
   Value value;             // which graph value (kInput, kOutput); the executor maps it to a buffer
   SizeExpr scratch_bytes;  // kScratch
+  int scratch = -1;        // kScratch: which one, among those that the plans of a group share
   bool may_alias = false;  // an input whose buffer an output of this kernel may be (same element
                            // map): no __restrict__, no .nc loads
 };
@@ -129,15 +131,18 @@ struct Stage {
   std::vector<Store> stores;
 };
 
-enum class CudaEmitter : uint8_t { kFlat, kRow };
+enum class CudaEmitter : uint8_t { kFlat, kRow, kColumn, kTile };
 struct CudaSchedule {
   CudaEmitter emitter = CudaEmitter::kFlat;
   int threads = 256;  // per block
   int vec = 1;    // elements of one vector access (of the widest 16-byte element type); 1: scalar
   int items = 1;  // Flat: vectors per thread. Row: vectors per thread and row if the row is kept in
-                  // registers; 0: loop over the row
-  int threads_per_row = 32;  // Row
-  int rows_per_block = 1;    // Row: threads == threads_per_row * rows_per_block
+                  // registers; 0: loop over the row. Column: the same, but of inner points
+  int threads_per_row = 32;  // Row; Column: threads along the inner points
+  int rows_per_block = 1;    // Row: threads == threads_per_row * rows_per_block. Column: vectors of
+                             // neighbouring rows, of a thread each
+  int tile = 0;        // Tile: points of a block along the last parallel axis, and along tile_axis
+  int tile_axis = -1;  // Tile: the parallel axis that lies contiguous in the transposed operands
   bool no_allocate = false;  // load hint: ld.global.L1::no_allocate (read-only or looping kernels)
 };
 struct CpuSchedule {
@@ -145,6 +150,8 @@ struct CpuSchedule {
   int unroll = 1;  // vectors per iteration of the inner loop; for reduces also the number of
                    // independent accumulators
   int64_t grain_bytes = 256 * 1024;  // bytes one chunk of parallel work should move
+  int tile = 0;  // points of a block along the last parallel axis, and along tile_axis; 0: none
+  int tile_axis = -1;  // the parallel axis that lies contiguous in the transposed operands
 };
 
 struct KernelPlan {
@@ -153,8 +160,10 @@ struct KernelPlan {
   std::vector<Param> params;
   std::vector<DType> scalars;  // host scalars passed by value, in order
   std::vector<Value> scalar_values;
-  Shape parallel;                   // extents
-  Shape inner;                      // extents; empty for Flat
+  Shape parallel;        // extents
+  Shape inner;           // extents; empty for Flat
+  bool columns = false;  // of a plan with inner axes: vectors run along the last parallel axis, not
+                         // along the last inner one (set by ApplySchedule)
   int64_t inner_bound = 0;          // no call has more inner points than this; 0: no bound is known
   std::vector<AccessMap> accesses;  // of the loads
   std::vector<SizeExpr> sizes;      // what kSize instructions read; symbolic ones only

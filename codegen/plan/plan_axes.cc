@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "codegen/plan/plan_finish.h"
+#include "codegen/plan/streams.h"
 
 namespace jitfuse::internal {
 namespace {
@@ -186,6 +187,19 @@ bool CanFlatten(const PlanDraft& draft, const Users& users) {
   if (NumElements(plan.parallel).Is(0)) return false;  // and by 0 makes no sense
   if (plan.parallel.back().KnownDivisor() % (16 / std::min(16, WidestItem(plan))) == 0)
     return false;
+  // Operands that lie along another axis are taken in tiles, which need the axes.
+  auto is_long = [&plan](int axis) {
+    return !plan.extent(axis).IsConstant() || plan.extent(axis).constant() >= kShortTileAxis;
+  };
+  const int last = plan.num_parallel() - 1;
+  auto transposed = [&](const AccessMap* a) {
+    const SizeExpr step = CoefOf(a->linear, last);
+    if (step.Is(0) || step.Is(1) || !is_long(last)) return false;
+    return std::any_of(a->linear.coefs.begin(), a->linear.coefs.end(), [&](const auto& c) {
+      return c.second.Is(1) && c.first != kIndirectAxis && is_long(c.first);
+    });
+  };
+  if (std::any_of(users.accesses.begin(), users.accesses.end(), transposed)) return false;
   auto divides = [](const AccessMap* a) {
     return !a->terms.empty() || std::any_of(a->masks.begin(), a->masks.end(),
                                             [](const AccessMask& m) { return !m.terms.empty(); });

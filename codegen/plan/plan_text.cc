@@ -103,17 +103,28 @@ void WriteStage(const KernelPlan& plan, size_t s, Writer* w) {
 std::string ScheduleText(const KernelPlan& plan) {
   if (std::holds_alternative<CpuSchedule>(plan.schedule)) {
     const CpuSchedule& s = plan.cpu();
-    return absl::StrCat("cpu lanes ", s.lanes, " unroll ", s.unroll, " grain ", s.grain_bytes);
+    return absl::StrCat("cpu lanes ", s.lanes, " unroll ", s.unroll, " grain ", s.grain_bytes,
+                        s.tile > 0 ? absl::StrCat(" tile ", s.tile, " of a", s.tile_axis) : "");
   }
   if (!std::holds_alternative<CudaSchedule>(plan.schedule)) return "none";
   const CudaSchedule& s = plan.cuda();
-  std::string row = s.emitter == CudaEmitter::kRow
-                        ? absl::StrCat(" threads_per_row ", s.threads_per_row, " rows_per_block ",
-                                       s.rows_per_block)
-                        : "";
-  return absl::StrCat("cuda ", s.emitter == CudaEmitter::kRow ? "row" : "flat", " threads ",
-                      s.threads, " vec ", s.vec, " items ", s.items, row,
-                      s.no_allocate ? " no_allocate" : "");
+  std::string name, shape;
+  switch (s.emitter) {
+    case CudaEmitter::kFlat:
+      name = "flat";
+      break;
+    case CudaEmitter::kTile:
+      name = "tile";
+      shape = absl::StrCat(" tile ", s.tile, " x ", s.tile, " of a", s.tile_axis);
+      break;
+    case CudaEmitter::kRow:
+    case CudaEmitter::kColumn:
+      name = s.emitter == CudaEmitter::kRow ? "row" : "column";
+      shape = absl::StrCat(" threads_per_row ", s.threads_per_row, " rows_per_block ",
+                           s.rows_per_block);
+  }
+  return absl::StrCat("cuda ", name, " threads ", s.threads, " vec ", s.vec, " items ", s.items,
+                      shape, s.no_allocate ? " no_allocate" : "");
 }
 
 std::string Extents(const char* what, int first, const Shape& extents) {

@@ -1,11 +1,11 @@
 // Schedules: how a plan is laid onto a machine, by the rules measured in docs (flat, row in
-// registers, row re-read).
+// registers, row re-read, columns, tiles).
 //
 // In: a plan without a schedule and the facts of a target that follow from its arch. Out: the
 // plan's schedule, what is kept between stages, and what each stage lists. Pure. Never refuses:
-// where vectors do not fit, accesses are scalar (Note scalar_access); where a row does not, it is
-// read again (row_reread). ApplySchedule may be called again on a scheduled plan, for another
-// target. Must not know: emitters.
+// where vectors do not fit, accesses are scalar (Note scalar_access, transposed_access); where a
+// row does not, it is read again (row_reread). ApplySchedule may be called again on a scheduled
+// plan, for another target. Must not know: emitters.
 #ifndef JITFUSE_CODEGEN_PLAN_SCHEDULE_H_
 #define JITFUSE_CODEGEN_PLAN_SCHEDULE_H_
 

@@ -1,8 +1,9 @@
-// PickCpuSchedule: vector length, unrolling, grain.
+// PickCpuSchedule: vector length, unrolling, grain, tiles.
 #include <algorithm>
 
 #include "codegen/plan/access_map.h"
 #include "codegen/plan/schedule.h"
+#include "codegen/plan/streams.h"
 
 namespace jitfuse::internal {
 namespace {
@@ -41,6 +42,24 @@ int CombineCost(const KernelPlan& plan) {
   return cost;
 }
 
+// Blocks as long as a cache line of the narrowest transposed operand, where both axes are long
+// enough.
+bool PickTile(const KernelPlan& plan, CpuSchedule* s) {
+  constexpr int kLine = 64;
+  const int axis = TransposedAxis(plan);
+  for (int a : {axis, plan.num_parallel() - 1}) {
+    if (plan.extent(a).IsConstant() && plan.extent(a).constant() < kShortTileAxis) return false;
+  }
+  int bytes = 8;
+  for (int k : TransposedLoads(plan, axis)) {
+    const AccessMap& a = plan.accesses[static_cast<size_t>(k)];
+    bytes = std::min(bytes, ItemSize(plan.params[static_cast<size_t>(a.param)].dtype));
+  }
+  s->tile = kLine / bytes;
+  s->tile_axis = axis;
+  return true;
+}
+
 }  // namespace
 
 CpuSchedule PickCpuSchedule(const KernelPlan& plan, const Target& target,
@@ -53,6 +72,10 @@ CpuSchedule PickCpuSchedule(const KernelPlan& plan, const Target& target,
   s.unroll = cost <= 6 ? 4 : cost <= 16 ? 2 : 1;
   if (!plan.scans.empty()) s.lanes = s.unroll = 1;
   if (notes != nullptr && HasLongScan(plan)) notes->push_back({-1, Reason::kScanInOrder, ""});
+  if (TransposedAxis(plan) >= 0) {
+    if (PickTile(plan, &s)) return s;
+    if (notes != nullptr) notes->push_back({-1, Reason::kTransposedAccess, ""});
+  }
   bool strided = false;
   for (const Inst& i : plan.insts) {
     if (i.kind != Inst::Kind::kLoad || !i.elem) continue;

@@ -1,11 +1,12 @@
-// PickCudaSchedule: Flat, Row in registers, Row re-read. The numbers are those measured on an H100;
-// they depend on the arch alone.
+// PickCudaSchedule: Flat, Row in registers, Row re-read, Column, Tile. The numbers are those
+// measured on an H100; they depend on the arch alone.
 #include <algorithm>
 #include <bit>
 
 #include "absl/strings/str_cat.h"
 #include "codegen/plan/access_map.h"
 #include "codegen/plan/schedule.h"
+#include "codegen/plan/streams.h"
 
 namespace jitfuse::internal {
 namespace {
@@ -13,37 +14,6 @@ namespace {
 constexpr int kVectorBytes = 16;
 constexpr int64_t kElementsPerThread = 32;     // of a kept row, in registers
 constexpr int64_t kThreadsToFill = 64 * 1024;  // enough to keep a large GPU busy with reads
-
-// Loads and stores of a plan that run per element, with what matters of each.
-struct Stream {
-  const AccessMap* access;
-  bool heavy;  // differs for (nearly) every point: not broadcast along an axis
-};
-
-bool IsHeavy(const KernelPlan& plan, const AccessMap& a) {
-  for (int axis = 0; axis <= VectorAxis(plan); ++axis) {
-    if (!plan.extent(axis).Is(1) && !UsesAxis(a, axis)) return false;
-  }
-  // One flat axis walked by remainder is a broadcast too.
-  return !(a.linear.coefs.empty() && a.terms.size() == 1 && !a.terms[0].mod.Is(0));
-}
-
-std::vector<Stream> ElemStreams(const KernelPlan& plan) {
-  std::vector<Stream> out;
-  std::vector<bool> seen(plan.accesses.size(), false);
-  for (const Inst& i : plan.insts) {
-    if (i.kind != Inst::Kind::kLoad || !i.elem || seen[static_cast<size_t>(i.access)]) continue;
-    seen[static_cast<size_t>(i.access)] = true;
-    const AccessMap& a = plan.accesses[static_cast<size_t>(i.access)];
-    out.push_back({&a, IsHeavy(plan, a)});
-  }
-  for (const Stage& s : plan.stages) {
-    for (const Store& st : s.stores) {
-      if (st.elem) out.push_back({&st.access, true});
-    }
-  }
-  return out;
-}
 
 bool ExtentAllows(const KernelPlan& plan, int vec) {
   // A flat plan of one axis ends in a tail; elsewhere each row would.
@@ -92,6 +62,33 @@ CudaSchedule PickFlat(const KernelPlan& plan, const Width& width) {
   return s;
 }
 
+// Squares of points through shared memory, where operands lie along another axis than the outputs
+// and both axes are long enough. Threads 0: this is not such a plan.
+CudaSchedule PickTile(const KernelPlan& plan, const Target& target) {
+  constexpr int kThreads = 256;
+  CudaSchedule s;
+  s.threads = 0;
+  s.emitter = CudaEmitter::kTile;
+  s.tile_axis = TransposedAxis(plan);
+  if (s.tile_axis < 0) return s;
+  for (int axis : {s.tile_axis, plan.num_parallel() - 1}) {
+    if (plan.extent(axis).IsConstant() && plan.extent(axis).constant() < kShortTileAxis) return s;
+  }
+  for (int tile : {64, 32}) {
+    int64_t bytes = 0;
+    for (int k : TransposedLoads(plan, s.tile_axis)) {
+      const AccessMap& a = plan.accesses[static_cast<size_t>(k)];
+      const int size = ItemSize(plan.params[static_cast<size_t>(a.param)].dtype);
+      bytes += int64_t{tile} * (tile + std::max(1, 4 / size)) * size;
+    }
+    if (bytes > target.smem_per_block) continue;
+    s.tile = tile;
+    s.threads = kThreads;
+    break;
+  }
+  return s;
+}
+
 // Values alive per inner point when a row is kept, in 4-byte registers.
 int KeptRegisters(const KernelPlan& plan) {
   int words = 0;
@@ -102,26 +99,6 @@ int KeptRegisters(const KernelPlan& plan) {
 
 int64_t PowerOfTwoFrom(int64_t x) {
   return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(1, x))));
-}
-
-// Rows that lie side by side in memory, reduced with a stride: neighbouring threads take
-// neighbouring rows. 0: this is not such a plan.
-int ThreadsAcrossRows(const KernelPlan& plan, const std::vector<Stream>& streams) {
-  const SizeExpr& neighbours = plan.parallel.back();
-  if (neighbours.IsConstant() && neighbours.constant() < 32) return 0;
-  int side = plan.num_parallel() - 1;
-  bool any = false;
-  for (const Stream& s : streams) {
-    if (!s.heavy || IsUniformAccess(plan, *s.access)) continue;
-    std::optional<SizeExpr> step = StrideAlong(*s.access, side);
-    if (IsVectorAccess(plan, *s.access, 1) || !step || !step->Is(1)) return 0;
-    any = true;
-  }
-  if (!any) return 0;
-  SizeExpr rows = NumElements(plan.parallel);
-  if (!rows.IsConstant()) return 32;
-  return static_cast<int>(std::clamp<int64_t>(
-      PowerOfTwoFrom(kThreadsToFill / std::max<int64_t>(1, rows.constant())), 8, 256));
 }
 
 // Threads of one row: 32 for short ones, else 1 to 4 vectors or some 16 elements each.
@@ -140,41 +117,102 @@ bool WritesRows(const KernelPlan& plan) {
   return false;
 }
 
-CudaSchedule PickRow(const KernelPlan& plan, const Target& target, const Width& width,
-                     const std::vector<Stream>& streams) {
+CudaSchedule PickRow(const KernelPlan& plan, const Target& target, const Width& width) {
   CudaSchedule s;
   s.emitter = CudaEmitter::kRow;
   s.vec = width.vec;
   int64_t n = InnerPoints(plan);
   bool one_pass = plan.stages.size() == 1 && n > 0 && n <= 16 * 1024;
-  int64_t across = ThreadsAcrossRows(plan, streams);
-  int64_t threads = across > 0 ? across : ThreadsAlongRow(n, !plan.keep.empty() || one_pass);
+  int64_t threads = ThreadsAlongRow(n, !plan.keep.empty() || one_pass);
   auto too_much = [&] {
     return (n + threads - 1) / threads * KeptRegisters(plan) > kElementsPerThread;
   };
-  bool unrolled = !plan.keep.empty() || (one_pass && across == 0);
+  bool unrolled = !plan.keep.empty() || one_pass;
   while (unrolled && threads < std::min(1024, target.max_threads_per_sm) && too_much())
     threads *= 2;
   s.threads_per_row = static_cast<int>(threads);
-  int block = threads <= 32 || across > 0 ? 256 : 128;
+  int block = threads <= 32 ? 256 : 128;
   s.rows_per_block = std::max(1, block / s.threads_per_row);
   s.threads = s.threads_per_row * s.rows_per_block;
   int64_t per_pass = threads * s.vec;
   s.items = unrolled ? static_cast<int>(std::max<int64_t>(1, (n + per_pass - 1) / per_pass)) : 0;
-  s.no_allocate = across == 0 && (!WritesRows(plan) || s.items == 0);
+  s.no_allocate = !WritesRows(plan) || s.items == 0;
+  return s;
+}
+
+// Bytes of shared memory that the accumulators of a row take, over all stages.
+int64_t AccumulatorBytes(const KernelPlan& plan) {
+  int64_t bytes = 0;
+  for (const Stage& stage : plan.stages) {
+    for (const PlanReduce& r : stage.reduces) {
+      for (DType d : r.dtypes) bytes += ItemSize(d);
+    }
+  }
+  return bytes;
+}
+
+// Blocks 16 or 32 vectors wide, and so deep that the threads fill a large GPU, or hold the rows
+// that are kept.
+CudaSchedule PickColumn(const KernelPlan& plan, const Width& width, const Target& target) {
+  constexpr int kMaxVec = 4;  // beyond, accumulators crowd out everything else
+  constexpr int kBlock = 256, kMaxBlock = 512;
+  constexpr int64_t kNarrow = 2048;
+  CudaSchedule s;
+  s.emitter = CudaEmitter::kColumn;
+  s.vec = std::min(width.vec, kMaxVec);
+  const int64_t n = InnerPoints(plan);
+  const SizeExpr rows = NumElements(plan.parallel);
+  const int64_t vectors = rows.IsConstant() ? std::max<int64_t>(1, rows.constant() / s.vec) : 0;
+  const bool narrow = vectors > 0 && rows.constant() < kNarrow;
+  int64_t wide = narrow ? std::min<int64_t>(16, PowerOfTwoFrom(vectors)) : 32;
+  int64_t most = n == 0 ? kBlock : PowerOfTwoFrom(n);  // threads that a row can use
+  int64_t deep = std::min<int64_t>(kBlock / wide, most);
+  while (deep * 2 * wide <= kMaxBlock && deep * 2 <= most && vectors > 0 &&
+         vectors * deep < kThreadsToFill)
+    deep *= 2;
+  const bool keeps = !plan.keep.empty();
+  auto held = [&] { return (n + deep - 1) / deep * s.vec * KeptRegisters(plan); };
+  const int limit = std::min(1024, target.max_threads_per_sm);
+  while (keeps && held() > kElementsPerThread) {
+    if (deep * 2 * wide <= limit) {
+      deep *= 2;
+    } else if (wide > 8) {
+      wide /= 2;
+    } else if (s.vec > 1) {
+      s.vec /= 2;
+    } else {
+      break;
+    }
+  }
+  while (wide * deep < 32) wide *= 2;
+  while (deep > 1 && AccumulatorBytes(plan) * wide * deep * s.vec > target.smem_per_block) {
+    if (s.vec > 1) {
+      s.vec /= 2;
+    } else if (wide * deep > 32 && wide > 1) {
+      wide /= 2;
+    } else {
+      deep /= 2;
+      wide *= 2;
+    }
+  }
+  s.threads_per_row = static_cast<int>(deep);
+  s.rows_per_block = static_cast<int>(wide);
+  s.threads = s.threads_per_row * s.rows_per_block;
+  s.items = keeps ? static_cast<int>(std::max<int64_t>(1, (n + deep - 1) / deep)) : 0;
+  s.no_allocate = !WritesRows(plan);
   return s;
 }
 
 // Rows that lie side by side, and short ones, have a thread each; others a block, which takes a
 // chunk of as many elements as it has threads at a time.
-CudaSchedule PickScan(const KernelPlan& plan, const std::vector<Stream>& streams) {
+CudaSchedule PickScan(const KernelPlan& plan) {
   constexpr int kBlock = 256;
   constexpr int64_t kManyRows = 4096, kShortRow = 32;
   const int64_t n = InnerPoints(plan);
   const SizeExpr rows = NumElements(plan.parallel);
   const bool many = !rows.IsConstant() || rows.constant() >= kManyRows;
-  const bool alone = (n > 0 && n <= kShortRow) ||
-                     (n > 0 && n <= kLongScan && many && ThreadsAcrossRows(plan, streams) > 0);
+  const bool alone =
+      (n > 0 && n <= kShortRow) || (n > 0 && n <= kLongScan && many && LieSideBySide(plan));
   CudaSchedule s;
   s.emitter = CudaEmitter::kRow;
   s.items = 0;
@@ -187,12 +225,6 @@ CudaSchedule PickScan(const KernelPlan& plan, const std::vector<Stream>& streams
   return s;
 }
 
-bool ReadsStrided(const KernelPlan& plan, const std::vector<Stream>& streams) {
-  return std::any_of(streams.begin(), streams.end(), [&](const Stream& s) {
-    return s.heavy && !IsUniformAccess(plan, *s.access) && !IsVectorAccess(plan, *s.access, 1);
-  });
-}
-
 }  // namespace
 
 CudaSchedule PickCudaSchedule(const KernelPlan& plan, const Target& target,
@@ -200,16 +232,23 @@ CudaSchedule PickCudaSchedule(const KernelPlan& plan, const Target& target,
   std::vector<Stream> streams = ElemStreams(plan);
   if (!plan.scans.empty()) {
     if (notes != nullptr && HasLongScan(plan)) notes->push_back({-1, Reason::kScanInOrder, ""});
-    return PickScan(plan, streams);
+    return PickScan(plan);
+  }
+  if (!plan.IsRow()) {
+    CudaSchedule tile = PickTile(plan, target);
+    if (tile.threads > 0) return tile;
+    if (notes != nullptr && tile.tile_axis >= 0)
+      notes->push_back({-1, Reason::kTransposedAccess, ""});
   }
   Width width = PickWidth(plan, streams);
   if (notes != nullptr && width.vec == 1 && width.wanted > 1) {
     notes->push_back(
         {-1, Reason::kScalarAccess, absl::StrCat("vectors of ", width.wanted, " do not fit")});
   }
-  if (notes != nullptr && plan.IsRow() && ReadsStrided(plan, streams))
+  if (notes != nullptr && plan.IsRow() && WalksStrided(plan))
     notes->push_back({-1, Reason::kStridedReduce, ""});
-  return plan.IsRow() ? PickRow(plan, target, width, streams) : PickFlat(plan, width);
+  if (plan.columns) return PickColumn(plan, width, target);
+  return plan.IsRow() ? PickRow(plan, target, width) : PickFlat(plan, width);
 }
 
 }  // namespace jitfuse::internal

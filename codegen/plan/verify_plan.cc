@@ -6,10 +6,13 @@
 
 #include "codegen/plan/access_map.h"
 #include "codegen/plan/schedule.h"
+#include "codegen/plan/streams.h"
 #include "ir/support/status.h"
 
 namespace jitfuse::internal {
 namespace {
+
+constexpr int64_t kShared = 48 * 1024;  // bytes that a block may have without asking
 
 bool IsPowerOfTwo(int v) { return v > 0 && std::has_single_bit(static_cast<unsigned>(v)); }
 
@@ -67,6 +70,9 @@ class Verifier {
         return Fail("input parameter ", p, " is not read, or is written");
       if (param.role == ParamRole::kOutput && (writes[p] != 1 || reads[p] != 0))
         return Fail("output parameter ", p, " is not written once");
+      if (param.role == ParamRole::kScratch &&
+          (writes[p] > 1 || (reads[p] == 0) == (writes[p] == 0)))
+        return Fail("scratch parameter ", p, " is neither written once nor read");
       if (param.may_alias && param.role != ParamRole::kInput)
         return Fail("parameter ", p, " is no input but may alias");
     }
@@ -346,27 +352,62 @@ class Verifier {
   }
 
   absl::Status Cuda(const CudaSchedule& s) const {
-    if ((s.emitter == CudaEmitter::kRow) != plan_.IsRow())
-      return Fail("flat and row are mixed up in the schedule");
+    const bool column = s.emitter == CudaEmitter::kColumn;
+    if ((s.emitter == CudaEmitter::kRow || column) != plan_.IsRow() || column != plan_.columns)
+      return Fail("flat, row and column are mixed up in the schedule");
     if (!IsPowerOfTwo(s.vec) || s.vec > 16 || s.threads < 32 || s.threads > 1024 || s.items < 0)
       return Fail("impossible schedule");
+    if (s.emitter == CudaEmitter::kTile) return Tile(s);
     if (!plan_.IsRow())
       return s.items >= 1 ? absl::OkStatus() : Fail("a flat schedule without items");
     if (!IsPowerOfTwo(s.threads_per_row) || s.threads != s.threads_per_row * s.rows_per_block)
       return Fail("threads are not rows times threads per row");
+    if (column) JF_RETURN_IF_ERROR(Column(s));
     if (!plan_.scans.empty() && (s.vec != 1 || s.items != 0))
       return Fail("a scan takes one element after another");
     if (!plan_.keep.empty() && s.items == 0) return Fail("a row is kept but looped over");
-    int64_t held = int64_t{s.items} * s.vec * s.threads_per_row;
+    int64_t held = int64_t{s.items} * (column ? 1 : s.vec) * s.threads_per_row;
     if (s.items > 0 &&
         (InnerPoints(plan_) > held || (InnerPoints(plan_) == 0 && !NumElements(plan_.inner).Is(0))))
       return Fail("a row is longer than its threads hold");
     return absl::OkStatus();
   }
 
+  absl::Status Tile(const CudaSchedule& s) const {
+    const std::vector<int> loads = TransposedLoads(plan_, s.tile_axis);
+    if (loads.empty()) return Fail("no load lies along the axis ", s.tile_axis, " of the tiles");
+    if (s.vec != 1 || s.items != 1 || !IsPowerOfTwo(s.tile) || s.threads % s.tile != 0)
+      return Fail("impossible tiles");
+    int64_t bytes = 0;
+    for (int k : loads) {
+      const AccessMap& a = plan_.accesses[static_cast<size_t>(k)];
+      const int size = ItemSize(plan_.params[static_cast<size_t>(a.param)].dtype);
+      bytes += int64_t{s.tile} * (s.tile + std::max(1, 4 / size)) * size;
+    }
+    return bytes <= kShared ? absl::OkStatus() : Fail("tiles of ", bytes, " bytes do not fit");
+  }
+
+  absl::Status Column(const CudaSchedule& s) const {
+    if (!plan_.scans.empty()) return Fail("a scan in columns");
+    if (plan_.parallel.back().KnownDivisor() % s.vec != 0)
+      return Fail("vectors of ", s.vec, " columns do not divide ",
+                  plan_.parallel.back().ToString());
+    int64_t bytes = 0;
+    for (const Stage& stage : plan_.stages) {
+      for (const PlanReduce& r : stage.reduces) {
+        for (DType d : r.dtypes) bytes += int64_t{ItemSize(d)} * s.threads * s.vec;
+      }
+    }
+    if (s.threads_per_row > 1 && bytes > kShared)
+      return Fail("accumulators of ", bytes, " bytes do not fit shared memory");
+    return absl::OkStatus();
+  }
+
   absl::Status Cpu(const CpuSchedule& s) const {
     if (!plan_.scans.empty() && (s.lanes != 1 || s.unroll != 1))
       return Fail("a scan takes one element after another");
+    if (s.tile != 0 && (!IsPowerOfTwo(s.tile) || TransposedLoads(plan_, s.tile_axis).empty()))
+      return Fail("no load lies along the axis ", s.tile_axis, " of the tiles");
     return IsPowerOfTwo(s.lanes) && s.unroll >= 1 && s.grain_bytes > 0
                ? absl::OkStatus()
                : Fail("impossible schedule");
@@ -409,6 +450,16 @@ bool LeavesSomewhere(const KernelPlan& plan, const AccessMap& a, const Range& sp
   return false;
 }
 
+absl::Status CheckScratch(const KernelPlan& plan, const AccessMap& a) {
+  const Param& param = plan.params[static_cast<size_t>(a.param)];
+  std::optional<Range> range = OffsetRange(plan, a);
+  if (!range || range->hi < range->lo || !param.scratch_bytes.IsConstant()) return absl::OkStatus();
+  if (range->lo >= 0 && (range->hi + 1) * ItemSize(param.dtype) <= param.scratch_bytes.constant())
+    return absl::OkStatus();
+  return InternalError("plan ", plan.name, ": ", AccessToString(a), " reaches ", range->lo, "..",
+                       range->hi, " of ", param.scratch_bytes.constant(), " bytes of scratch");
+}
+
 }  // namespace
 
 absl::Status VerifyPlan(const KernelPlan& plan) { return Verifier(plan).Run(); }
@@ -417,6 +468,7 @@ absl::Status VerifyAccesses(const KernelPlan& plan, const Graph& graph,
                             const EdgeLayouts& layouts) {
   auto check = [&](const AccessMap& a) -> absl::Status {
     const Param& param = plan.params[static_cast<size_t>(a.param)];
+    if (param.role == ParamRole::kScratch) return CheckScratch(plan, a);
     const auto& known = param.role == ParamRole::kInput ? layouts.reads : layouts.writes;
     auto it = known.find(param.value);
     const Shape& dims = graph.type(param.value).dims;

@@ -320,6 +320,62 @@ void AddScans(std::vector<SweepCase>* out) {
       {{{"n", 3}, {"m", 7}}, {{"n", 4}, {"m", 1000}}}, false, out);
 }
 
+// Reductions of axes that are not the contiguous one, few long rows, transposed operands.
+void AddEmitters(std::vector<SweepCase>* out) {
+  const std::vector<Sizes> planes = {{{"n", 3}, {"m", 7}},    {{"n", 1}, {"m", 1}},
+                                     {{"n", 130}, {"m", 64}}, {{"n", 37}, {"m", 260}},
+                                     {{"n", 5}, {"m", 0}},    {{"n", 1100}, {"m", 9}},
+                                     {{"n", 70}, {"m", 129}}, {{"n", 64}, {"m", 64}}};
+  AddFor(kNumbers, "columns",
+         "graph f(%a: $T[n,m]) -> ($S[m], $T[m], i64[m]) {\n %0 = sum(%a) {axes=[0]} : "
+         "$S[m]\n %1 = max(%a) {axes=[0]} : $T[m]\n %2 = argmin(%a) {axes=[0]} : i64[m]\n return "
+         "%0, %1, %2\n}",
+         planes, false, out);
+  std::vector<Sizes> with_empty = planes;
+  with_empty.push_back({{"n", 0}, {"m", 40}});
+  AddFor(kAll, "column_sums",
+         "graph f(%a: $T[n,m]) -> ($S[m], i64[m]) {\n %0 = sum(%a) {axes=[0]} : $S[m]\n %1 = "
+         "count_nonzero(%a) {axes=[0]} : i64[m]\n return %0, %1\n}",
+         with_empty, false, out);
+  AddFor(kFloats, "column_norms",
+         "graph f(%a: $T[n,m], %w: $T[m]) -> ($T[n,m], $T[n,m], $T[m]) {\n %0 = softmax(%a) "
+         "{axis=0} : $T[n,m]\n %1 = multiply(%0, %w) : $T[n,m]\n %2 = mean(%a) {axes=[0], "
+         "keepdims=true} : $T[1,m]\n %3 = subtract(%a, %2) : $T[n,m]\n %4 = var(%a) {axes=[0]} : "
+         "$T[m]\n return %1, %3, %4\n}",
+         {{{"n", 3}, {"m", 7}},
+          {{"n", 130}, {"m", 40}},
+          {{"n", 2}, {"m", 1025}},
+          {{"n", 1030}, {"m", 33}}},
+         false, out);
+  AddFor({"f32", "bf16", "i8"}, "middle_axis",
+         "graph f(%a: $T[3,n,m]) -> ($T[3,m], bool[3,m]) {\n %0 = max(%a) {axes=[1]} : $T[3,m]\n "
+         "%1 = cast(%a) {dtype=bool} : bool[3,n,m]\n %2 = all(%1) {axes=[1]} : bool[3,m]\n return "
+         "%0, %2\n}",
+         planes, true, out);
+  AddFor(
+      {"f32", "bf16", "i16"}, "long_rows",
+      "graph f(%a: $T[2,n]) -> ($S[2], $T[2], i64[2], $S[]) {\n %0 = sum(%a) {axes=[1]} : $S[2]\n "
+      "%1 = max(%a) {axes=[1]} : $T[2]\n %2 = argmax(%a) {axes=[1]} : i64[2]\n %3 = sum(%a) : "
+      "$S[]\n return %0, %1, %2, %3\n}",
+      {{{"n", 140001}}}, false, out);
+  AddFor({"f32"}, "long_norms",
+         "graph f(%a: $T[2,n]) -> ($T[2], $T[2], $T[]) {\n %0 = var(%a) {axes=[1]} : $T[2]\n %1 = "
+         "logsumexp(%a) {axes=[1]} : $T[2]\n %2 = vector_norm(%a) : $T[]\n return %0, %1, %2\n}",
+         {{{"n", 140001}}}, false, out);
+  AddFor(
+      {"f32", "f64", "f16", "bf16", "i32", "u8"}, "long_columns",
+      "graph f(%a: $T[n,24]) -> ($S[24], $T[24], i64[24]) {\n %0 = sum(%a) {axes=[0]} : $S[24]\n "
+      "%1 = max(%a) {axes=[0]} : $T[24]\n %2 = argmin(%a) {axes=[0]} : i64[24]\n return %0, %1, "
+      "%2\n}",
+      {{{"n", 4203}}}, false, out);
+  AddFor(kAll, "transposes",
+         "graph f(%a: $T[n,m], %b: $T[m,n], %d: bool[m,n], %c: $T[2,n,3,m]) -> "
+         "($T[m,n], $T[m,n], $T[2,m,3,n]) {\n %0 = transpose(%a) : $T[m,n]\n %1 = where(%d, %0, "
+         "%b) : $T[m,n]\n %2 "
+         "= transpose(%c) {perm=[0,3,2,1]} : $T[2,m,3,n]\n return %0, %1, %2\n}",
+         with_empty, true, out);
+}
+
 }  // namespace
 
 std::vector<SweepCase> SweepCases() {
@@ -414,6 +470,7 @@ std::vector<SweepCase> SweepCases() {
   }
   AddViews(&out);
   AddScans(&out);
+  AddEmitters(&out);
   out.push_back({"round_trip",
                  "graph f(%a: f32[n]) -> (f32[n], f32[n]) {\n %0 = cast(%a) {dtype=bf16} : "
                  "bf16[n]\n %1 = cast(%0) {dtype=f32} : f32[n]\n %2 = cast(%a) {dtype=f16} : "

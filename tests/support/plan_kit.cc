@@ -222,6 +222,13 @@ KernelPlan PlanKit::Row(int threads_per_row, int rows_per_block, int vec, int it
   return plan;
 }
 
+KernelPlan PlanKit::Column(int threads_per_row, int rows_per_block, int vec, int items) {
+  Row(threads_per_row, rows_per_block, vec, items);
+  std::get<CudaSchedule>(plan.schedule).emitter = CudaEmitter::kColumn;
+  plan.columns = true;
+  return plan;
+}
+
 KernelPlan AddMulRelu(DType dtype, Shape shape, int threads, int vec, int items, int align) {
   PlanKit k(absl::StrCat("relu_", ToAbsl(DTypeName(dtype))), std::move(shape));
   const int a = k.Input(dtype, align), b = k.Input(dtype, align), c = k.Input(dtype, align),
@@ -295,12 +302,25 @@ KernelPlan ArgMax(DType dtype, SizeExpr rows, SizeExpr columns, int threads_per_
 }
 
 KernelPlan SumColumns(DType dtype, SizeExpr rows, SizeExpr columns, int threads_per_row,
-                      int rows_per_block) {
+                      int rows_per_block, int vec) {
   PlanKit k(absl::StrCat("sum_columns_", ToAbsl(DTypeName(dtype))), {rows}, {columns});
   const int x = k.Input(dtype), y = k.Output(dtype);
   const int v = k.Load(k.Strided(x, {1, rows}));
   k.StoreRow(k.Reduce({v}, {0}, "{a0 + b0}")[0], k.DenseRow(y));
-  return k.Row(threads_per_row, rows_per_block, 1, 0);
+  return k.Column(threads_per_row, rows_per_block, vec, 0);
+}
+
+KernelPlan TransposeAdd(DType dtype, SizeExpr m, SizeExpr n, int tile) {
+  PlanKit k(absl::StrCat("transpose_", ToAbsl(DTypeName(dtype))), {m, n});
+  const int x = k.Input(dtype), z = k.Input(dtype), y = k.Output(dtype);
+  const int a = k.Load(k.Strided(x, {1, m})), b = k.Load(k.Dense(z));
+  k.Store(k.Op(ScalarOp::kAdd, {a, b}), k.Dense(y));
+  k.Flat(256, 1);
+  auto& s = std::get<CudaSchedule>(k.plan.schedule);
+  s.emitter = CudaEmitter::kTile;
+  s.tile = tile;
+  s.tile_axis = 0;
+  return k.plan;
 }
 
 }  // namespace jitfuse::internal

@@ -3,7 +3,7 @@
 //
 // A kit holds a plan under construction; axes are given first, then parameters, instructions and
 // stores, each returning its number. Elementwise instructions go to the last stage, row
-// instructions where the caller puts them. Then Flat(...) or Row(...) sets a schedule.
+// instructions where the caller puts them. Then Flat(...), Row(...) or Column(...) sets a schedule.
 #ifndef JITFUSE_TESTS_SUPPORT_PLAN_KIT_H_
 #define JITFUSE_TESTS_SUPPORT_PLAN_KIT_H_
 
@@ -49,6 +49,7 @@ class PlanKit {
 
   KernelPlan Flat(int threads, int vec, int items = 1);
   KernelPlan Row(int threads_per_row, int rows_per_block, int vec, int items);
+  KernelPlan Column(int threads_per_row, int rows_per_block, int vec, int items);
 
   KernelPlan plan;
 
@@ -73,7 +74,9 @@ KernelPlan ArgMax(DType dtype, SizeExpr rows, SizeExpr columns, int threads_per_
                   int rows_per_block, int vec, int items);
 // Sum over the first axis of [columns, rows]: neighbouring threads read neighbouring memory.
 KernelPlan SumColumns(DType dtype, SizeExpr rows, SizeExpr columns, int threads_per_row,
-                      int rows_per_block);
+                      int rows_per_block, int vec = 1);
+// y[m, n] = x[n, m] transposed + z, in tiles.
+KernelPlan TransposeAdd(DType dtype, SizeExpr m, SizeExpr n, int tile);
 
 }  // namespace jitfuse::internal
 

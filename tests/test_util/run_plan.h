@@ -168,6 +168,7 @@ inline absl::Status RunGroup(const Graph& graph, const Group& group, const Targe
   PlanOptions options;
   JF_ASSIGN_OR_RETURN(std::vector<KernelPlan> plans,
                       BuildPlan(graph, group, layouts, target, options));
+  std::map<int, std::vector<char>> scratch;
   for (const KernelPlan& plan : plans) {
     auto fail = [&](const absl::Status& s) {
       return s.ok() ? s : InternalError(std::string(s.message()), "\n", PlanToString(plan));
@@ -180,6 +181,11 @@ inline absl::Status RunGroup(const Graph& graph, const Group& group, const Targe
       const Param& param = plan.params[p];
       if (param.role == ParamRole::kInput) {
         buffers.push_back(values->at(param.value).data());
+      } else if (param.role == ParamRole::kScratch) {
+        auto bytes = static_cast<size_t>(param.scratch_bytes.Eval(symbols));
+        auto [it, is_new] = scratch.try_emplace(param.scratch, bytes, '\x5a');
+        if (it->second.size() != bytes) return fail(InternalError("scratch of two sizes"));
+        buffers.push_back(it->second.data());
       } else {
         outputs[p] =
             StridedTensor::Make(param.dtype, EvalDims(graph.type(param.value).dims, symbols));

@@ -72,6 +72,17 @@ TEST(EmitLlvmGolden, RowKept) {
                        "x86-64-v4"));
 }
 
+TEST(EmitLlvmGolden, Columns) {
+  KernelPlan plan = SumColumns(DType::kF32, 100, SizeExpr::Symbol(0), 1, 32);
+  ExpectGolden("llvm/columns_v4.ll", TextFor(With(plan, 16, 2), "x86-64-v4"));
+}
+TEST(EmitLlvmGolden, Tiles) {
+  KernelPlan plan = With(TransposeAdd(DType::kF32, SizeExpr::Symbol(0), 96, 64), 8, 1);
+  std::get<CpuSchedule>(plan.schedule).tile = 16;
+  std::get<CpuSchedule>(plan.schedule).tile_axis = 0;
+  ExpectGolden("llvm/tiles_v3.ll", TextFor(plan, "x86-64-v3"));
+}
+
 std::vector<std::string> SomeTexts() {
   std::vector<std::string> texts;
   for (const char* arch : {"x86-64-v2", "x86-64-v3", "x86-64-v4"}) {

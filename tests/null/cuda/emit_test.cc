@@ -51,6 +51,8 @@ TEST(EmitCuda, Goldens) {
                Kernel(Emit(Softmax(DType::kBF16, kN, 4096, 128, 1, 8, 4))));
   ExpectGolden("cuda/row_stream.cu",
                Kernel(Emit(LayerNorm(DType::kF32, kN, 100000, 256, 1, 4, 0))));
+  ExpectGolden("cuda/column.cu", Kernel(Emit(SumColumns(DType::kBF16, 4096, kN, 8, 32, 4))));
+  ExpectGolden("cuda/tile.cu", Kernel(Emit(TransposeAdd(DType::kF16, 96, kN, 64))));
   ExpectGolden("cuda/row_warp.cu", Kernel(Emit(ArgMax(DType::kF32, kN, 250, 32, 8, 1, 8))));
 }
 

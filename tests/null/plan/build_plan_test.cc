@@ -60,6 +60,18 @@ constexpr std::string_view kLayerNorm =
   %2 = relu(%1) : bf16[32,768]
   return %0, %2
 })";
+constexpr std::string_view kColumnSoftmax =
+    R"(graph f(%x: bf16[8,64,96]) -> (bf16[8,64,96]) {
+  %0 = softmax(%x) {axis=1} : bf16[8,64,96]
+  return %0
+})";
+constexpr std::string_view kTotal =
+    R"(graph f(%x: f32[1000001], %y: f32[1000001]) -> (f32[]) {
+  %0 = multiply(%x, %y) : f32[1000001]
+  %1 = sum(%0) : f32[]
+  %2 = sqrt(%1) : f32[]
+  return %2
+})";
 constexpr std::string_view kCausal =
     R"(graph f(%x: f32[4,16,16], %s: scalar f32) -> (f32[4,16,16]) {
   %0 = iota() {shape=[16,16], axis=0} : i64[16,16]
@@ -80,13 +92,30 @@ TEST(BuildPlanGolden, Cuda) {
   ExpectGolden("plan/transpose_add.cuda.txt", PlanToString(PlanOf(Parsed(kTransposeAdd), sm90)));
   ExpectGolden("plan/softmax.cuda.txt", PlanToString(PlanOf(Parsed(kSoftmax), sm90)));
   ExpectGolden("plan/layer_norm.cuda.txt", PlanToString(PlanOf(Parsed(kLayerNorm), sm90)));
+  ExpectGolden("plan/column_softmax.cuda.txt", PlanToString(PlanOf(Parsed(kColumnSoftmax), sm90)));
   ExpectGolden("plan/masked.cuda.txt", PlanToString(PlanOf(Parsed(kCausal), sm90)));
+}
+
+TEST(BuildPlanGolden, Chunks) {
+  Graph graph = Parsed(kTotal);
+  absl::StatusOr<std::vector<KernelPlan>> plans =
+      BuildPlan(graph, WholeGroup(graph), {}, For("sm_90"));
+  ASSERT_TRUE(plans.ok()) << plans.status();
+  std::string text;
+  for (const KernelPlan& plan : *plans) {
+    EXPECT_TRUE(VerifyPlan(plan).ok());
+    EXPECT_TRUE(VerifyAccesses(plan, graph, {}).ok());
+    text += PlanToString(plan);
+  }
+  ExpectGolden("plan/total.cuda.txt", text);
 }
 
 TEST(BuildPlanGolden, Cpu) {
   Target v4 = For("x86-64-v4");
   ExpectGolden("plan/relu_chain.cpu.txt", PlanToString(PlanOf(Parsed(kChain), v4)));
   ExpectGolden("plan/softmax.cpu.txt", PlanToString(PlanOf(Parsed(kSoftmax), v4)));
+  ExpectGolden("plan/column_softmax.cpu.txt", PlanToString(PlanOf(Parsed(kColumnSoftmax), v4)));
+  ExpectGolden("plan/transpose_add.cpu.txt", PlanToString(PlanOf(Parsed(kTransposeAdd), v4)));
   ExpectGolden("plan/layer_norm.cpu.txt", PlanToString(PlanOf(Parsed(kLayerNorm), v4)));
 }
 

@@ -135,20 +135,171 @@ TEST(Schedule, KeepsTheNearerValueWhereItIsDear) {
   EXPECT_EQ(kept("layer_norm", "x86-64-v4"), "");
 }
 
-TEST(Schedule, ReductionOverAnOuterAxisIsNoted) {
+Graph Reduced(std::string_view op, std::string_view type, std::string_view axes,
+              std::string_view result) {
+  return Parsed(absl::StrCat("graph f(%x: ", ToAbsl(type), ") -> (", ToAbsl(result),
+                             ") { %0 = ", ToAbsl(op), "(%x) {axes=", ToAbsl(axes),
+                             "} : ", ToAbsl(result), " return %0 }"));
+}
+
+TEST(Schedule, ColumnsAreReducedSideBySide) {
+  struct Case {
+    const char *type, *result;
+    int vec, wide, deep;
+  };
+  for (const Case& c : {Case{"f32[512,8192]", "f32[8192]", 4, 32, 8},
+                        {"f32[512,262144]", "f32[262144]", 4, 32, 8},
+                        {"bf16[512,8192]", "bf16[8192]", 4, 32, 8},
+                        {"f64[512,8192]", "f64[8192]", 2, 32, 8},
+                        {"f32[512,64]", "f32[64]", 4, 16, 32},
+                        {"f32[512,8191]", "f32[8191]", 1, 32, 8},
+                        {"f32[512,n]", "f32[n]", 1, 32, 8},
+                        {"f32[4,8192]", "f32[8192]", 4, 32, 4},
+                        {"f32[256,8192]", "f32[8192]", 4, 32, 16}}) {
+    KernelPlan plan = PlanOf(Reduced("sum", c.type, "[0]", c.result), "sm_90");
+    const CudaSchedule& s = plan.cuda();
+    EXPECT_TRUE(plan.columns) << c.type;
+    EXPECT_EQ(s.emitter, CudaEmitter::kColumn) << c.type;
+    EXPECT_EQ(s.vec, c.vec) << c.type;
+    EXPECT_EQ(s.rows_per_block, c.wide) << c.type;
+    EXPECT_EQ(s.threads_per_row, c.deep) << c.type;
+    EXPECT_EQ(s.items, 0) << c.type;
+    EXPECT_FALSE(HasNote(plan, Reason::kStridedReduce)) << c.type;
+    EXPECT_EQ(HasNote(plan, Reason::kScalarAccess), c.vec == 1) << c.type;
+  }
+}
+
+TEST(Schedule, ColumnsAreKeptInRegisters) {
+  KernelPlan plan = PlanOf(Unary("softmax", "f32[128,64,1024]", "{axis=1}"), "sm_90");
+  const CudaSchedule& s = plan.cuda();
+  EXPECT_EQ(s.emitter, CudaEmitter::kColumn);
+  EXPECT_FALSE(plan.keep.empty());
+  EXPECT_GE(s.items * s.threads_per_row, 64);
+  EXPECT_LE(s.items * s.vec * 2, 32) << "registers of a thread";
+  EXPECT_FALSE(HasNote(plan, Reason::kRowReread));
+  plan = PlanOf(Unary("softmax", "f32[4096,4096]", "{axis=0}"), "sm_90");
+  EXPECT_EQ(plan.cuda().emitter, CudaEmitter::kColumn);
+  EXPECT_TRUE(plan.keep.empty()) << "a block would have to hold more than it has registers";
+  EXPECT_EQ(plan.stages.size(), 2u) << "online: one reading for max and sum";
+  EXPECT_TRUE(HasNote(plan, Reason::kRowReread));
+}
+
+TEST(Schedule, RowsOfTwoKindsAreReadWithAStride) {
   Graph g = Parsed(
-      "graph f(%x: f32[512,64]) -> (f32[64]) { %0 = sum(%x) {axes=[0]} : f32[64] return %0 }");
+      "graph f(%x: f32[512,64], %y: f32[64,512]) -> (f32[64]) { %0 = transpose(%y) : f32[512,64] "
+      "%1 = add(%x, %0) : f32[512,64] %2 = sum(%1) {axes=[0]} : f32[64] return %2 }");
   KernelPlan plan = PlanOf(g, "sm_90");
+  EXPECT_FALSE(plan.columns);
   EXPECT_TRUE(HasNote(plan, Reason::kStridedReduce));
-  EXPECT_EQ(plan.cuda().threads_per_row, 256) << "few rows: all threads that a row can use";
-  Graph wide = Parsed(
-      "graph f(%x: f32[512,8192]) -> (f32[8192]) { %0 = sum(%x) {axes=[0]} : f32[8192] return %0 "
-      "}");
-  plan = PlanOf(wide, "sm_90");
-  EXPECT_EQ(plan.cuda().threads_per_row, 8) << "neighbouring threads read neighbouring rows";
-  EXPECT_EQ(plan.cuda().rows_per_block, 32);
-  EXPECT_FALSE(plan.cuda().no_allocate) << "a line serves several threads";
   EXPECT_TRUE(HasNote(PlanOf(g, "x86-64-v4"), Reason::kStridedReduce));
+}
+
+TEST(Schedule, Tiles) {
+  auto transposed = [](std::string_view from, std::string_view to) {
+    return Parsed(absl::StrCat("graph f(%x: ", ToAbsl(from), ", %y: ", ToAbsl(to), ") -> (",
+                               ToAbsl(to), ") { %0 = transpose(%x) : ", ToAbsl(to),
+                               " %1 = add(%0, %y) : ", ToAbsl(to), " return %1 }"));
+  };
+  struct Case {
+    const char *from, *to;
+    int tile;
+  };
+  for (const Case& c : {Case{"f32[512,768]", "f32[768,512]", 64},
+                        {"f32[511,767]", "f32[767,511]", 64},
+                        {"bf16[n,768]", "bf16[768,n]", 64},
+                        {"u8[n,m]", "u8[m,n]", 64},
+                        {"f64[512,768]", "f64[768,512]", 64}}) {
+    KernelPlan plan = PlanOf(transposed(c.from, c.to), "sm_90");
+    EXPECT_EQ(plan.cuda().emitter, CudaEmitter::kTile) << c.from;
+    EXPECT_EQ(plan.cuda().tile, c.tile) << c.from;
+    EXPECT_EQ(plan.cuda().tile_axis, 0) << c.from;
+    EXPECT_FALSE(HasNote(plan, Reason::kTransposedAccess)) << c.from;
+  }
+  KernelPlan channels = PlanOf(transposed("f32[512,3]", "f32[3,512]"), "sm_90");
+  EXPECT_EQ(channels.cuda().emitter, CudaEmitter::kFlat) << "a tile would be almost empty";
+  EXPECT_TRUE(HasNote(channels, Reason::kTransposedAccess));
+  Graph three = Parsed(
+      "graph f(%x: f64[n,96], %y: f64[n,96], %z: f64[n,96]) -> (f64[96,n]) { %0 = multiply(%x, %y) "
+      ": f64[n,96] %1 = add(%0, %z) : f64[n,96] %2 = transpose(%1) : f64[96,n] return %2 }");
+  EXPECT_EQ(PlanOf(three, "sm_90").cuda().tile, 32) << "what fits shared memory";
+  Graph heads = Parsed(
+      "graph f(%x: f32[8,64,2,96]) -> (f32[8,96,2,64]) { %0 = transpose(%x) {perm=[0,3,2,1]} : "
+      "f32[8,96,2,64] return %0 }");
+  EXPECT_EQ(PlanOf(heads, "sm_90").cuda().tile_axis, 1);
+}
+
+// ---- Few long rows.
+std::vector<KernelPlan> PlansOf(const Graph& graph, std::string_view arch,
+                                const PlanOptions& options = {}) {
+  absl::StatusOr<std::vector<KernelPlan>> plans =
+      BuildPlan(graph, WholeGroup(graph), {}, *TargetFor(arch), options);
+  EXPECT_TRUE(plans.ok()) << plans.status();
+  if (!plans.ok()) return {};
+  for (const KernelPlan& plan : *plans) {
+    absl::Status ok = VerifyPlan(plan);
+    EXPECT_TRUE(ok.ok()) << ok << PlanToString(plan);
+  }
+  return *std::move(plans);
+}
+
+TEST(SplitRows, FewLongOnesBecomeManyShortOnes) {
+  struct Case {
+    const char *type, *axes, *result, *arch;
+    int64_t chunks;  // 0: the rows are not split
+  };
+  for (const Case& c : {Case{"f32[67108864]", "[0]", "f32[]", "sm_90", 512},
+                        {"f32[67108861]", "[0]", "f32[]", "sm_90", 512},
+                        {"f32[100000]", "[0]", "f32[]", "sm_90", 13},
+                        {"f32[10000]", "[0]", "f32[]", "sm_90", 0},
+                        {"f32[8,1048576]", "[1]", "f32[8]", "sm_90", 64},
+                        {"f32[256,1048576]", "[1]", "f32[256]", "sm_90", 0},
+                        {"f32[65536,768]", "[0]", "f32[768]", "sm_90", 42},
+                        {"f32[512,768]", "[0]", "f32[768]", "sm_90", 4},
+                        {"f32[65536,65536]", "[0]", "f32[65536]", "sm_90", 0},
+                        {"f32[67108864]", "[0]", "f32[]", "x86-64-v3", 64},
+                        {"f32[100000]", "[0]", "f32[]", "x86-64-v3", 0}}) {
+    std::vector<KernelPlan> plans = PlansOf(Reduced("sum", c.type, c.axes, c.result), c.arch);
+    ASSERT_EQ(plans.size(), c.chunks == 0 ? 1u : 2u) << c.type;
+    EXPECT_FALSE(HasNote(plans.back(), Reason::kFewLongRows)) << c.type;
+    if (c.chunks == 0) continue;
+    EXPECT_TRUE(plans[1].inner[0].Is(c.chunks)) << c.type << PlanToString(plans[1]);
+    EXPECT_EQ(plans[0].params.back().role, ParamRole::kScratch);
+    EXPECT_EQ(plans[0].params.back().scratch, plans[1].params.back().scratch);
+    EXPECT_EQ(plans[0].params.back().scratch_bytes, plans[1].params.back().scratch_bytes);
+    EXPECT_NE(plans[0].name, plans[1].name);
+  }
+}
+
+TEST(SplitRows, SizesSettleTheNumberOfChunks) {
+  Graph g = Reduced("sum", "f32[m,n]", "[1]", "f32[m]");
+  PlanOptions options;
+  EXPECT_EQ(PlansOf(g, "sm_90").size(), 1u) << "nothing says that rows are long";
+  options.symbol_bounds = {0, 0};
+  options.symbol_bounds[static_cast<size_t>(*g.symbols().Find("n"))] = 32 * 1024;
+  EXPECT_EQ(PlansOf(g, "sm_90", options).size(), 1u);
+  options.symbol_bounds[static_cast<size_t>(*g.symbols().Find("n"))] = 1 << 20;
+  std::vector<KernelPlan> plans = PlansOf(g, "sm_90", options);
+  ASSERT_EQ(plans.size(), 2u);
+  auto chunks = [&](int64_t m, int64_t n) {
+    std::vector<int64_t> symbols(2);
+    symbols[static_cast<size_t>(*g.symbols().Find("m"))] = m;
+    symbols[static_cast<size_t>(*g.symbols().Find("n"))] = n;
+    return plans[1].inner[0].Eval(symbols);
+  };
+  EXPECT_EQ(chunks(1, 1 << 20), 128);
+  EXPECT_EQ(chunks(16, 1 << 20), 32);
+  EXPECT_EQ(chunks(1000, 1 << 20), 1) << "rows enough";
+  EXPECT_EQ(chunks(1, 1), 1);
+  EXPECT_EQ(chunks(1, 0), 1);
+  EXPECT_EQ(chunks(0, 1 << 20), 128);
+}
+
+TEST(SplitRows, RowsThatAreWantedPerElementAreNoted) {
+  EXPECT_TRUE(HasNote(PlanOf(Unary("softmax", "f32[8,65536]"), "sm_90"), Reason::kFewLongRows));
+  EXPECT_TRUE(
+      HasNote(PlanOf(Unary("softmax", "f32[2,1048576]"), "x86-64-v4"), Reason::kFewLongRows));
+  EXPECT_FALSE(HasNote(PlanOf(Unary("softmax", "f32[512,65536]"), "sm_90"), Reason::kFewLongRows));
+  EXPECT_FALSE(HasNote(PlanOf(Unary("softmax", "f32[8,4096]"), "sm_90"), Reason::kFewLongRows));
 }
 
 TEST(Schedule, OffsetWidth) {
