@@ -33,9 +33,11 @@ struct Split {
   int place = 0;        // the new parallel axis
 };
 
+// The longest inner axis, as far as that is known.
 int CutAxis(const KernelPlan& plan) {
-  int best = plan.num_parallel();
-  for (int axis = best + 1; axis < best + static_cast<int>(plan.inner.size()); ++axis) {
+  const int first = plan.num_parallel(), end = first + static_cast<int>(plan.inner.size());
+  int best = first;
+  for (int axis = first + 1; axis < end; ++axis) {
     const SizeExpr &old = plan.extent(best), &now = plan.extent(axis);
     if (!old.IsConstant()) break;
     if (!now.IsConstant() || now.constant() >= old.constant()) best = axis;
