@@ -23,6 +23,8 @@ std::string_view KindName(GroupKind kind) {
       return "copy";
     case GroupKind::kView:
       return "view";
+    case GroupKind::kSort:
+      return "sort";
   }
   return "?";
 }
@@ -92,6 +94,8 @@ class Explainer {
       out["from_cache"] = kernel.cache_hit;
       if (kernel.source.lang == SourceLang::kCuda)
         out["launch"] = {{"grid", bound.grid}, {"threads", kernel.source.threads}};
+    } else if (step.kind == Step::Kind::kSort) {
+      out["sort"] = exe_.backend->DescribeSort(bound.sort);
     } else {
       out["library"] = bound.gemm == nullptr ? "none: the result is empty" : bound.gemm->Describe();
     }
@@ -138,6 +142,7 @@ std::string Bytes(int64_t bytes) {
 std::string KernelLine(const json& k) {
   if (k.contains("library"))
     return absl::StrCat("    library call: ", k["library"].get<std::string>(), "\n");
+  if (k.contains("sort")) return absl::StrCat("    ", k["sort"].get<std::string>(), "\n");
   std::string how = k["from_cache"].get<bool>()
                         ? "from the cache"
                         : absl::StrFormat("compiled in %.1f ms", k["compile_ms"].get<double>());

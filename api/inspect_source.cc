@@ -35,10 +35,8 @@ absl::StatusOr<std::unique_ptr<Backend>> BackendFor(DeviceKind kind, std::string
   return BackendForArch(kind, arch);
 }
 
-absl::StatusOr<std::string> StageOfKernel(const KernelPlan& plan, const std::string& stage,
+absl::StatusOr<std::string> StageOfSource(const KernelSource& source, const std::string& stage,
                                           const Backend& backend) {
-  if (stage == "plan") return PlanToString(plan);
-  JF_ASSIGN_OR_RETURN(KernelSource source, backend.Emit(plan));
   if (stage == "cuda" || stage == "llvm") return source.text;
   if (stage == "ptx") {
     JF_ASSIGN_OR_RETURN(const NvrtcApi* nvrtc, LoadNvrtcApi());
@@ -46,6 +44,13 @@ absl::StatusOr<std::string> StageOfKernel(const KernelPlan& plan, const std::str
   }
   JF_ASSIGN_OR_RETURN(CompiledKernel compiled, backend.Compile(source));
   return Disassemble(compiled.bytes);
+}
+
+absl::StatusOr<std::string> StageOfKernel(const KernelPlan& plan, const std::string& stage,
+                                          const Backend& backend) {
+  if (stage == "plan") return PlanToString(plan);
+  JF_ASSIGN_OR_RETURN(KernelSource source, backend.Emit(plan));
+  return StageOfSource(source, stage, backend);
 }
 
 absl::StatusOr<std::string> RenderStage(const Graph& graph, const std::vector<Array>& inputs,
@@ -70,6 +75,14 @@ absl::StatusOr<std::string> RenderStage(const Graph& graph, const std::vector<Ar
   for (const KernelPlan& plan : planned.plans) {
     JF_ASSIGN_OR_RETURN(std::string text, StageOfKernel(plan, stage, backend));
     absl::StrAppend(&out, text, "\n");
+  }
+  for (const Group& group : planned.fusion.groups) {
+    if (group.kind != GroupKind::kSort || stage == "plan") continue;
+    JF_ASSIGN_OR_RETURN(std::vector<KernelSource> sources, backend.EmitSort(group.sort->dtype));
+    for (const KernelSource& source : sources) {
+      JF_ASSIGN_OR_RETURN(std::string text, StageOfSource(source, stage, backend));
+      absl::StrAppend(&out, text, "\n");
+    }
   }
   return out;
 }

@@ -483,6 +483,22 @@ inline Tensor Take(const Tensor& x, const Tensor& indices, std::int64_t axis = 0
 inline Tensor TakeAlongAxis(const Tensor& x, const Tensor& indices, std::int64_t axis) {
   return detail::Apply("take_along_axis", {x, indices}, {{"axis", axis}});
 }
+// The positions along an axis ordered by the index there, equal ones in their own order; and for each index where its positions begin and end. Negative indices count from the end; those out of range: as for take.
+inline std::vector<Tensor> GroupPositions(const Tensor& indices, std::int64_t axis, const std::vector<DimSpec>& size) {
+  return detail::ApplyAll("group_positions", {indices}, {{"axis", axis}, {"size", size}}, 3);
+}
+// x plus the elements of src whose positions along the axis are order[begin] to order[end - 1], added one after the other in the compute type; positions out of range: as for take.
+inline Tensor SegmentAdd(const Tensor& x, const Tensor& src, const Tensor& order, const Tensor& begin, const Tensor& end, std::int64_t axis) {
+  return detail::Apply("segment_add", {x, src, order, begin, end}, {{"axis", axis}});
+}
+// x with the slices of src added at these positions along an axis, in ascending order; the dims of indices stand in its place in src: what take takes, given back. Positions out of range: as for take.
+inline Tensor IndexAdd(const Tensor& x, const Tensor& indices, const Tensor& src, std::int64_t axis = 0) {
+  return detail::Apply("index_add", {x, indices, src}, {{"axis", axis}});
+}
+// x with each element of src added at the position along the axis that indices give, in ascending order, and the same place otherwise: what take_along_axis takes, given back. Positions out of range: as for take.
+inline Tensor ScatterAdd(const Tensor& x, const Tensor& indices, const Tensor& src, std::int64_t axis) {
+  return detail::Apply("scatter_add", {x, indices, src}, {{"axis", axis}});
+}
 // Sum; f16, bf16 and f32 accumulate in f32, integers in 64 bits.
 inline Tensor Sum(const Tensor& x, const std::vector<std::int64_t>& axes = {}, bool keepdims = false) {
   return detail::Apply("sum", {x}, {{"axes", axes}, {"keepdims", keepdims}});

@@ -15,6 +15,7 @@
 #include "cpu_backend/gemm_onednn.h"
 #include "cpu_backend/orc_compile.h"
 #include "cpu_backend/parallel.h"
+#include "cpu_backend/sort.h"
 #include "ir/support/flags.h"
 #include "ir/support/fork.h"
 #include "ir/support/status.h"
@@ -230,6 +231,15 @@ class CpuBackend : public Backend {
   absl::Status RunGemm(const PreparedGemm& gemm, const void* a, const void* b, void* d,
                        void* workspace, StreamHandle) const override {
     return RunOnednn(gemm, a, b, d, workspace);
+  }
+
+  absl::Status RunSort(const SortProblem& problem, absl::Span<const Kernel* const>,
+                       const SortBuffers& buffers, void*, StreamHandle) const override {
+    GroupPositions(problem, buffers);
+    return absl::OkStatus();
+  }
+  std::string DescribeSort(const SortProblem& problem) const override {
+    return absl::StrCat("counting sort, ", problem.lines(), " lines, one core each");
   }
 
   Allocator* allocator() const override { return &ProcessAllocator(); }

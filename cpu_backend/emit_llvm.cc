@@ -60,6 +60,8 @@ absl::Status LlvmEmitter::Check() const {
   }
   if (!plan_.scans.empty() && (schedule->lanes != 1 || schedule->unroll != 1))
     return refuse("a scan takes one element after another, not ", schedule->lanes, " lanes");
+  if (plan_.HasSegments() && (schedule->lanes != 1 || schedule->unroll != 1))
+    return refuse("a segment is added one element after another, not ", schedule->lanes, " lanes");
   if (!plan_.IsRow() && plan_.stages.size() != 1)
     return refuse("a flat plan has one stage, not ", plan_.stages.size());
   if (schedule->tile > 0 &&
@@ -197,7 +199,9 @@ void LlvmEmitter::ClassifyInsts() {
       in_vector_[i] =
           in_vector_[i] || DependsOnVector(plan_.accesses[static_cast<size_t>(inst.access)]);
     if (inst.kind == Inst::Kind::kIndex) in_vector_[i] = in_vector_[i] || inst.axis == vector_axis_;
-    if (inst.kind == Inst::Kind::kScan || inst.kind == Inst::Kind::kResult) in_vector_[i] = true;
+    if (inst.kind == Inst::Kind::kScan || inst.kind == Inst::Kind::kResult ||
+        inst.kind == Inst::Kind::kSegment)
+      in_vector_[i] = true;
     if (inst.kind != Inst::Kind::kOp && inst.kind != Inst::Kind::kLoad) continue;
     for (int in : inst.in)
       in_vector_[i] = in_vector_[i] || (in >= 0 && in_vector_[static_cast<size_t>(in)]);
@@ -577,6 +581,7 @@ void LlvmEmitter::EmitBody(int s, const Body& body) {
 std::string LlvmEmitter::VectorInst(int i, int copy, const I64& index, const Body& body) {
   if (inst(i).kind == Inst::Kind::kLoad) return LoadVector(i, copy, index, body);
   if (inst(i).kind == Inst::Kind::kScan) return ScanValue(i, body);
+  if (inst(i).kind == Inst::Kind::kSegment) return SegmentValue(i, index, body);
   if (inst(i).kind != Inst::Kind::kOp) return "";
   absl::InlinedVector<std::string, 3> in;
   for (int k : inst(i).in) {

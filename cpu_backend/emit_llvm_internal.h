@@ -173,6 +173,10 @@ class LlvmEmitter {
   // emit_llvm_tile.cc
   SizeExpr TileRows() const;
   void EmitTiles(const I64& row);
+  // emit_llvm_segment.cc
+  std::string SegmentValue(int inst, const I64& index, const Body& body);
+  std::string ElementAt(const AccessMap& access, const Position& at, const I64& index,
+                        const Body& body);
 
   void BeginScans();
   std::string ScanValue(int inst, const Body& body);

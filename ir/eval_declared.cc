@@ -94,6 +94,15 @@ struct DeclaredMode {
   }
   static Elem Unknown() { return {}; }
 
+  static Elem AddInOrder(const ScalarProgram& add, DType, const std::vector<Elem>& terms) {
+    Elem args[2] = {terms[0], {}};
+    for (size_t i = 1; i < terms.size(); ++i) {
+      args[1] = terms[i];
+      EvalScalarProgram(add, args, &args[0]);
+    }
+    return args[0];
+  }
+
   // Ascending k: fma for floats, wrapping for integers.
   static Elem Dot(DType dtype, const Elem* a, const Elem* b, int64_t k) {
     return OnType(dtype, [&](auto tag) {

@@ -12,6 +12,7 @@
 //   static void Scan(const ReduceProgram&, bool exclusive, DType x, elements, Elem* results)
 //   static Elem Dot(DType, const Elem* a, const Elem* b, int64_t k)
 //   static std::optional<int64_t> Integer(DType, Elem)
+//   static Elem AddInOrder(const ScalarProgram& add, DType, const std::vector<Elem>& terms)
 //   static Elem Unknown()   what is read at a position for which Integer gives nullopt
 // Must not know: how elements are represented.
 #ifndef JITFUSE_IR_EVAL_WALK_H_
@@ -188,6 +189,10 @@ class GraphWalk {
         return Reduce(graph, node, results);
       case OpKind::kScan:
         return Scan(graph, node, &out);
+      case OpKind::kSort:
+        return GroupPositions(node, results);
+      case OpKind::kSegment:
+        return SegmentAdd(node, &out);
       case OpKind::kMatMul:
         return MatMul(node, &out);
       case OpKind::kInput:
@@ -303,6 +308,75 @@ class GraphWalk {
                  made.data());
       for (size_t p = 0; p < made.size(); ++p) {
         out->elems[static_cast<size_t>(row + offsets.inner[p])] = Mode::Stored(out->dtype, made[p]);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  static Elem Number(int64_t v) { return Mode::Load(DType::kI64, ScalarFromInt(DType::kI64, v)); }
+
+  // Results: the order of the positions, where each index begins, where it ends.
+  absl::Status GroupPositions(const Node& node, std::vector<Tensor>* results) {
+    const Tensor& indices = At(node.in[0]);
+    const std::vector<int64_t> axis = {node.Get<int64_t>("axis")};
+    const ReduceOffsets positions = SplitAxes(axis, indices.dims),
+                        groups = SplitAxes(axis, (*results)[1].dims);
+    const auto size = static_cast<int64_t>(groups.inner.size());
+    for (size_t s = 0; s < positions.outer.size(); ++s) {
+      std::vector<std::vector<int64_t>> members(static_cast<size_t>(size));
+      bool known = true;
+      for (size_t p = 0; p < positions.inner.size() && known; ++p) {
+        const Elem& index =
+            indices.elems[static_cast<size_t>(positions.outer[s] + positions.inner[p])];
+        std::optional<int64_t> number = Mode::Integer(indices.dtype, index);
+        known = number.has_value();
+        if (!known) break;
+        JF_ASSIGN_OR_RETURN(int64_t at, CheckedPosition(node, *number, size));
+        members[static_cast<size_t>(at)].push_back(static_cast<int64_t>(p));
+      }
+      size_t next = 0;
+      auto put = [&](size_t result, const ReduceOffsets& offsets, size_t i, size_t v) {
+        (*results)[result].elems[static_cast<size_t>(offsets.outer[s] + offsets.inner[i])] =
+            known ? Number(static_cast<int64_t>(v)) : Mode::Unknown();
+      };
+      for (size_t g = 0; g < members.size(); ++g) {
+        put(1, groups, g, next);
+        for (int64_t p : members[g]) put(0, positions, next++, static_cast<size_t>(p));
+        put(2, groups, g, next);
+      }
+      for (size_t p = 0; p < positions.inner.size() && !known; ++p) put(0, positions, p, 0);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status SegmentAdd(const Node& node, Tensor* out) {
+    const Tensor &x = At(node.in[0]), &src = At(node.in[1]), &order = At(node.in[2]),
+                 &begin = At(node.in[3]), &end = At(node.in[4]);
+    const std::vector<int64_t> axis = {node.Get<int64_t>("axis")};
+    const ReduceOffsets to = SplitAxes(axis, x.dims), from = SplitAxes(axis, src.dims);
+    const auto count = static_cast<int64_t>(from.inner.size());
+    const DType type = ComputeType(x.dtype);
+    JF_ASSIGN_OR_RETURN(ScalarProgram add, BuildScalarProgram("a + b", {"a", "b"}, {type, type}));
+    for (size_t s = 0; s < to.outer.size(); ++s) {
+      for (int64_t inner : to.inner) {
+        const auto i = static_cast<size_t>(to.outer[s] + inner);
+        std::optional<int64_t> first = Mode::Integer(DType::kI64, begin.elems[i]),
+                               last = Mode::Integer(DType::kI64, end.elems[i]);
+        bool known = first && last;
+        std::vector<Elem> terms = {x.elems[i]};
+        for (int64_t q = std::max<int64_t>(first.value_or(0), 0);
+             q < std::min(last.value_or(0), count) && known; ++q) {
+          std::optional<int64_t> number = Mode::Integer(
+              DType::kI64,
+              order.elems[static_cast<size_t>(from.outer[s] + from.inner[static_cast<size_t>(q)])]);
+          known = number.has_value();
+          if (!known) break;
+          JF_ASSIGN_OR_RETURN(int64_t p, CheckedPosition(node, *number, count));
+          terms.push_back(
+              src.elems[static_cast<size_t>(from.outer[s] + from.inner[static_cast<size_t>(p)])]);
+        }
+        out->elems[i] =
+            known ? Mode::Stored(x.dtype, Mode::AddInOrder(add, type, terms)) : Mode::Unknown();
       }
     }
     return absl::OkStatus();

@@ -292,6 +292,23 @@ struct WideMode {
   }
   static Elem Unknown() { return {0, kInf}; }
 
+  static Elem AddInOrder(const ScalarProgram& add, DType dtype, const std::vector<Elem>& terms) {
+    if (terms.size() == 1) return terms[0];
+    if (IsFloat(dtype)) {
+      Sum sum;
+      for (const Elem& e : terms) sum.Add(e);
+      return sum.Finish(dtype, static_cast<Wide>(terms.size() - 1));
+    }
+    Elem args[2] = {terms[0], {}};
+    for (size_t i = 1; i < terms.size(); ++i) {
+      args[1] = terms[i];
+      Elem next;
+      EvalWideProgram(add, args, &next);
+      args[0] = next;
+    }
+    return args[0];
+  }
+
   static Elem Dot(DType dtype, const Elem* a, const Elem* b, int64_t k) {
     if (!IsFloat(dtype)) return IntegerDot(dtype, a, b, k);
     const DType compute = ComputeType(dtype);

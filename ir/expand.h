@@ -58,6 +58,9 @@ Expansion ExpandEye(Graph* graph, const Node& node);
 Expansion ExpandOneHot(Graph* graph, const Node& node);
 Expansion ExpandArange(Graph* graph, const Node& node);
 Expansion ExpandLinspace(Graph* graph, const Node& node);
+// expand_scatter.cc
+Expansion ExpandIndexAdd(Graph* graph, const Node& node);
+Expansion ExpandScatterAdd(Graph* graph, const Node& node);
 Expansion ExpandRandomUniform(Graph* graph, const Node& node);
 Expansion ExpandRandomNormal(Graph* graph, const Node& node);
 Expansion ExpandBernoulli(Graph* graph, const Node& node);

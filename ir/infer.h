@@ -81,6 +81,11 @@ absl::StatusOr<ResultTypes> InferEye(const InferContext& context);
 absl::StatusOr<ResultTypes> InferOneHot(const InferContext& context);
 absl::StatusOr<ResultTypes> InferArange(const InferContext& context);
 absl::StatusOr<ResultTypes> InferLinspace(const InferContext& context);
+// infer_scatter.cc
+absl::StatusOr<ResultTypes> InferGroupPositions(const InferContext& context);
+absl::StatusOr<ResultTypes> InferSegmentAdd(const InferContext& context);
+absl::StatusOr<ResultTypes> InferIndexAdd(const InferContext& context);
+absl::StatusOr<ResultTypes> InferScatterAdd(const InferContext& context);
 // infer_random.cc
 absl::StatusOr<ResultTypes> InferPhilox(const InferContext& context);
 // Seed and offset, then attributes `shape` and `dtype`.

@@ -33,6 +33,9 @@ inline constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 inline bool HasAttr(const InferContext& c, std::string_view name) {
   return c.def.FindAttr(name) != nullptr;
 }
+// An operand of integers; and of none where the axis that they speak of has no element.
+absl::Status CheckIndices(const InferContext& c, size_t operand);
+absl::Status CheckTakesFrom(const InferContext& c, size_t operand, const Dim& extent);
 absl::Status CheckRank(const InferContext& c, size_t operand, size_t least, std::string_view why);
 
 }  // namespace jitfuse::internal

@@ -264,8 +264,6 @@ absl::StatusOr<ResultTypes> InferPadFrom(const InferContext& c) {
   return ResultTypes{{c.in[0].dtype, std::move(shape)}};
 }
 
-namespace {
-
 absl::Status CheckIndices(const InferContext& c, size_t operand) {
   DType d = c.in[operand].dtype;
   if (IsInt(d)) return absl::OkStatus();
@@ -280,8 +278,6 @@ absl::Status CheckTakesFrom(const InferContext& c, size_t operand, const Dim& ex
   return InvalidArgument(c.Where(), "the axis has size 0, but there are ", wanted.constant(),
                          " indices; expected at least 1 element");
 }
-
-}  // namespace
 
 absl::StatusOr<ResultTypes> InferTake(const InferContext& c) {
   JF_RETURN_IF_ERROR(CheckIndices(c, 1));

@@ -39,17 +39,20 @@ enum class OpKind : uint8_t {
   kConstant,   // a rank-0 literal
   kPointwise,  // body applied to broadcast operands
   kView,       // index function: a result element is an operand's element
-  kJoin,    // index function: the element of the operand whose masks hold, else attr `value` or 0
-  kGather,  // index function: an element of x (operand 0) at a position that `indices` (1) gives
-  kIota,    // the element's own coordinate along attr `axis`
-  kReduce,  // reduce definition over attr `axes`
-  kScan,    // reduce definition, of all elements up to each one along attr `axis`
-  kMatMul,  // batched matrix product
+  kJoin,     // index function: the element of the operand whose masks hold, else attr `value` or 0
+  kGather,   // index function: an element of x (operand 0) at a position that `indices` (1) gives
+  kIota,     // the element's own coordinate along attr `axis`
+  kReduce,   // reduce definition over attr `axes`
+  kScan,     // reduce definition, of all elements up to each one along attr `axis`
+  kSort,     // positions along attr `axis` in the order of the indices there
+  kSegment,  // index function: an element of x (operand 0), and those of src (1) whose positions
+             // stand in order (2) from begin (3) to before end (4), added one after the other
+  kMatMul,   // batched matrix product
   kComposite,  // expand() gives an equivalent graph of the kinds above
 };
-inline constexpr std::string_view kOpKindNames[] = {"input",  "scalar", "constant", "pointwise",
-                                                    "view",   "join",   "gather",   "iota",
-                                                    "reduce", "scan",   "matmul",   "composite"};
+inline constexpr std::string_view kOpKindNames[] = {
+    "input", "scalar", "constant", "pointwise", "view",    "join",   "gather",
+    "iota",  "reduce", "scan",     "sort",      "segment", "matmul", "composite"};
 static_assert(std::size(kOpKindNames) == static_cast<size_t>(OpKind::kComposite) + 1);
 inline std::string_view OpKindName(OpKind kind) { return kOpKindNames[static_cast<size_t>(kind)]; }
 
@@ -166,7 +169,7 @@ struct OpDef {
   std::string_view body;    // kPointwise
   const ReduceDef* reduce;  // kReduce, kScan (one_pass)
   ExpandFn expand;          // kComposite
-  IndexFn index;            // kView, kJoin, kGather
+  IndexFn index;            // kView, kJoin, kGather, kSegment
   // Body text of the operands' gradients (g: of the result, out: the result), "zero" where flat
   // almost everywhere, "" where none yet.
   std::string_view grad;

@@ -40,8 +40,14 @@ std::optional<std::vector<IndexMask>> JoinMasks(const Graph& graph, const Node& 
   return std::move(in->masks);
 }
 
+bool IsGathered(const Node& node, size_t operand) {
+  return (node.kind() == OpKind::kGather && operand == 0) ||
+         (node.kind() == OpKind::kSegment && (operand == 1 || operand == 2));
+}
+
 const Dim& GatheredExtent(const Graph& graph, const Node& node) {
-  return graph.type(node.in[0]).dims[static_cast<size_t>(node.Get<int64_t>("axis"))];
+  return graph.type(node.in[node.kind() == OpKind::kSegment ? 1 : 0])
+      .dims[static_cast<size_t>(node.Get<int64_t>("axis"))];
 }
 
 std::optional<IndexMap> IndexBroadcast(const Graph& graph, const Node& node, int,
@@ -193,6 +199,14 @@ std::optional<IndexMap> IndexTakeAlongAxis(const Graph&, const Node& node, int o
                                            const IndexMap& out, const IndexSpace&) {
   IndexMap map = CoordsOf(out);
   if (operand == 0)
+    map.coords[static_cast<size_t>(node.Get<int64_t>("axis"))] = AxisExpr(kIndirectAxis);
+  return map;
+}
+
+std::optional<IndexMap> IndexSegmentAdd(const Graph&, const Node& node, int operand,
+                                        const IndexMap& out, const IndexSpace&) {
+  IndexMap map = CoordsOf(out);
+  if (IsGathered(node, static_cast<size_t>(operand)))
     map.coords[static_cast<size_t>(node.Get<int64_t>("axis"))] = AxisExpr(kIndirectAxis);
   return map;
 }

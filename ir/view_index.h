@@ -3,7 +3,8 @@
 // PullOperand is how everyone asks: the coordinates of one operand's element, as expressions of a
 // loop domain's axes, for those of the result's element; nullopt where an IndexMap cannot say it
 // (then the planner puts a boundary there). Masks of the result's map are carried on. For operand 0
-// of a gather the coordinate that the indices give is kIndirectAxis.
+// of a gather, and src and order of a segment sum, the coordinate that is read from memory is
+// kIndirectAxis.
 // Must not know: layouts, groups.
 #ifndef JITFUSE_IR_VIEW_INDEX_H_
 #define JITFUSE_IR_VIEW_INDEX_H_
@@ -21,7 +22,10 @@ std::optional<IndexMap> PullOperand(const Graph& graph, const Node& node, int op
 // gives the element where they hold.
 std::optional<std::vector<IndexMask>> JoinMasks(const Graph& graph, const Node& node, int operand,
                                                 const IndexMap& out, const IndexSpace& space);
-// How many elements the gathered axis has.
+// Whether the operand is read at positions that come from memory: operand 0 of a gather, src and
+// order of a segment sum.
+bool IsGathered(const Node& node, size_t operand);
+// How many elements the gathered axis of such operands has.
 const Dim& GatheredExtent(const Graph& graph, const Node& node);
 
 std::optional<IndexMap> IndexBroadcast(const Graph& graph, const Node& node, int operand,
@@ -50,6 +54,8 @@ std::optional<IndexMap> IndexTake(const Graph& graph, const Node& node, int oper
                                   const IndexMap& out, const IndexSpace& space);
 std::optional<IndexMap> IndexTakeAlongAxis(const Graph& graph, const Node& node, int operand,
                                            const IndexMap& out, const IndexSpace& space);
+std::optional<IndexMap> IndexSegmentAdd(const Graph& graph, const Node& node, int operand,
+                                        const IndexMap& out, const IndexSpace& space);
 
 }  // namespace jitfuse::internal
 

@@ -1,12 +1,13 @@
 // Backend: the one virtual interface of Jitfuse, between the pipeline and a device. Also Allocator,
 // which callers may implement.
 //
-// In: kernel plans and GEMM problems. Out: sources, bytes, loaded kernels, launches on the caller's
-// stream. All methods are const and thread-safe. Emit is pure. Compile needs no device (a cubin can
-// be made on a machine with no GPU); Load and Launch do. Nothing synchronises with the device
-// except CopyToHost/CopyFromHost/Synchronize, which say so. Errors: FailedPrecondition/NotFound
-// name what was searched; a compiler failure carries its log and the path of the dumped source.
-// Must not know: graphs, groups beyond GemmProblem, caches, the API.
+// In: kernel plans, GEMM and sort problems. Out: sources, bytes, loaded kernels, launches on the
+// caller's stream. All methods are const and thread-safe. Emit is pure. Compile needs no device (a
+// cubin can be made on a machine with no GPU); Load and Launch do. Nothing synchronises with the
+// device except CopyToHost/CopyFromHost/Synchronize, which say so. Errors:
+// FailedPrecondition/NotFound name what was searched; a compiler failure carries its log and the
+// path of the dumped source. Must not know: graphs, groups beyond GemmProblem and SortProblem,
+// caches, the API.
 #ifndef JITFUSE_JIT_BACKEND_H_
 #define JITFUSE_JIT_BACKEND_H_
 
@@ -15,6 +16,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -67,6 +69,11 @@ class PreparedGemm {  // an algorithm chosen for one GemmProblem
   virtual std::string Describe() const = 0;  // library, algorithm, for explain()
 };
 
+struct SortBuffers {  // of a SortProblem
+  const void* indices = nullptr;
+  int64_t *order = nullptr, *begin = nullptr, *end = nullptr;
+};
+
 struct DeviceMemory {  // for owned tensors and tools
   void* ptr = nullptr;
   size_t bytes = 0;
@@ -93,6 +100,17 @@ class Backend {
       const GemmProblem& problem) const = 0;
   virtual absl::Status RunGemm(const PreparedGemm& gemm, const void* a, const void* b, void* d,
                                void* workspace, StreamHandle stream) const = 0;
+
+  // What grouping positions by indices of this dtype compiles; nothing where it is built in.
+  // RunSort takes the loaded kernels in that order, and `workspace`: so many bytes, aligned to 256.
+  virtual absl::StatusOr<std::vector<KernelSource>> EmitSort(DType) const {
+    return std::vector<KernelSource>();
+  }
+  virtual int64_t SortWorkspaceBytes(const SortProblem&) const { return 0; }
+  virtual absl::Status RunSort(const SortProblem& problem, absl::Span<const Kernel* const> kernels,
+                               const SortBuffers& buffers, void* workspace,
+                               StreamHandle stream) const = 0;
+  virtual std::string DescribeSort(const SortProblem& problem) const = 0;  // for explain()
 
   virtual int device_index() const { return 0; }  // which of the devices of its kind
   // Whether `stream` records a graph, so that nothing may wait for it.

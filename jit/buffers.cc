@@ -51,11 +51,11 @@ bool BufferMap::IsDense(int output) const {
 void BufferMap::FinishOutputs(FusionPlan* fusion) {
   absl::flat_hash_map<Value, int> maker;                // value -> group
   absl::flat_hash_map<Value, std::vector<int>> copies;  // value -> Copy groups that only move it
-  absl::flat_hash_set<Value> operands;  // read by a library, which was told that they are dense
+  absl::flat_hash_set<Value> operands;  // read by a call, which was told that they are dense
   for (size_t g = 0; g < fusion->groups.size(); ++g) {
     const Group& group = fusion->groups[g];
     bool moves = group.kind == GroupKind::kCopy && group.outputs == group.inputs;
-    if (group.kind == GroupKind::kGemm) operands.insert(group.inputs.begin(), group.inputs.end());
+    if (IsCall(group.kind)) operands.insert(group.inputs.begin(), group.inputs.end());
     for (Value v : group.outputs) {
       if (moves) {
         copies[v].push_back(static_cast<int>(g));
@@ -67,9 +67,9 @@ void BufferMap::FinishOutputs(FusionPlan* fusion) {
   for (size_t o = 0; o < graph_.outputs().size(); ++o) {
     Value v = graph_.outputs()[o];
     auto made = maker.find(v);
-    bool dense_only = operands.contains(v) ||
-                      (made != maker.end() &&
-                       fusion->groups[static_cast<size_t>(made->second)].kind == GroupKind::kGemm);
+    bool dense_only =
+        operands.contains(v) ||
+        (made != maker.end() && IsCall(fusion->groups[static_cast<size_t>(made->second)].kind));
     bool by_view = made != maker.end() &&
                    fusion->groups[static_cast<size_t>(made->second)].kind == GroupKind::kView;
     bool direct = made != maker.end() && !by_view && !output_of_.contains(v) &&
@@ -181,6 +181,10 @@ Touches StepTouches(const Executable& exe, const Step& step, int i, int o) {
   auto at = static_cast<size_t>(step.index);
   if (step.kind == Step::Kind::kKernel) refs = exe.kernels[at].buffers;
   if (step.kind == Step::Kind::kGemm) refs = {exe.gemms[at].a, exe.gemms[at].b, exe.gemms[at].d};
+  if (step.kind == Step::Kind::kSort) {
+    const SortStep& sort = exe.sorts[at];
+    refs = {sort.indices, sort.order, sort.begin, sort.end};
+  }
   Touches out;
   for (BufferRef ref : refs) {
     out.reads |= Refers(ref, BufferRef::Kind::kInput, i);

@@ -21,10 +21,14 @@ using CachesLock = std::lock_guard<std::mutex>;
 Counters CountersOf(const Executable& exe) {
   Counters out;
   out.CountPlan(exe.fusion);
-  for (const KernelStep& step : exe.kernels) {
-    if (step.source.lang == SourceLang::kPlan) continue;  // the interpreter compiles nothing
+  auto count = [&](const KernelStep& step) {
+    if (step.source.lang == SourceLang::kPlan) return;  // the interpreter compiles nothing
     ++(step.cache_hit ? out.memory_hits : out.compiled);
     if (!step.cache_hit) out.compile_ms += step.compile_ms;
+  };
+  for (const KernelStep& step : exe.kernels) count(step);
+  for (const SortStep& sort : exe.sorts) {
+    for (const KernelStep& step : sort.kernels) count(step);
   }
   return out;
 }

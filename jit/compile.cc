@@ -2,7 +2,9 @@
 // each.
 #include "jit/compile.h"
 
+#include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -110,14 +112,22 @@ absl::Status FinishPlan(const CallClass& cls, const Backend& backend, Planned* p
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<KernelSource>> EmitAll(const std::vector<KernelPlan>& plans,
+// Of the plans, then of each sort group in turn.
+absl::StatusOr<std::vector<KernelSource>> EmitAll(const PlannedGraph& planned,
                                                   const Backend& backend) {
   std::vector<KernelSource> sources;
-  for (const KernelPlan& plan : plans) {
+  for (const KernelPlan& plan : planned.plans) {
     JF_ASSIGN_OR_RETURN(KernelSource source, backend.Emit(plan));
+    sources.push_back(std::move(source));
+  }
+  for (const Group& group : planned.fusion.groups) {
+    if (group.kind != GroupKind::kSort) continue;
+    JF_ASSIGN_OR_RETURN(std::vector<KernelSource> sort, backend.EmitSort(group.sort->dtype));
+    std::move(sort.begin(), sort.end(), std::back_inserter(sources));
+  }
+  for (const KernelSource& source : sources) {
     if (source.lang == SourceLang::kCuda) Dump("cuda", source.entry, source.text);
     if (source.lang == SourceLang::kLlvm) Dump("llvm", source.entry, source.text);
-    sources.push_back(std::move(source));
   }
   return sources;
 }
@@ -136,10 +146,20 @@ class StepBuilder {
       : exe_(exe), buffers_(buffers), plan_groups_(plan_groups) {}
 
   void Build(std::vector<KernelSource> sources, std::vector<CachedKernel> kernels) {
-    size_t next = 0;
+    const size_t plans = exe_->plans.size();
+    size_t next = 0, next_sort = plans;
+    const size_t sorts =
+        std::count_if(exe_->fusion.groups.begin(), exe_->fusion.groups.end(),
+                      [](const Group& group) { return group.kind == GroupKind::kSort; });
+    const size_t of_each = sorts == 0 ? 0 : (sources.size() - plans) / sorts;
     for (int g = 0; g < static_cast<int>(exe_->fusion.groups.size()); ++g) {
       if (exe_->fusion.groups[static_cast<size_t>(g)].kind == GroupKind::kGemm) AddGemm(g);
-      for (; next < sources.size() && plan_groups_[next] == g; ++next)
+      if (exe_->fusion.groups[static_cast<size_t>(g)].kind == GroupKind::kSort) {
+        AddSort(g);
+        for (size_t k = 0; k < of_each; ++k, ++next_sort)
+          AddSortKernel(std::move(sources[next_sort]), kernels[next_sort]);
+      }
+      for (; next < plans && plan_groups_[next] == g; ++next)
         AddKernel(next, std::move(sources[next]), kernels[next]);
     }
   }
@@ -176,6 +196,28 @@ class StepBuilder {
     step.d = buffers_->WriteRef(group.outputs[0], g, Now());
     exe_->steps.push_back({Step::Kind::kGemm, static_cast<int>(exe_->gemms.size()), g});
     exe_->gemms.push_back(std::move(step));
+  }
+
+  void AddSort(int g) {
+    const Group& group = exe_->fusion.groups[static_cast<size_t>(g)];
+    SortStep step;
+    step.call = *group.sort;
+    step.indices = buffers_->ReadRef(group.inputs[0], Now());
+    step.order = buffers_->WriteRef(group.outputs[0], g, Now());
+    step.begin = buffers_->WriteRef(group.outputs[1], g, Now());
+    step.end = buffers_->WriteRef(group.outputs[2], g, Now());
+    exe_->steps.push_back({Step::Kind::kSort, static_cast<int>(exe_->sorts.size()), g});
+    exe_->sorts.push_back(std::move(step));
+  }
+
+  void AddSortKernel(KernelSource source, const CachedKernel& kernel) {
+    KernelStep step;
+    step.kernel = kernel.kernel;
+    step.source = std::move(source);
+    step.compile_ms = kernel.compile_ms;
+    step.cache_hit = kernel.hit;
+    exe_->sorts.back().loaded.push_back(step.kernel.get());
+    exe_->sorts.back().kernels.push_back(std::move(step));
   }
 
   Executable* exe_;
@@ -215,7 +257,7 @@ absl::StatusOr<std::shared_ptr<const Executable>> Compile(const Graph& graph, co
     CompileGate gate;
     JF_ASSIGN_OR_RETURN(planned, Plan(graph, cls, options, backend));
     JF_RETURN_IF_ERROR(FinishPlan(cls, backend, &planned));
-    JF_ASSIGN_OR_RETURN(sources, EmitAll(planned.graph.plans, backend));
+    JF_ASSIGN_OR_RETURN(sources, EmitAll(planned.graph, backend));
   }
   double plan_ms = MsSince(start);
   auto threads = static_cast<int>(std::thread::hardware_concurrency());

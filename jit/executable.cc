@@ -50,16 +50,23 @@ absl::StatusOr<std::shared_ptr<const BoundCall>> Bind(std::shared_ptr<const Exec
       bound->steps.push_back(BindKernel(exe.kernels[i].source, symbols));
       continue;
     }
+    if (step.kind == Step::Kind::kSort) {
+      BoundStep sort;
+      sort.sort = Concrete(exe.sorts[i].call, symbols);
+      workspace =
+          std::max(workspace, static_cast<size_t>(exe.backend->SortWorkspaceBytes(sort.sort)));
+      bound->steps.push_back(std::move(sort));
+      continue;
+    }
     JF_ASSIGN_OR_RETURN(BoundStep gemm, BindGemm(*exe.backend, exe.gemms[i].call, symbols, align));
     if (gemm.gemm != nullptr) workspace = std::max(workspace, gemm.gemm->workspace_bytes());
     bound->steps.push_back(std::move(gemm));
   }
   for (const SizeExpr& offset : exe.memory.offsets)
     bound->slot_offsets.push_back(offset.Eval(symbols));
-  bound->gemm_workspace_offset = RoundUp(exe.memory.total_bytes.Eval(symbols), kArenaAlign);
-  bound->arena_bytes = workspace == 0
-                           ? exe.memory.total_bytes.Eval(symbols)
-                           : bound->gemm_workspace_offset + static_cast<int64_t>(workspace);
+  bound->workspace_offset = RoundUp(exe.memory.total_bytes.Eval(symbols), kArenaAlign);
+  bound->arena_bytes = workspace == 0 ? exe.memory.total_bytes.Eval(symbols)
+                                      : bound->workspace_offset + static_cast<int64_t>(workspace);
   for (const TensorType& type : exe.outputs)
     bound->output_dims.push_back(
         std::make_shared<const std::vector<int64_t>>(EvalDims(type.dims, symbols)));

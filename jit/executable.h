@@ -45,8 +45,15 @@ struct GemmStep {
   BufferRef a, b, d;
 };
 
+struct SortStep {
+  SortCall call;
+  BufferRef indices, order, begin, end;
+  std::vector<KernelStep> kernels;    // without buffers: what the back end's sort compiles
+  std::vector<const Kernel*> loaded;  // of `kernels`
+};
+
 struct Step {
-  enum class Kind : uint8_t { kKernel, kGemm };
+  enum class Kind : uint8_t { kKernel, kGemm, kSort };
   Kind kind = Kind::kKernel;
   int index = 0;   // into the vector of its kind
   int group = -1;  // into fusion.groups
@@ -60,25 +67,27 @@ struct Executable {
   std::vector<Step> steps;
   std::vector<KernelStep> kernels;
   std::vector<GemmStep> gemms;
+  std::vector<SortStep> sorts;
   MemoryPlan memory;  // slots of the arena
   std::vector<TensorType> outputs;
   double plan_ms = 0;  // everything before the compiler
 };
 
 // What one step needs, evaluated. Kernel: sizes, grid, rows, cols, bytes_per_row. Gemm: the
-// prepared algorithm.
+// prepared algorithm. Sort: the problem.
 struct BoundStep {
   std::vector<int64_t> sizes;
   int64_t grid = 0, rows = 0, cols = 0, bytes_per_row = 0;
   std::shared_ptr<const PreparedGemm> gemm;
+  SortProblem sort;
 };
 
 struct BoundCall {
   std::shared_ptr<const Executable> executable;
   std::vector<BoundStep> steps;
   std::vector<int64_t> slot_offsets;  // arena slot -> byte offset
-  int64_t arena_bytes = 0;            // with the GEMM workspace at its end
-  int64_t gemm_workspace_offset = 0;
+  int64_t arena_bytes = 0;            // with the workspace of GEMMs and sorts at its end
+  int64_t workspace_offset = 0;
   // Shared with the results, so that a call copies none.
   std::vector<std::shared_ptr<const std::vector<int64_t>>> output_dims;
   std::vector<int64_t> symbols;  // of the class, for explain()

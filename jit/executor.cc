@@ -34,8 +34,15 @@ class Runner {
 
   absl::Status RunStep(const Step& step, const BoundStep& bound) {
     auto i = static_cast<size_t>(step.index);
-    return step.kind == Step::Kind::kKernel ? RunKernel(exe_.kernels[i], bound)
-                                            : RunGemm(exe_.gemms[i], bound);
+    switch (step.kind) {
+      case Step::Kind::kKernel:
+        return RunKernel(exe_.kernels[i], bound);
+      case Step::Kind::kGemm:
+        return RunGemm(exe_.gemms[i], bound);
+      case Step::Kind::kSort:
+        break;
+    }
+    return RunSort(exe_.sorts[i], bound);
   }
 
   absl::Status RunKernel(const KernelStep& step, const BoundStep& bound) {
@@ -58,12 +65,21 @@ class Runner {
 
   absl::Status RunGemm(const GemmStep& step, const BoundStep& bound) {
     if (bound.gemm == nullptr) return absl::OkStatus();  // an extent of 0
-    void* workspace = bound.gemm->workspace_bytes() == 0
-                          ? nullptr
-                          : static_cast<char*>(buffers_.arena) + call_.gemm_workspace_offset;
+    void* workspace = bound.gemm->workspace_bytes() == 0 ? nullptr : Workspace();
     return exe_.backend->RunGemm(*bound.gemm, Pointer(step.a), Pointer(step.b), Pointer(step.d),
                                  workspace, buffers_.stream);
   }
+
+  absl::Status RunSort(const SortStep& step, const BoundStep& bound) {
+    SortBuffers buffers;
+    buffers.indices = Pointer(step.indices);
+    buffers.order = static_cast<int64_t*>(Pointer(step.order));
+    buffers.begin = static_cast<int64_t*>(Pointer(step.begin));
+    buffers.end = static_cast<int64_t*>(Pointer(step.end));
+    return exe_.backend->RunSort(bound.sort, step.loaded, buffers, Workspace(), buffers_.stream);
+  }
+
+  void* Workspace() const { return static_cast<char*>(buffers_.arena) + call_.workspace_offset; }
 
   const BoundCall& call_;
   const Executable& exe_;

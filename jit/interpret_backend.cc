@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <utility>
+#include <vector>
 
 #include "codegen/plan/access_map.h"
 #include "codegen/plan/interpret_plan.h"
@@ -29,6 +31,37 @@ class HostAllocator : public Allocator {
     ::operator delete(ptr, std::align_val_t{256});
   }
 };
+
+// As the op's meaning says it, with an error where an index is out of range.
+absl::Status GroupPositionsByRule(const SortProblem& p, const SortBuffers& buffers) {
+  const auto* indices = static_cast<const char*>(buffers.indices);
+  for (int64_t line = 0; line < p.lines(); ++line) {
+    const int64_t outer = line / p.inner, inner = line % p.inner;
+    auto at = [&](int64_t length, int64_t i) { return (outer * length + i) * p.inner + inner; };
+    std::vector<std::pair<int64_t, int64_t>> sorted;
+    for (int64_t i = 0; i < p.positions; ++i) {
+      const ScalarValue v = LoadScalar(p.dtype, indices + at(p.positions, i) * ItemSize(p.dtype));
+      const bool beyond = !IsSigned(p.dtype) && v.u > static_cast<uint64_t>(INT64_MAX);
+      if (beyond || v.i < -p.groups || v.i >= p.groups) {
+        return InvalidArgument("group_positions: index ", beyond ? INT64_MAX : v.i,
+                               " is out of range for an axis of size ", p.groups);
+      }
+      sorted.emplace_back(v.i < 0 ? v.i + p.groups : v.i, i);
+    }
+    std::sort(sorted.begin(), sorted.end());
+    for (int64_t i = 0; i < p.positions; ++i)
+      buffers.order[at(p.positions, i)] = sorted[static_cast<size_t>(i)].second;
+    for (int64_t g = 0; g < p.groups; ++g) {
+      auto first = [&](int64_t index) {
+        return std::lower_bound(sorted.begin(), sorted.end(), std::pair(index, int64_t{0})) -
+               sorted.begin();
+      };
+      buffers.begin[at(p.groups, g)] = first(g);
+      buffers.end[at(p.groups, g)] = first(g + 1);
+    }
+  }
+  return absl::OkStatus();
+}
 
 int CountSymbols(const KernelPlan& plan) {
   const std::vector<SymbolId> used = PlanSymbols(plan);
@@ -78,6 +111,12 @@ class InterpretBackend : public Backend {
                        StreamHandle) const override {
     return Unimplemented("the interpreter has no matrix library");
   }
+
+  absl::Status RunSort(const SortProblem& problem, absl::Span<const Kernel* const>,
+                       const SortBuffers& buffers, void*, StreamHandle) const override {
+    return GroupPositionsByRule(problem, buffers);
+  }
+  std::string DescribeSort(const SortProblem&) const override { return "the interpreter's"; }
 
   Allocator* allocator() const override { return &allocator_; }
   absl::Status CopyFromHost(void* dst, const void* src, size_t bytes, StreamHandle) const override {

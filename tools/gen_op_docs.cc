@@ -50,7 +50,8 @@ constexpr Section kSections[] = {
     {OpKind::kPointwise, "Pointwise"},  {OpKind::kView, "Views"},
     {OpKind::kJoin, "Joins"},           {OpKind::kGather, "Gathers"},
     {OpKind::kIota, "Index"},           {OpKind::kReduce, "Reductions"},
-    {OpKind::kScan, "Scans"},           {OpKind::kMatMul, "Matrix products"},
+    {OpKind::kScan, "Scans"},           {OpKind::kSort, "Sorts"},
+    {OpKind::kSegment, "Segment sums"}, {OpKind::kMatMul, "Matrix products"},
     {OpKind::kComposite, "Composites"},
 };
 

@@ -293,6 +293,37 @@ def scans():
                 case("logcumsumexp", [x], dtype, np.logaddexp.accumulate(v, axis), a)
 
 
+def scatters():
+    """Sums by index: what gathers take, given back."""
+    def groups(i, axis, size):
+        i = np.where(i < 0, i + size, i)
+        order = np.argsort(i, axis, kind="stable")
+        count = lambda f: np.moveaxis(np.apply_along_axis(lambda line: f(np.sort(line)), axis, i), axis, axis)
+        return [order, *(count(lambda s: np.searchsorted(s, np.arange(size), side)) for side in ("left", "right"))]
+
+    i = rng.integers(-5, 5, (4, 6)).astype(np.int32)
+    for axis in (0, 1):
+        for pick, result in enumerate(groups(i, axis, 5)):
+            types = ["i64[4,6]"] + [f"i64[{','.join(map(str, d))}]" for d in [(5, 6) if axis == 0 else (4, 5)] * 2]
+            case("group_positions", [i], "i64", result.astype(np.int64), f" {{axis={axis}, size=[5]}}", types, pick)
+    for dtype in FLOATS + ("i8", "i32", "i64"):
+        x, s = (rng.normal(0, 20, d).astype(NAMES[dtype]) for d in ((4, 5, 3), (4, 7, 3)))
+        exact = dtype not in FLOATS
+        v = lambda a: a if exact else a.astype(np.float64)
+        where = [np.arange(n).reshape([-1 if d == k else 1 for k in range(3)]) for d, n in enumerate((4, 7, 3))]
+        k = rng.integers(-5, 5, (4, 7, 3))
+        y = v(x).copy()
+        np.add.at(y, (where[0], k, where[2]), v(s))
+        case("scatter_add", [x, k, s], dtype, y, " {axis=1}")
+        order, begin, end = groups(k, 1, 5)
+        case("segment_add", [x, s, order, begin, end], dtype, y, " {axis=1}")
+        i = rng.integers(-5, 5, (2, 2))
+        t = rng.normal(0, 20, (4, 2, 2, 3)).astype(NAMES[dtype])
+        y = v(x).copy()
+        np.add.at(y, (slice(None), i), v(t))
+        case("index_add", [x, i, t], dtype, y, " {axis=1}")
+
+
 def reductions():
     for dtype in FLOATS + ("i32", "i64"):
         x = rng.normal(0, 20, (3, 4, 5)).astype(NAMES[dtype])
@@ -377,7 +408,7 @@ def truths():
 def make():
     with np.errstate(all="ignore"):
         for group in (pointwise, normalisations, channels, losses, coordinates, moved, reductions, casts, integer_division, truths, views, rows,
-                      scans):
+                      scans, scatters):
             group()
     return {"arrays": arrays, "cases": cases}
 

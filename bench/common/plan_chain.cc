@@ -47,7 +47,7 @@ absl::StatusOr<PlannedChain> PlanChain(const KnownChain& chain, const std::strin
     const OpKind kind = graph.node(id).kind();
     out.ops += kind == OpKind::kPointwise || kind == OpKind::kReduce ||
                kind == OpKind::kComposite || kind == OpKind::kJoin || kind == OpKind::kGather ||
-               kind == OpKind::kScan;
+               kind == OpKind::kScan || kind == OpKind::kSort || kind == OpKind::kSegment;
   }
   out.unfused_bytes =
       UnfusedBytes(graph, all).Eval(std::vector<int64_t>(graph.symbols().names.size(), kChainRows));

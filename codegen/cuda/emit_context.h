@@ -1,7 +1,7 @@
 // Inside the CUDA emitter: the state of one kernel's emission, shared by emit_cuda.cc (skeleton,
 // Flat), emit_access.cc (offsets, loads, stores), emit_scalar.cc (types, literals, statements) and
 // emit_reduce.cc (Row), emit_column.cc (Column), emit_tile.cc (Tile), emit_scan.cc (scans within
-// rows).
+// rows), emit_segment.cc (sums of segments).
 //
 // A plan has two linear index spaces: the parallel points (variable `e` in Flat, `row` in Row) and
 // the inner points (`c`). An access is a sum of runs: neighbouring axes whose strides nest act as
@@ -190,6 +190,9 @@ class Emitter {
   void TakeIn(const PlanScan& scan, int number, const int* lifted);
   void TakeInChunk(const PlanScan& scan, int number, const int* lifted);
   bool ScansChunks() const { return !plan_.scans.empty() && schedule_.threads_per_row > 1; }
+
+  // emit_segment.cc
+  void SegmentStatement(int inst, const Point& point);
 
   std::string CombineName(const PlanReduce& reduce);  // emits the function on first use
   std::string CombineCall(const PlanReduce& reduce, const std::vector<std::string>& a,

@@ -363,6 +363,8 @@ bool Emitter::IsOnceAVector(int id, const Loop& loop) const {
     if (!i.elem && HasRows()) continue;
     if (IsKept(at) || ++steps > 64) return false;
     switch (i.kind) {
+      case Inst::Kind::kSegment:
+        return false;
       case Inst::Kind::kLoad:
         if (Shape(LoadAccess(i), loop).kind != AccessKind::kUniform) return false;
         break;

@@ -203,6 +203,10 @@ void Emitter::Statement(int id, const Point& point) {
     ScanStatement(id);
     return;
   }
+  if (i.kind == Inst::Kind::kSegment) {
+    SegmentStatement(id, point);
+    return;
+  }
   if (IsKept(id) || HasColumns(id)) {
     out_.Line(Operand(id), " = ", Value(id, point), ";");
   } else {

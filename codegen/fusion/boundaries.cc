@@ -51,9 +51,11 @@ Rejection Sweep::WhyRead(const FusionPlan& plan, Value value, int from, int to, 
               &reader = plan.groups[static_cast<size_t>(to)];
   if (reader.kind == GroupKind::kGemm)
     return {maker.kind == GroupKind::kCopy ? Reason::kCopyOperand : Reason::kMatmulOperand, ""};
+  if (reader.kind == GroupKind::kSort) return {Reason::kSortOperand, ""};
   if (reader.kind == GroupKind::kCopy || reader.kind == GroupKind::kView)
     return {copies_.at(reader.outputs[0].node), ""};
   if (maker.kind == GroupKind::kGemm) return {Reason::kMatmulResult, ""};
+  if (maker.kind == GroupKind::kSort) return {Reason::kSortResult, ""};
   if (work_from == work_to)
     return {Reason::kParamBudget,
             absl::StrCat("the group would have more than ", target_.max_params, " buffers")};

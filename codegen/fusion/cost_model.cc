@@ -16,8 +16,9 @@ constexpr int kFewRepeats = 4;
 constexpr int kMaxLoads = 4;
 constexpr int kReduceInsts =
     24;  // lift, combine and finalize of the largest row (moments), for both passes
-constexpr int kJoinInsts = 3;    // of each operand: two compares and a select
-constexpr int kGatherInsts = 4;  // the position, counted from either end and kept in range
+constexpr int kJoinInsts = 3;      // of each operand: two compares and a select
+constexpr int kGatherInsts = 4;    // the position, counted from either end and kept in range
+constexpr int kSegmentInsts = 12;  // a loop of a gather and an addition
 constexpr int64_t kFewRows = 16;
 constexpr int64_t kLongRow = 64 * 1024;  // elements
 
@@ -45,6 +46,8 @@ absl::StatusOr<OpCost> CostModel::Compute(const Node& node) const {
       return OpCost{kReduceInsts, false};
     case OpKind::kJoin:
       return OpCost{kJoinInsts * static_cast<int>(node.in.size()), false};
+    case OpKind::kSegment:
+      return OpCost{kSegmentInsts, false};
     case OpKind::kGather:
       return OpCost{kGatherInsts, false};
     default:

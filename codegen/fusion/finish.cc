@@ -50,7 +50,7 @@ std::vector<Sweep::Part> Sweep::Parts(int group) const {
   std::vector<NodeId> members = live_[static_cast<size_t>(group)];
   std::sort(members.begin(), members.end());
   std::vector<Part> out;
-  if (At(group).kind == GroupKind::kGemm) return {{group, std::move(members), false}};
+  if (IsCall(At(group).kind)) return {{group, std::move(members), false}};
   for (Part& part : SplitForParams(group, std::move(members))) {
     for (Part& piece : SplitRows(std::move(part))) out.push_back(std::move(piece));
   }
@@ -170,6 +170,10 @@ Group Sweep::Write(const Part& part) const {
     WriteGemm(part, &out);
     return out;
   }
+  if (g.kind == GroupKind::kSort) {
+    WriteSort(part, &out);
+    return out;
+  }
   // One chain of views may lead through a value that another operand reads from memory: so does the
   // chain then, and what lies beneath is not needed.
   const Reach first = ReachOf(part, {});
@@ -253,16 +257,26 @@ void Sweep::WriteGemm(const Part& part, Group* out) const {
   const Node& node = graph_.node(id);
   out->nodes.push_back(id);
   for (size_t i = 0; i < 2; ++i) {
-    for (Value v = node.in[i]; v != g.gemm_operands[i]; v = graph_.node(v).in[0])
+    for (Value v = node.in[i]; v != g.call_operands[i]; v = graph_.node(v).in[0])
       out->nodes.push_back(v.node);
   }
   std::sort(out->nodes.begin(), out->nodes.end());
   out->nodes.erase(std::unique(out->nodes.begin(), out->nodes.end()), out->nodes.end());
-  out->inputs = g.gemm_operands;
+  out->inputs = g.call_operands;
   out->outputs.push_back({id, 0});
   out->domain = g.domain;
   out->output_maps.push_back(g.frames[0].map);
   out->gemm = g.gemm;
+}
+
+void Sweep::WriteSort(const Part& part, Group* out) const {
+  const WorkGroup& g = At(part.group);
+  NodeId id = part.members[0];
+  out->nodes.push_back(id);
+  out->inputs = g.call_operands;
+  for (int32_t r = 0; r < 3; ++r) out->outputs.push_back({id, r});
+  out->domain = g.domain;
+  out->sort = g.sort;
 }
 
 // A returned reshape of what a matrix product wrote: the product can write to the output's buffer

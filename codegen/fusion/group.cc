@@ -22,7 +22,7 @@ constexpr ReasonRow kReasons[] = {
 #undef JF_REASON
 };
 
-constexpr std::string_view kKinds[] = {"loop", "gemm", "copy", "view"};
+constexpr std::string_view kKinds[] = {"loop", "gemm", "copy", "view", "sort"};
 
 std::string Named(const Graph& graph, Value v) {
   std::string id =
@@ -66,6 +66,11 @@ void WriteGroup(const Graph& graph, const Group& group, size_t index, Writer* w)
             "): ", graph.TypeString({id, 0}));
   }
   if (group.gemm) w->Line("gemm ", GemmToString(*group.gemm, names));
+  if (group.sort)
+    w->Line("sort outer=", group.sort->outer.ToString(names),
+            " positions=", group.sort->positions.ToString(names),
+            " inner=", group.sort->inner.ToString(names),
+            " groups=", group.sort->groups.ToString(names));
   w->Line("out ", Listed(graph, group.outputs))
       .Line("bytes ", GroupBytes(graph, group).ToString(names))
       .Dedent();
@@ -120,6 +125,11 @@ GemmProblem Concrete(const GemmCall& call, absl::Span<const int64_t> symbols) {
   p.batch_stride_b = call.batch_stride_b.Eval(symbols);
   p.batch_stride_d = call.batch_stride_d.Eval(symbols);
   return p;
+}
+
+SortProblem Concrete(const SortCall& call, absl::Span<const int64_t> symbols) {
+  return {call.outer.Eval(symbols), call.positions.Eval(symbols), call.inner.Eval(symbols),
+          call.groups.Eval(symbols), call.dtype};
 }
 
 namespace {

@@ -4,9 +4,10 @@
 // the graph and every value read by another group is an output of exactly one group; a cheap node
 // may be in several groups (recompute). Loop groups hold pointwise, view, iota, constant and reduce
 // nodes over one domain; Gemm groups hold one matmul with the views that feed it; Copy groups make
-// an operand dense; View groups name a buffer anew. GemmCall is plain, hashable data with sizes
-// that may hold symbols; Concrete() of it is what a library prepares. Must not know: plans,
-// schedules, devices (Target's budgets only).
+// an operand dense; View groups name a buffer anew; Sort groups hold one node that groups
+// positions. GemmCall and SortCall are plain, hashable data with sizes that may hold symbols;
+// Concrete() of it is what a library prepares. Must not know: plans, schedules, devices (Target's
+// budgets only).
 #ifndef JITFUSE_CODEGEN_FUSION_GROUP_H_
 #define JITFUSE_CODEGEN_FUSION_GROUP_H_
 
@@ -36,7 +37,9 @@ enum class Reason : uint8_t {
 std::string_view ReasonName(Reason r);
 std::string_view ReasonDoc(Reason r);
 
-enum class GroupKind : uint8_t { kLoop, kGemm, kCopy, kView };
+enum class GroupKind : uint8_t { kLoop, kGemm, kCopy, kView, kSort };
+// What a library or the back end itself does as a whole: operands and results are dense.
+inline bool IsCall(GroupKind kind) { return kind == GroupKind::kGemm || kind == GroupKind::kSort; }
 
 // Row-major D[batch, m, n] = op(A)[batch, m, k] * op(B)[batch, k, n]. Strides in elements. A stride
 // of 0 along batch broadcasts. Batch dims are collapsed to one; a batch that cannot be (its strides
@@ -62,6 +65,21 @@ struct GemmProblem {  // GemmCall with numbers, and what pointers are aligned to
 };
 GemmProblem Concrete(const GemmCall& call, absl::Span<const int64_t> symbols);
 
+// indices[outer, positions, inner], each of the outer * inner lines by itself, stably by index:
+// order[outer, positions, inner], begin and end[outer, groups, inner]. All dense.
+struct SortCall {
+  SizeExpr outer{1}, positions, inner{1}, groups;
+  DType dtype = DType::kI64;  // of the indices
+};
+struct SortProblem {
+  int64_t outer = 1, positions = 0, inner = 1, groups = 0;
+  DType dtype = DType::kI64;
+  int64_t lines() const { return outer * inner; }
+  int64_t indices() const { return outer * inner * positions; }
+  int64_t bounds() const { return outer * inner * groups; }
+};
+SortProblem Concrete(const SortCall& call, absl::Span<const int64_t> symbols);
+
 struct Group {
   GroupKind kind = GroupKind::kLoop;
   std::vector<NodeId> nodes;   // ascending, hence topological; constants, iotas and views used only
@@ -80,6 +98,7 @@ struct Group {
   std::vector<IndexMap> output_maps;
   std::optional<GemmCall>
       gemm;  // kGemm; inputs are {A, B}, the buffers beneath the views, both listed even if equal
+  std::optional<SortCall> sort;  // kSort; outputs are {order, begin, end}, read or not
 };
 
 struct Boundary {  // value `value` crosses from group `from` (-1: a graph input) to group `to` (-1:

@@ -111,7 +111,20 @@ bool Sweep::Evaluate(const Ask& ask, JoinPlan* plan, Rejection* why) const {
                          " elements: what follows runs over all in parallel")};
     return false;
   }
-  return WithinBudgets(ask, *plan, why);
+  return SegmentsApart(ask, *plan, why) && WithinBudgets(ask, *plan, why);
+}
+
+// Sums of segments and reductions do not share a loop: elements of a row would take unlike numbers
+// of steps, and passes over it would add them again.
+bool Sweep::SegmentsApart(const Ask& ask, const JoinPlan& plan, Rejection* why) const {
+  bool segments = ask.segments || At(plan.group).segments;
+  bool reduces = ask.reduces || At(plan.group).reduces;
+  for (const MergePlan& merge : plan.merges) {
+    segments |= At(merge.from).segments;
+    reduces |= At(merge.from).reduces;
+  }
+  if (segments && reduces) *why = {Reason::kSegmentResult, ""};
+  return !segments || !reduces;
 }
 
 bool Sweep::Resolve(const Operand& operand, const IndexMap& at, const Ask& ask, JoinPlan* plan,
@@ -241,7 +254,9 @@ bool Sweep::ResolveOutside(const Operand& operand, const IndexMap& at, const Ask
     return true;
   }
   if (from.kind != GroupKind::kLoop) {
-    *why = {Reason::kMatmulResult, "the product is made beside this group"};
+    *why = from.kind == GroupKind::kSort
+               ? Rejection{Reason::kSortResult, "the positions are sorted beside this group"}
+               : Rejection{Reason::kMatmulResult, "the product is made beside this group"};
     return false;
   }
   for (const MergePlan& merge : plan->merges) {
@@ -296,7 +311,10 @@ bool Sweep::CloneCone(Value base, const IndexMap& at, JoinPlan* plan, Rejection*
         grown.reads.push_back(operand.base);
       } else if (InMemory(operand.base)) {
         if (Home(operand.base) >= 0 && At(Home(operand.base)).level >= g.level) {
-          *why = {Reason::kMatmulResult, "the product is made beside this group"};
+          bool sorted = graph_.node(operand.base).kind() == OpKind::kSort;
+          *why = {sorted ? Reason::kSortResult : Reason::kMatmulResult,
+                  sorted ? "the positions are sorted beside this group"
+                         : "the product is made beside this group"};
           return false;
         }
         grown.reads.push_back(operand.base);

@@ -6,6 +6,7 @@
 #include "codegen/fusion/partition.h"
 #include "ir/op_enum.h"
 #include "ir/support/status.h"
+#include "ir/view_index.h"
 
 namespace jitfuse::internal {
 namespace {
@@ -57,6 +58,9 @@ class Lowering {
         return out_.graph.AddConstantBits(node.types[0].dtype, from_.ConstantValue(id));
       case OpKind::kMatMul:
         return MatMul(node);
+      case OpKind::kSort:
+      case OpKind::kSegment:
+        return FromMemory(node);
       default:
         return Copy(node);
     }
@@ -99,6 +103,48 @@ class Lowering {
       in.push_back(v);
     }
     return out_.graph.Add(node.op, in, node.attrs);
+  }
+
+  // A sort reads a dense buffer, a segment sum any, but no number.
+  absl::StatusOr<Value> FromMemory(const Node& node) {
+    absl::InlinedVector<Value, 5> in;
+    for (size_t k = 0; k < node.in.size(); ++k) {
+      Value v = Map(node.in[k]);
+      bool stored = node.kind() == OpKind::kSort ? LiesDense(v, node.in[k])
+                                                 : !IsGathered(node, k) || LiesSomewhere(v);
+      if (!stored) {
+        JF_ASSIGN_OR_RETURN(v,
+                            out_.graph.Add(Op::kCast, {v}, {{"dtype", out_.graph.type(v).dtype}}));
+      }
+      in.push_back(v);
+    }
+    return out_.graph.Add(node.op, in, node.attrs);
+  }
+
+  bool LiesDense(Value v, Value old) const {
+    OpKind kind = out_.graph.node(v).kind();
+    if (kind == OpKind::kInput) return !HasStrides(old);
+    return kind != OpKind::kView && kind != OpKind::kConstant && kind != OpKind::kScalar &&
+           kind != OpKind::kIota;
+  }
+
+  bool LiesSomewhere(Value v) const {
+    while (out_.graph.node(v).kind() == OpKind::kView) v = out_.graph.node(v).in[0];
+    OpKind kind = out_.graph.node(v).kind();
+    return kind != OpKind::kConstant && kind != OpKind::kScalar && kind != OpKind::kIota;
+  }
+
+  // An input whose strides are not those of a dense tensor.
+  bool HasStrides(Value input) const {
+    const Shape& dims = from_.type(input).dims;
+    const Shape dense = ContiguousStrides(dims);
+    for (size_t p = 0; p < layouts_.size(); ++p) {
+      if (from_.inputs()[p] != input.node || layouts_[p].strides.empty()) continue;
+      for (size_t d = 0; d < dims.size(); ++d) {
+        if (!dims[d].Is(1) && !(layouts_[p].strides[d] == dense[d])) return true;
+      }
+    }
+    return false;
   }
 
   bool IsStridedInput(const Node& node, int i) const {
@@ -187,7 +233,8 @@ absl::StatusOr<LoweredGraph> LowerMatMul(const Graph& graph, const Options& opti
                                          absl::Span<const Layout> input_layouts) {
   bool any = false;
   for (NodeId id = 0; id < graph.size() && !any; ++id)
-    any = graph.node(id).kind() == OpKind::kMatMul;
+    any = graph.node(id).kind() == OpKind::kMatMul || graph.node(id).kind() == OpKind::kSort ||
+          graph.node(id).kind() == OpKind::kSegment;
   if (!any) return LoweredGraph{graph, {}};
   return Lowering(graph, options, gemm_support, input_layouts).Run();
 }

@@ -54,6 +54,10 @@ std::optional<MergePlan> Sweep::PlanMerge(int into, int from, IndexMap map, Inde
   const WorkGroup &to = At(into), &old = At(from);
   MergePlan plan{from, std::move(map), std::move(inverse),       {},
                  {},   to.reduce_axes, to.reduces || old.reduces};
+  if (plan.reduces && (to.segments || old.segments)) {
+    *why = {Reason::kSegmentResult, ""};
+    return std::nullopt;
+  }
   if (old.reduces) {
     std::vector<int64_t> axes(old.reduce_axes.begin(), old.reduce_axes.end());
     std::optional<std::vector<int>> matched =
@@ -135,6 +139,7 @@ void Sweep::Merge(int into, const MergePlan& plan) {
   to.members.insert(to.members.end(), old.members.begin(), old.members.end());
   to.reads.insert(old.reads.begin(), old.reads.end());
   to.reduces = plan.reduces;
+  to.segments |= old.segments;
   to.reduce_axes = plan.reduce_axes;
   to.outputs += old.outputs;
   to.insts += old.insts;

@@ -1,14 +1,14 @@
 // Partition: which nodes become one kernel or one library call.
 //
 // In: an expanded, optimised graph (kinds input, scalar, constant, pointwise with operands of its
-// own shape, view, iota, reduce, matmul), a target's budgets, options, and what the matrix library
-// takes. Out: a FusionPlan that obeys codegen/fusion/group.h, with a Reason for every border.
-// LowerMatMul comes first: it rewrites products that no library takes as multiply and sum over k,
-// so that they are fused like anything else. How (codegen/fusion/sweep.h has the details): one
-// forward sweep lets each node join the groups it reads, groups of one level at a time, so that no
-// cycle can arise; a backward sweep sinks groups into their only reader; groups that read the same
-// input side by side are joined; budgets split what is too large. Pure, deterministic, near-linear;
-// nothing recurses. Must not know: plans, schedules, devices.
+// own shape, view, iota, reduce, matmul ...), a target's budgets, options, and what the matrix
+// library takes. Out: a FusionPlan that obeys codegen/fusion/group.h, with a Reason for every
+// border. LowerMatMul comes first: it rewrites products that no library takes as multiply and sum
+// over k, so that they are fused like anything else. How (codegen/fusion/sweep.h has the details):
+// one forward sweep lets each node join the groups it reads, groups of one level at a time, so that
+// no cycle can arise; a backward sweep sinks groups into their only reader; groups that read the
+// same input side by side are joined; budgets split what is too large. Pure, deterministic,
+// near-linear; nothing recurses. Must not know: plans, schedules, devices.
 #ifndef JITFUSE_CODEGEN_FUSION_PARTITION_H_
 #define JITFUSE_CODEGEN_FUSION_PARTITION_H_
 
@@ -41,9 +41,10 @@ struct LoweredGraph {
 };
 // Every matmul that `options` or `gemm_support` keeps from the library, or that has an extent of 0,
 // as multiply and sum over k (accumulated in f32 for f16 and bf16; integers wrap as their own type
-// does). Without such a node the graph comes back as it is. `input_layouts`: by signature position,
-// as in CallClass; empty, or empty strides: contiguous. The same for Partition; matters for matrix
-// operands only.
+// does). What sorts and segment sums read of numbers and of strided inputs becomes a value of its
+// own, which lies in memory. Without such nodes the graph comes back as it is. `input_layouts`: by
+// signature position, as in CallClass; empty, or empty strides: contiguous. The same for Partition;
+// matters for matrix operands only.
 absl::StatusOr<LoweredGraph> LowerMatMul(const Graph& graph, const Options& options,
                                          const GemmSupportFn& gemm_support,
                                          absl::Span<const Layout> input_layouts = {});

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/support/check.h"
 #include "ir/support/status.h"
+#include "ir/view_index.h"
 
 namespace jitfuse::internal {
 namespace {
@@ -89,10 +90,10 @@ absl::InlinedVector<Operand, 3> Sweep::OperandsOf(NodeId id) const {
   bool maps = node.kind() == OpKind::kJoin || node.kind() == OpKind::kGather;
   for (size_t k = 0; k < node.in.size(); ++k) {
     Operand operand = MakeOperand(node.in[k]);
-    if (maps) {
+    operand.gathered = IsGathered(node, k);
+    if (maps || operand.gathered) {
       operand.via = id;
       operand.index = static_cast<int>(k);
-      operand.gathered = node.kind() == OpKind::kGather && k == 0;
     }
     out.push_back(operand);
   }
@@ -100,9 +101,9 @@ absl::InlinedVector<Operand, 3> Sweep::OperandsOf(NodeId id) const {
 }
 
 absl::InlinedVector<Operand, 3> Sweep::ReadBy(int group, NodeId id) const {
-  if (At(group).kind != GroupKind::kGemm) return OperandsOf(id);
+  if (!IsCall(At(group).kind)) return OperandsOf(id);
   absl::InlinedVector<Operand, 3> out;
-  for (Value v : At(group).gemm_operands) out.push_back({v, v, nullptr});
+  for (Value v : At(group).call_operands) out.push_back({v, v, nullptr});
   return out;
 }
 
@@ -114,7 +115,12 @@ bool Sweep::IsSource(Value base) const {
 
 bool Sweep::InMemory(Value base) const {
   OpKind kind = graph_.node(base).kind();
-  return kind == OpKind::kInput || kind == OpKind::kScalar || kind == OpKind::kMatMul;
+  return kind == OpKind::kInput || kind == OpKind::kScalar || IsCallResult(base);
+}
+
+bool Sweep::IsCallResult(Value base) const {
+  OpKind kind = graph_.node(base).kind();
+  return kind == OpKind::kMatMul || kind == OpKind::kSort;
 }
 
 bool Sweep::MayFuse(Rejection* why) const {
@@ -158,10 +164,14 @@ absl::Status Sweep::Visit(NodeId id) {
     case OpKind::kScan:
     case OpKind::kJoin:
     case OpKind::kGather:
+    case OpKind::kSegment:
       JF_RETURN_IF_ERROR(Place(id));
       break;
     case OpKind::kMatMul:
       JF_RETURN_IF_ERROR(PlaceMatMul(id));
+      break;
+    case OpKind::kSort:
+      JF_RETURN_IF_ERROR(PlaceSort(id));
       break;
     case OpKind::kComposite:
       return InternalError("composites must be expanded before partitioning");
@@ -188,6 +198,7 @@ absl::StatusOr<Ask> Sweep::MakeAsk(NodeId id) {
   ask.operands = OperandsOf(id);
   ask.shape = node.types[0].dims;
   ask.reduces = node.kind() == OpKind::kReduce;
+  ask.segments = node.kind() == OpKind::kSegment;
   if (node.kind() == OpKind::kScan) {
     ask.reduces = ask.scans = true;
     ask.axes = {node.Get<int64_t>("axis")};
@@ -217,9 +228,10 @@ void Sweep::LearnCone(NodeId id, const OpCost& cost) {
   Cone cone{cost.insts, cost.insts, 0, cost.dear ? id : -1, true};
   for (const Operand& operand : OperandsOf(id)) {
     OpKind kind = graph_.node(operand.base).kind();
-    if (kind == OpKind::kInput || kind == OpKind::kMatMul || operand.gathered) ++cone.loads;
+    bool written = IsCallResult(operand.base);
+    if (kind == OpKind::kInput || written || operand.gathered) ++cone.loads;
     if (operand.gathered) continue;
-    if (IsSource(operand.base) || kind == OpKind::kMatMul) continue;
+    if (IsSource(operand.base) || written) continue;
     const Cone& below = cones_[static_cast<size_t>(operand.base.node)];
     cone.cost = std::min(cone.cost + below.cost, 2 * kMaxConeCost);
     cone.loads += below.loads;
@@ -331,6 +343,7 @@ void Sweep::Apply(const Ask& ask, const JoinPlan& plan) {
   iterates_[id] = AddFrame(plan.frame, &group.frames);
   frame_of_[id] = plan.result ? AddFrame(*plan.result, &group.frames) : iterates_[id];
   group.insts += ask.insts;
+  group.segments |= ask.segments;
   if (ask.reduces) {
     group.reduces = true;
     group.reduce_axes = plan.reduce_axes;
@@ -361,11 +374,17 @@ absl::Status Sweep::PlaceMatMul(NodeId id) {
   for (int i = 0; i < 2; ++i) {
     Value base;
     JF_ASSIGN_OR_RETURN(layouts[i], GemmOperand(id, i, &base, &group));
-    group.gemm_operands.push_back(base);
+    group.call_operands.push_back(base);
     if (Home(base) >= 0) group.level = std::max(group.level, At(Home(base)).level + 1);
     CountStored(base);
   }
   group.gemm = MakeGemmCall(graph_, node, layouts[0], layouts[1]);
+  PlaceCall(id, std::move(group));
+  return absl::OkStatus();
+}
+
+void Sweep::PlaceCall(NodeId id, WorkGroup group) {
+  const Node& node = graph_.node(id);
   group.members.push_back(id);
   group.frames.push_back(IdentityFrame(node.types[0].dims));
   group.domain = node.types[0].dims;
@@ -374,6 +393,29 @@ absl::Status Sweep::PlaceMatMul(NodeId id) {
   alias_.push_back(static_cast<int>(groups_.size()));
   groups_.push_back(std::move(group));
   CountStored({id, 0});
+}
+
+absl::Status Sweep::PlaceSort(NodeId id) {
+  const Node& node = graph_.node(id);
+  Value indices = node.in[0];
+  if (graph_.node(indices).kind() != OpKind::kInput && Home(indices) < 0)
+    return InternalError(graph_.TypeString(indices),
+                         " lies in no buffer: LowerMatMul puts it there");
+  WorkGroup group;
+  group.kind = GroupKind::kSort;
+  group.call_operands = {indices};
+  if (Home(indices) >= 0) group.level = At(Home(indices)).level + 1;
+  CountStored(indices);
+  const Shape& dims = ShapeOf(indices);
+  const auto axis = static_cast<size_t>(node.Get<int64_t>("axis"));
+  SortCall call;
+  for (size_t d = 0; d < axis; ++d) call.outer = call.outer * dims[d];
+  for (size_t d = axis + 1; d < dims.size(); ++d) call.inner = call.inner * dims[d];
+  call.positions = dims[axis];
+  call.groups = node.types[1].dims[axis];
+  call.dtype = graph_.type(indices).dtype;
+  group.sort = std::move(call);
+  PlaceCall(id, std::move(group));
   return absl::OkStatus();
 }
 

@@ -43,6 +43,7 @@ struct WorkGroup {
   Shape domain;
   std::vector<int> reduce_axes;  // without extents of 1, unless there are only those
   bool reduces = false;
+  bool segments = false;  // holds a sum of segments
   std::vector<Frame> frames;
   std::vector<NodeId> members;
   absl::flat_hash_map<NodeId, Maps> clones;
@@ -52,7 +53,8 @@ struct WorkGroup {
   int live = 0;  // members with readers still to come, at the point the sweep has reached
   int peak = 0;  // the most there were
   std::optional<GemmCall> gemm;
-  std::vector<Value> gemm_operands;  // {A, B}
+  std::optional<SortCall> sort;
+  std::vector<Value> call_operands;  // kGemm: {A, B}; kSort: {indices}
   std::vector<Note> notes;
 };
 
@@ -60,11 +62,11 @@ struct Operand {
   Value value;             // as the node reads it
   Value base;              // beneath its views
   const ViewChain* chain;  // from value to base; null if they are the same
-  // A join or gather that reads it as its operand `index`, at coordinates of its own; -1: at those
-  // of the reader.
+  // A join, gather or segment sum that reads it as its operand `index`, at coordinates of its own;
+  // -1: at those of the reader.
   NodeId via = -1;
   int index = 0;
-  bool gathered = false;  // operand 0 of a gather: read from memory at positions of its own
+  bool gathered = false;  // IsGathered: read from memory at positions of its own
 
   // Whether it is read where its reader sits, views aside.
   bool plain() const { return via < 0; }
@@ -79,6 +81,7 @@ struct Ask {
   std::vector<int64_t> axes;  // reduced dims of shape
   bool reduces = false;
   bool scans = false;  // a reduction whose results sit where its elements do
+  bool segments = false;
   int insts = 0;
 };
 
@@ -123,6 +126,8 @@ class Sweep {
   std::vector<int> Candidates(const Ask& ask) const;
   void PlaceAlone(const Ask& ask);
   absl::Status PlaceMatMul(NodeId id);
+  absl::Status PlaceSort(NodeId id);
+  void PlaceCall(NodeId id, WorkGroup group);
   absl::StatusOr<OperandLayout> GemmOperand(NodeId id, int index, Value* base, WorkGroup* group);
   absl::Status Materialize(Value v, Reason why);
   void LearnCone(NodeId id, const OpCost& cost);
@@ -148,6 +153,7 @@ class Sweep {
   // elsewhere, in `domain`.
   bool ReadsMeet(int group, const std::vector<Frame>& frames,
                  const absl::flat_hash_map<NodeId, Maps>& clones, const Shape& domain) const;
+  bool SegmentsApart(const Ask& ask, const JoinPlan& plan, Rejection* why) const;
   bool WithinBudgets(const Ask& ask, const JoinPlan& plan, Rejection* why) const;
   std::optional<Frame> ResultFrame(const Ask& ask, const Frame& frame, const Shape& domain) const;
   Rejection NoFrame(int group, const Ask& ask) const;
@@ -219,6 +225,7 @@ class Sweep {
   Reach ReachOf(const Part& part, const absl::flat_hash_set<Value>& in_memory) const;
   Group Write(const Part& part) const;
   void WriteGemm(const Part& part, Group* out) const;
+  void WriteSort(const Part& part, Group* out) const;
   void WriteOutputs(const Part& part, Group* out) const;
   bool IsRenaming(const Part& part) const;
   void AddSourceOutputs(std::vector<Group>* groups) const;
@@ -231,7 +238,8 @@ class Sweep {
 
   // -- facts
   bool IsSource(Value base) const;
-  bool InMemory(Value base) const;  // an input, or what a matrix product has written
+  bool InMemory(Value base) const;  // an input, or what a call has written
+  bool IsCallResult(Value base) const;
   bool InGroup(int group, NodeId node) const {
     return home_[static_cast<size_t>(node)] == group ||
            groups_[static_cast<size_t>(group)].clones.contains(node);
@@ -247,7 +255,7 @@ class Sweep {
                                const Shape& domain) const;
   Operand MakeOperand(Value v) const { return {v, views_->Base(v), views_->Chain(v)}; }
   absl::InlinedVector<Operand, 3> OperandsOf(NodeId id) const;
-  // What node `id` reads as part of `group`: for a matrix product, the buffers that its call names.
+  // What node `id` reads as part of `group`: for a call, the buffers that it names.
   absl::InlinedVector<Operand, 3> ReadBy(int group, NodeId id) const;
   const Shape& ShapeOf(Value v) const { return graph_.type(v).dims; }
   int Home(Value base) const { return home_[static_cast<size_t>(base.node)]; }

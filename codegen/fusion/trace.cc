@@ -44,7 +44,7 @@ void Sweep::TraceGroup(int group) {
     todo.pop_back();
     for (const Operand& operand : ReadBy(group, id)) {
       NodeId base = operand.base.node;
-      bool iota_stored = g.kind == GroupKind::kGemm && Home(operand.base) >= 0;
+      bool iota_stored = IsCall(g.kind) && Home(operand.base) >= 0;
       if (IsSource(operand.base) && !InMemory(operand.base) && !iota_stored) continue;
       if (!IsSource(operand.base) && !operand.gathered &&
           (Home(operand.base) == group || ClonedIn(group, operand.base))) {

@@ -10,6 +10,7 @@
 #include "codegen/fusion/relation.h"
 #include "codegen/fusion/view_chain.h"
 #include "ir/support/status.h"
+#include "ir/view_index.h"
 
 namespace jitfuse::internal {
 namespace {
@@ -107,6 +108,8 @@ class Puller {
         return Pull(v, node, map);
       case OpKind::kGather:
         return Gather(v, node, map);
+      case OpKind::kSegment:
+        return Segment(v, node, map);
       case OpKind::kReduce:
         return Reduce(v, node, map);
       case OpKind::kScan:
@@ -126,26 +129,44 @@ class Puller {
     return absl::OkStatus();
   }
 
-  // The indices are pulled like any operand; what is picked from lies beneath views and is no
-  // value of the group.
-  absl::Status Gather(Value v, const Node& node, const IndexMap& map) {
-    IndexSpace space = SpaceOf(graph_, v.node, 0, group_.domain);
-    std::optional<IndexMap> at = PullStep(graph_, v.node, 0, map, space);
-    Value base = node.in[0];
+  // What is read at positions from memory lies beneath views and is no value of the group.
+  absl::Status CheckGathered(Value v, const Node& node, size_t operand, const IndexMap& map) {
+    IndexSpace space = SpaceOf(graph_, v.node, static_cast<int>(operand), group_.domain);
+    std::optional<IndexMap> at = PullStep(graph_, v.node, static_cast<int>(operand), map, space);
+    Value base = node.in[operand];
     while (at && inside_.contains(base.node) && !inputs_.contains(base) &&
            graph_.node(base).kind() == OpKind::kView) {
       seen_.insert(base.node);
       at = PullStep(graph_, base.node, 0, *at, space);
       base = graph_.node(base).in[0];
     }
-    std::optional<IndexMap> index = PullStep(graph_, v.node, 1, map, IndexSpace{group_.domain});
-    if (!at || !index)
-      return InternalError(Describe(v), ": the chain of views has no affine index map");
+    if (!at) return InternalError(Describe(v), ": the chain of views has no affine index map");
     OpKind kind = graph_.node(base).kind();
-    if (!inputs_.contains(base) && kind != OpKind::kConstant && kind != OpKind::kIota)
+    bool number = kind == OpKind::kConstant || kind == OpKind::kIota;
+    if (!inputs_.contains(base) && (!number || node.kind() == OpKind::kSegment))
       return InternalError(Describe(v), " picks from ", Describe(base), ", which is not in memory");
     seen_.insert(base.node);
+    return absl::OkStatus();
+  }
+
+  // The indices are pulled like any operand.
+  absl::Status Gather(Value v, const Node& node, const IndexMap& map) {
+    JF_RETURN_IF_ERROR(CheckGathered(v, node, 0, map));
+    std::optional<IndexMap> index = PullStep(graph_, v.node, 1, map, IndexSpace{group_.domain});
+    if (!index) return InternalError(Describe(v), ": the chain of views has no affine index map");
     todo_.push_back({node.in[1], *std::move(index)});
+    return absl::OkStatus();
+  }
+
+  absl::Status Segment(Value v, const Node& node, const IndexMap& map) {
+    if (!group_.reduce_axes.empty()) return InternalError(Describe(v), " in a group that reduces");
+    for (size_t k = 0; k < node.in.size(); ++k) {
+      if (IsGathered(node, k)) {
+        JF_RETURN_IF_ERROR(CheckGathered(v, node, k, map));
+      } else {
+        todo_.push_back({node.in[k], map});
+      }
+    }
     return absl::OkStatus();
   }
 
@@ -242,6 +263,17 @@ absl::Status CheckGemm(const Graph& graph, const Group& group) {
   return absl::OkStatus();
 }
 
+absl::Status CheckSort(const Graph& graph, const Group& group) {
+  if (!group.sort || group.nodes.size() != 1 || group.inputs.size() != 1 ||
+      group.outputs.size() != 3 || graph.node(group.nodes[0]).kind() != OpKind::kSort)
+    return InternalError("a sort group has a call, one node, one input and three outputs");
+  OpKind kind = graph.node(group.inputs[0]).kind();
+  if (group.inputs[0] != graph.node(group.nodes[0]).in[0] || kind == OpKind::kScalar ||
+      kind == OpKind::kConstant || kind == OpKind::kView)
+    return InternalError("what a sort reads is not in memory");
+  return absl::OkStatus();
+}
+
 absl::Status CheckNodes(const Graph& graph, const Group& group) {
   for (size_t i = 0; i < group.nodes.size(); ++i) {
     if (group.nodes[i] < 0 || group.nodes[i] >= graph.size())
@@ -265,8 +297,9 @@ absl::Status VerifyFusionPlan(const Graph& graph, const FusionPlan& plan) {
       if (!IsGiven(graph.node(v)) && !made.contains(v))
         return InternalError(where, " reads %", v.node, " before it is made");
     }
-    absl::Status legal =
-        group.kind == GroupKind::kGemm ? CheckGemm(graph, group) : Puller(graph, group).Check();
+    absl::Status legal = group.kind == GroupKind::kGemm   ? CheckGemm(graph, group)
+                         : group.kind == GroupKind::kSort ? CheckSort(graph, group)
+                                                          : Puller(graph, group).Check();
     if (!legal.ok()) return Annotate(legal, where);
     for (Value v : group.outputs) {
       auto [first, is_new] = made.try_emplace(v, static_cast<int>(g));

@@ -52,8 +52,8 @@ bool Reads(const Graph& graph, NodeId id, int operand, Value base) {
 
 IndexSpace SpaceOf(const Graph& graph, NodeId id, int operand, const Shape& domain) {
   const Node& node = graph.node(id);
-  bool gathered = node.kind() == OpKind::kGather && operand == 0;
-  return {domain, gathered ? GatheredExtent(graph, node) : SizeExpr(0)};
+  return {domain, IsGathered(node, static_cast<size_t>(operand)) ? GatheredExtent(graph, node)
+                                                                 : SizeExpr(0)};
 }
 
 std::optional<IndexMap> PullStep(const Graph& graph, NodeId id, int operand, const IndexMap& at,
@@ -73,7 +73,8 @@ absl::StatusOr<Views> Views::Of(const Graph& graph) {
   views.cut_.resize(static_cast<size_t>(graph.size()));
   for (NodeId id = 0; id < graph.size(); ++id) {
     const Node& node = graph.node(id);
-    if (node.kind() == OpKind::kJoin || node.kind() == OpKind::kGather) {
+    if (node.kind() == OpKind::kJoin || node.kind() == OpKind::kGather ||
+        node.kind() == OpKind::kSegment) {
       for (size_t k = 0; k < node.in.size(); ++k) {
         const ViewChain* chain = views.Chain(node.in[k]);
         if (chain != nullptr && !Reads(graph, id, static_cast<int>(k), chain->base))

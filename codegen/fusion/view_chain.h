@@ -3,8 +3,8 @@
 // In: an expanded graph. Out: for each view, the value that its chain of views ends at (its base)
 // and the map from the view's coordinates to the base's, and back where that is one to one. Where
 // maps do not compose, or a chain gets long, the view below is `cut`: it is stored and is a base
-// itself; so is a view that a join or gather cannot be pulled through. Linear in the graph, no
-// recursion. Must not know: groups.
+// itself; so is a view that a join, gather or segment sum cannot be pulled through. Linear in the
+// graph, no recursion. Must not know: groups.
 #ifndef JITFUSE_CODEGEN_FUSION_VIEW_CHAIN_H_
 #define JITFUSE_CODEGEN_FUSION_VIEW_CHAIN_H_
 

@@ -248,7 +248,7 @@ absl::Status ApplySchedule(KernelPlan* plan, const Target& target) {
   std::erase_if(plan->notes, [](const Note& n) {
     return n.reason == Reason::kRowReread || n.reason == Reason::kScalarAccess ||
            n.reason == Reason::kStridedReduce || n.reason == Reason::kScanInOrder ||
-           n.reason == Reason::kTransposedAccess;
+           n.reason == Reason::kTransposedAccess || n.reason == Reason::kSegmentInOrder;
   });
   plan->keep.clear();
   plan->columns =
@@ -258,6 +258,7 @@ absl::Status ApplySchedule(KernelPlan* plan, const Target& target) {
   } else {
     ListFlat(plan);
   }
+  if (plan->HasSegments()) plan->notes.push_back({-1, Reason::kSegmentInOrder, ""});
   switch (target.kind) {
     case TargetKind::kCuda:
       plan->schedule = PickCudaSchedule(*plan, target, &plan->notes);

@@ -332,6 +332,9 @@ class Machine {
         JF_RETURN_IF_ERROR(TakeIn(inst));
         out = scans_[static_cast<size_t>(inst.scan)].seen[static_cast<size_t>(inst.which)];
         break;
+      case Inst::Kind::kSegment:
+        JF_RETURN_IF_ERROR(AddSegment(inst, &out));
+        break;
       case Inst::Kind::kOp:
         JF_RETURN_IF_ERROR(Operate(inst, &out));
         break;
@@ -340,10 +343,38 @@ class Machine {
     return absl::OkStatus();
   }
 
-  // Kernels move a position into range; here it is an error.
+  absl::Status AddSegment(const Inst& inst, ScalarValue* out) {
+    for (int in : inst.in) JF_RETURN_IF_ERROR(CheckReady(in));
+    auto value = [&](int k) { return values_[static_cast<size_t>(inst.in[k])]; };
+    const FlatAccess &from = accesses_[static_cast<size_t>(inst.access)],
+                     &order = accesses_[static_cast<size_t>(inst.order)];
+    const DType types[3] = {inst.dtype, inst.dtype, inst.dtype};
+    ScalarInst add;
+    add.op = ScalarOp::kAdd;
+    add.dtype = inst.dtype;
+    add.in[0] = 0;
+    add.in[1] = 1;
+    ScalarValue terms[3] = {value(0), {}, {}};
+    for (int64_t q = value(1).i; q < value(2).i && order.Holds(axes_); ++q) {
+      axes_.back() = q;
+      JF_ASSIGN_OR_RETURN(const char* position, Address(order));
+      if (from.indirect > 0)
+        JF_RETURN_IF_ERROR(MoveTo(LoadScalar(DType::kI64, position).i, from.indirect));
+      JF_ASSIGN_OR_RETURN(const char* address, Address(from));
+      terms[1] = LoadScalar(plan_.params[from.param].dtype, address);
+      terms[0] = EvalScalarInst(add, types, terms);
+    }
+    *out = terms[0];
+    return absl::OkStatus();
+  }
+
   absl::Status TakePosition(int id, int64_t extent) {
     JF_RETURN_IF_ERROR(CheckReady(id));
-    int64_t index = values_[static_cast<size_t>(id)].i;
+    return MoveTo(values_[static_cast<size_t>(id)].i, extent);
+  }
+
+  // Kernels move a position into range; here it is an error.
+  absl::Status MoveTo(int64_t index, int64_t extent) {
     if (index < -extent || index >= extent) {
       return InvalidArgument("plan ", plan_.name, ": index ", index,
                              " is out of range for an axis of size ", extent);

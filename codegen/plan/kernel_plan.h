@@ -46,7 +46,8 @@ struct AccessMask {
 // mod) over axes of the plan. A load where a mask fails gives zero and touches no memory (the
 // offset then means nothing); stores have no masks.
 // An indirect access also speaks of kIndirectAxis: the position that the load's operand in[0], an
-// i64, gives. Negative positions count from the end; then it is moved into 0..extent-1.
+// i64, gives (or a segment's order). Negative positions count from the end; then it is moved into
+// 0..extent-1.
 struct AccessMap {
   int param = -1;
   Affine linear;  // offset with constant strides folded in; its constant is the base offset
@@ -81,6 +82,9 @@ struct Inst {
     kResult,  // result: accumulator `which` of reduce `reduce` of stage `stage`
     kScan,  // elem: accumulator `which` of scans[scan] at this inner point. in[]: the lifted value
             // of each accumulator; the instruction of accumulator 0 takes them in
+    kSegment,  // flat plans: in[0], plus the elements that `access` reads at the positions that
+               // accesses[order] has from in[1] to before in[2], added one after the other. The
+               // position in `order` is counted by kIndirectAxis; in[1..2] are i64, within it
   };
   Kind kind = Kind::kConst;
   ScalarOp op = ScalarOp::kConst;
@@ -88,6 +92,7 @@ struct Inst {
   bool elem = false;
   int in[3] = {-1, -1, -1};
   int access = -1;
+  int order = -1;  // kSegment: the access of the positions
   int axis = -1;
   int scalar = -1;
   int size = -1;
@@ -177,6 +182,12 @@ struct KernelPlan {
 
   int num_parallel() const { return static_cast<int>(parallel.size()); }
   bool IsRow() const { return !inner.empty(); }
+  bool HasSegments() const {
+    for (const Inst& i : insts) {
+      if (i.kind == Inst::Kind::kSegment) return true;
+    }
+    return false;
+  }
   const SizeExpr& extent(int axis) const {
     return axis < num_parallel() ? parallel[static_cast<size_t>(axis)]
                                  : inner[static_cast<size_t>(axis - num_parallel())];

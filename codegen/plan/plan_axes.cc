@@ -31,6 +31,10 @@ Users CollectUsers(PlanDraft* draft) {
     const Inst& inst = draft->plan.insts[i];
     if (uses[i] == 0) continue;
     if (inst.kind == Inst::Kind::kLoad) access_live[static_cast<size_t>(inst.access)] = true;
+    if (inst.kind == Inst::Kind::kSegment) {
+      access_live[static_cast<size_t>(inst.access)] = true;
+      access_live[static_cast<size_t>(inst.order)] = true;
+    }
     if (inst.kind == Inst::Kind::kIndex) index_live[static_cast<size_t>(inst.size)] = true;
   }
   for (size_t i = 0; i < access_live.size(); ++i) {

@@ -77,7 +77,8 @@ struct InstKey {
   auto Tie() const {
     const Inst& i = inst;
     return std::make_tuple(i.kind, i.op, i.dtype, i.elem, i.in[0], i.in[1], i.in[2], i.access,
-                           i.axis, i.scalar, i.size, i.stage, i.reduce, i.which, i.scan, i.bits);
+                           i.order, i.axis, i.scalar, i.size, i.stage, i.reduce, i.which, i.scan,
+                           i.bits);
   }
   friend bool operator==(const InstKey& a, const InstKey& b) { return a.Tie() == b.Tie(); }
   template <typename H>

@@ -59,6 +59,11 @@ class PlanEmitter {
   int Condition(const std::vector<IndexMask>& masks, bool reached);
   std::optional<int> OperandOf(const Node& node, int operand, int map);
   absl::StatusOr<std::optional<int>> Gather(const Key& key, Ask* ask);
+  std::optional<IndexMap> PullGathered(const Node& node, int operand, int map,
+                                       const IndexSpace& space, Value* base) const;
+  absl::StatusOr<std::optional<int>> Segment(const Key& key, Ask* ask);
+  absl::StatusOr<int> AddAccess(const Node& node, int operand, int map);
+  AccessMap Access(Value v, const IndexMap& map, const IndexSpace& space);
   int InRange(int index, const SizeExpr& extent);
   absl::StatusOr<std::optional<int>> Reduce(const Key& key, Ask* ask);
   absl::StatusOr<IndexMap> ReducedElement(const Node& node, const IndexMap& at) const;

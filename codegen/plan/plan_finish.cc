@@ -126,8 +126,8 @@ PlanDraft Rebuild(const PlanDraft& draft) {
       to[i] = LowerIndex(&out, draft.index_exprs.at(inst.size), position);
       continue;
     }
-    if (inst.kind == Inst::Kind::kLoad)
-      inst.access = out.accesses.Add(draft.accesses.at(inst.access));
+    if (inst.access >= 0) inst.access = out.accesses.Add(draft.accesses.at(inst.access));
+    if (inst.order >= 0) inst.order = out.accesses.Add(draft.accesses.at(inst.order));
     if (inst.kind == Inst::Kind::kSize) inst.size = out.sizes.Add(draft.sizes.at(inst.size));
     for (int& in : inst.in) {
       if (in < 0) continue;

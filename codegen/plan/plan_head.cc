@@ -70,7 +70,7 @@ std::string PlanName(const Graph& graph, const Group& group, int index) {
   auto computes = [&graph](NodeId id) {
     OpKind kind = graph.node(id).kind();
     return kind == OpKind::kPointwise || kind == OpKind::kReduce || kind == OpKind::kJoin ||
-           kind == OpKind::kGather || kind == OpKind::kScan;
+           kind == OpKind::kGather || kind == OpKind::kScan || kind == OpKind::kSegment;
   };
   bool only_views = std::none_of(group.nodes.begin(), group.nodes.end(), computes);
   for (NodeId id : group.nodes) {

@@ -162,6 +162,14 @@ std::string InstToString(const KernelPlan& plan, int id) {
       return absl::StrCat(out, "result ", i.which, " of scan ", i.scan, " of ",
                           absl::StrJoin(lifted, ", "));
     }
+    case Inst::Kind::kSegment: {
+      const AccessMap& order = plan.accesses[static_cast<size_t>(i.order)];
+      return absl::StrCat(out, Percent(i.in[0]), " plus each ",
+                          AccessToString(plan.accesses[static_cast<size_t>(i.access)]), " at ",
+                          AccessToString(order), ", at from ", Percent(i.in[1]), " to ",
+                          Percent(i.in[2]), order.indirect ? " of " : "",
+                          order.indirect ? order.indirect->ToString() : "");
+    }
     case Inst::Kind::kOp:
       break;
   }

@@ -70,9 +70,9 @@ CpuSchedule PickCpuSchedule(const KernelPlan& plan, const Target& target,
                                      CombineCost(plan))
                           : ElemCost(plan);
   s.unroll = cost <= 6 ? 4 : cost <= 16 ? 2 : 1;
-  if (!plan.scans.empty()) s.lanes = s.unroll = 1;
+  if (!plan.scans.empty() || plan.HasSegments()) s.lanes = s.unroll = 1;
   if (notes != nullptr && HasLongScan(plan)) notes->push_back({-1, Reason::kScanInOrder, ""});
-  if (TransposedAxis(plan) >= 0) {
+  if (!plan.HasSegments() && TransposedAxis(plan) >= 0) {
     if (PickTile(plan, &s)) return s;
     if (notes != nullptr) notes->push_back({-1, Reason::kTransposedAccess, ""});
   }

@@ -56,6 +56,7 @@ CudaSchedule PickFlat(const KernelPlan& plan, const Width& width) {
   s.emitter = CudaEmitter::kFlat;
   s.vec = width.vec;
   s.items = std::clamp(width.wanted / width.vec, 1, 8);
+  if (plan.HasSegments()) s.vec = s.items = 1;  // a thread walks one segment
   SizeExpr points = NumElements(plan.parallel);
   bool small = points.IsConstant() && points.constant() < (int64_t{1} << 20);
   s.threads = small ? 128 : Registers(plan, s.vec * s.items) > 40 ? 256 : 512;
@@ -234,14 +235,14 @@ CudaSchedule PickCudaSchedule(const KernelPlan& plan, const Target& target,
     if (notes != nullptr && HasLongScan(plan)) notes->push_back({-1, Reason::kScanInOrder, ""});
     return PickScan(plan);
   }
-  if (!plan.IsRow()) {
+  if (!plan.IsRow() && !plan.HasSegments()) {
     CudaSchedule tile = PickTile(plan, target);
     if (tile.threads > 0) return tile;
     if (notes != nullptr && tile.tile_axis >= 0)
       notes->push_back({-1, Reason::kTransposedAccess, ""});
   }
   Width width = PickWidth(plan, streams);
-  if (notes != nullptr && width.vec == 1 && width.wanted > 1) {
+  if (notes != nullptr && width.vec == 1 && width.wanted > 1 && !plan.HasSegments()) {
     notes->push_back(
         {-1, Reason::kScalarAccess, absl::StrCat("vectors of ", width.wanted, " do not fit")});
   }

@@ -152,6 +152,8 @@ class Verifier {
         return Result(id);
       case Inst::Kind::kScan:
         return Scan(id);
+      case Inst::Kind::kSegment:
+        return Segment(id);
       case Inst::Kind::kOp:
         return Op(id);
     }
@@ -193,6 +195,32 @@ class Verifier {
       const ScalarInst& result = s.combine.insts[static_cast<size_t>(s.combine.results[j])];
       if (!At(i.in[j]).elem || Reg(i.in[j]) != s.dtypes[j] || result.dtype != s.dtypes[j])
         return Fail("%", id, ": accumulator ", j, " of its scan has two types");
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Segment(int id) const {
+    const Inst& i = At(id);
+    auto access = [this](int a) {
+      return a >= 0 && a < static_cast<int>(plan_.accesses.size())
+                 ? &plan_.accesses[static_cast<size_t>(a)]
+                 : nullptr;
+    };
+    const AccessMap *from = access(i.access), *order = access(i.order);
+    if (from == nullptr || order == nullptr) return Fail("%", id, " adds from no access");
+    if (plan_.IsRow()) return Fail("%", id, " adds a segment in a plan with rows");
+    if (i.in[0] < 0 || i.in[1] < 0 || i.in[2] < 0 || Reg(i.in[0]) != i.dtype ||
+        i.dtype != ComputeType(i.dtype) || i.dtype == DType::kBool)
+      return Fail("%", id, " adds no segment to a number");
+    if (At(i.in[1]).dtype != DType::kI64 || At(i.in[2]).dtype != DType::kI64)
+      return Fail("%", id, " begins or ends at what is no i64");
+    if (ComputeType(plan_.params[static_cast<size_t>(from->param)].dtype) != i.dtype)
+      return Fail("%", id, " adds another dtype than its parameter's");
+    if (plan_.params[static_cast<size_t>(order->param)].dtype != DType::kI64)
+      return Fail("%", id, " is ordered by what is no i64");
+    for (const AccessMap* a : {from, order}) {
+      if (a->indirect && a->indirect->IsConstant() && a->indirect->constant() < 1)
+        return Fail("%", id, " picks from an axis of size ", a->indirect->constant());
     }
     return absl::OkStatus();
   }
@@ -408,6 +436,8 @@ class Verifier {
       return Fail("a scan takes one element after another");
     if (s.tile != 0 && (!IsPowerOfTwo(s.tile) || TransposedLoads(plan_, s.tile_axis).empty()))
       return Fail("no load lies along the axis ", s.tile_axis, " of the tiles");
+    if (plan_.HasSegments() && (s.lanes != 1 || s.unroll != 1))
+      return Fail("a segment is added one element after another");
     return IsPowerOfTwo(s.lanes) && s.unroll >= 1 && s.grain_bytes > 0
                ? absl::OkStatus()
                : Fail("impossible schedule");

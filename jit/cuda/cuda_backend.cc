@@ -9,6 +9,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "codegen/cuda/emit_cuda.h"
+#include "codegen/cuda/emit_sort.h"
 #include "ir/support/dump.h"
 #include "ir/support/fork.h"
 #include "ir/support/status.h"
@@ -218,6 +219,20 @@ class CudaBackend : public Backend {
   absl::Status RunGemm(const PreparedGemm& gemm, const void* a, const void* b, void* d,
                        void* workspace, StreamHandle stream) const override;
 
+  absl::StatusOr<std::vector<KernelSource>> EmitSort(DType indices) const override {
+    return EmitCudaSort(indices, target_);
+  }
+  int64_t SortWorkspaceBytes(const SortProblem& problem) const override {
+    return CudaSortWorkspaceBytes(problem);
+  }
+  absl::Status RunSort(const SortProblem& problem, absl::Span<const Kernel* const> kernels,
+                       const SortBuffers& buffers, void* workspace,
+                       StreamHandle stream) const override;
+  std::string DescribeSort(const SortProblem& problem) const override {
+    return absl::StrCat("radix sort, ", CudaSortPasses(problem), " passes over ", problem.indices(),
+                        " positions");
+  }
+
   int device_index() const override { return device_ == nullptr ? 0 : device_->ordinal; }
   bool IsCapturing(StreamHandle stream) const override {
     CuCaptureStatus status = kCuCaptureNone;
@@ -336,6 +351,24 @@ absl::Status CudaBackend::RunGemm(const PreparedGemm& gemm, const void* a, const
     JF_ASSIGN_OR_RETURN(CublasLtGemms * gemms, Gemms());
     return gemms->Run(gemm, a, b, d, workspace, stream);
   });
+}
+
+absl::Status CudaBackend::RunSort(const SortProblem& problem,
+                                  absl::Span<const Kernel* const> kernels,
+                                  const SortBuffers& buffers, void* workspace,
+                                  StreamHandle stream) const {
+  void* const named[] = {const_cast<void*>(buffers.indices), buffers.order, buffers.begin,
+                         buffers.end};
+  return ForEachSortLaunch(problem, named, workspace,
+                           [&](size_t kernel, absl::Span<void* const> args,
+                               absl::Span<const int64_t> sizes, int64_t grid) {
+                             LaunchArgs launch;
+                             launch.buffers = args;
+                             launch.sizes = sizes;
+                             launch.grid = grid;
+                             launch.stream = stream;
+                             return Launch(*kernels[kernel], launch);
+                           });
 }
 
 absl::Status CudaBackend::CopyFromHost(void* dst, const void* src, size_t bytes,

@@ -115,6 +115,11 @@ class CaseMaker : public CaseExamples {
         return Join(def);
       case OpKind::kGather:
         return Gather(def);
+      case OpKind::kSort:
+      case OpKind::kSegment:
+        return Scatter(def);
+      case OpKind::kComposite:
+        return def.op == Op::kIndexAdd || def.op == Op::kScatterAdd ? Scatter(def) : ByExample(def);
       case OpKind::kMatMul:
         return MatMul(def);
       default:
@@ -274,6 +279,40 @@ class CaseMaker : public CaseExamples {
     }
     const absl::StatusOr<Value> at = Positions(shape, dims[axis], rng_.Of(kIndex));
     return at.ok() && Keep(Add(def.op, {x, *at}, {{"axis", static_cast<int64_t>(axis)}}));
+  }
+
+  // Sums by index, and what they are made of.
+  bool Scatter(const OpDef& def) {
+    static const std::vector<DType> kIndex = {DType::kI32, DType::kI64, DType::kU8, DType::kI16};
+    const Value x = First(kNumeric);
+    const Shape dims = DimsOf(x);
+    if (dims.empty()) return false;
+    const int64_t axis = rng_.Below(static_cast<int64_t>(dims.size()));
+    const auto at = static_cast<size_t>(axis);
+    Shape shape = dims;
+    if (def.op == Op::kIndexAdd) {
+      shape.clear();
+      for (int d = rng_.Below(3); d > 0; --d) shape.push_back(1 + rng_.Below(4));
+    } else if (dims[at].IsConstant()) {
+      shape[at] = 1 + rng_.Below(9);
+    }
+    const absl::StatusOr<Value> indices = Positions(shape, dims[at], rng_.Of(kIndex));
+    if (!indices.ok()) return false;
+    const Attrs along = {{"axis", axis}};
+    Shape from = DimsOf(*indices);
+    if (def.op == Op::kIndexAdd) {
+      from = Shape(dims.begin(), dims.begin() + axis);
+      const Shape at_index = DimsOf(*indices);
+      from.insert(from.end(), at_index.begin(), at_index.end());
+      from.insert(from.end(), dims.begin() + axis + 1, dims.end());
+    }
+    if (def.op == Op::kIndexAdd || def.op == Op::kScatterAdd)
+      return Keep(Add(def.op, {x, *indices, Exactly(TypeOf(x), from)}, along));
+    const absl::StatusOr<Value> order = Add(Op::kGroupPositions, {*indices},
+                                            {{"axis", axis}, {"size", std::vector<Dim>{dims[at]}}});
+    if (!order.ok() || def.kind == OpKind::kSort) return Keep(order);
+    return Keep(Add(
+        def.op, {x, Exactly(TypeOf(x), from), *order, {order->node, 1}, {order->node, 2}}, along));
   }
 
   bool MatMul(const OpDef& def) {

@@ -152,6 +152,12 @@ PEERS = {
     "concatenate": lambda *x, axis=0: torch.cat(x, axis), "pad": pad("constant"),
     "take": lambda x, i, axis=0: x.index_select(axis, (i.ravel() % x.shape[axis])).reshape(
         (*x.shape[:axis], *i.shape, *x.shape[axis + 1:])),
+    "index_add": lambda x, i, s, axis=0: x.index_add(
+        axis, i.ravel() % x.shape[axis], s.reshape((*x.shape[:axis], i.numel(), *x.shape[axis + 1:]))),
+    "scatter_add": lambda x, i, s, axis: x.scatter_add(axis, i.long() % x.shape[axis], s),
+    "group_positions": lambda i, axis, size: tuple([torch.argsort(i % size[0], dim=axis, stable=True)] + [
+        torch.nn.functional.one_hot((i % size[0]).movedim(axis, -1).long(), size[0]).sum(-2).cumsum(-1).movedim(-1, axis) - less
+        for less in [torch.nn.functional.one_hot((i % size[0]).movedim(axis, -1).long(), size[0]).sum(-2).movedim(-1, axis), 0]]),
     "take_along_axis": lambda x, i, axis: torch.take_along_dim(x, i.long(), axis),
     "sum": reduced(lambda x, **k: torch.sum(x, **k)), "mean": reduced(lambda x, **k: torch.mean(x, **k)),
     "max": reduced(lambda x, **k: torch.amax(x, **k)), "min": reduced(lambda x, **k: torch.amin(x, **k)),

@@ -38,9 +38,9 @@ std::string PortablePrelude(const std::string& bodies) {
       "#define jf_ldna16 jf_ld16\n#define jf_ldna8 jf_ld8\n#define jf_ldna4 jf_ld4\n", out);
 }
 
-std::string Wrapper(const KernelPlan& plan, const KernelSource& source) {
+std::string Wrapper(size_t buffers, const std::vector<DType>& scalars, const KernelSource& source) {
   std::vector<std::string> args;
-  for (size_t k = 0; k < plan.params.size(); ++k)
+  for (size_t k = 0; k < buffers; ++k)
     args.push_back("static_cast<jf_any>(a[" + std::to_string(args.size()) + "])");
   static constexpr const char* kScalar[] = {"unsigned char",
                                             "unsigned char",
@@ -55,12 +55,12 @@ std::string Wrapper(const KernelPlan& plan, const KernelSource& source) {
                                             "float",
                                             "float",
                                             "double"};
-  for (DType d : plan.scalars)
+  for (DType d : scalars)
     args.push_back(
         absl::StrCat("*static_cast<", kScalar[static_cast<int>(d)], "*>(a[", args.size(), "])"));
   for (size_t k = 0; k < source.size_args.size(); ++k)
     args.push_back(absl::StrCat("*static_cast<long long*>(a[", args.size(), "])"));
-  return absl::StrCat("extern \"C\" void run_", plan.name, "(void** a) { ", plan.name, "(",
+  return absl::StrCat("extern \"C\" void run_", source.entry, "(void** a) { ", source.entry, "(",
                       absl::StrJoin(args, ", "), "); }\n");
 }
 
@@ -74,15 +74,32 @@ constexpr char kAnyPointer[] =
 absl::StatusOr<CudaOnHost> CudaOnHost::Compile(absl::Span<const KernelPlan> plans,
                                                const Target& target) {
   CudaOnHost out;
-  std::string bodies, wrappers;
+  std::string wrappers;
   for (const KernelPlan& plan : plans) {
     Entry entry;
     JF_ASSIGN_OR_RETURN(entry.source, EmitCuda(plan, target));
-    wrappers += Wrapper(plan, entry.source);
+    wrappers += Wrapper(plan.params.size(), plan.scalars, entry.source);
     out.entries_.push_back(std::move(entry));
   }
   JF_ASSIGN_OR_RETURN(KernelSource all, EmitCudaBatch(plans, target));
-  bodies = all.text.substr(all.text.find("// Jitfuse kernel"));
+  JF_RETURN_IF_ERROR(out.Build(all.text.substr(all.text.find("// Jitfuse kernel")), wrappers));
+  return out;
+}
+
+absl::StatusOr<CudaOnHost> CudaOnHost::CompileSources(std::vector<KernelSource> sources,
+                                                      absl::Span<const size_t> buffers) {
+  CudaOnHost out;
+  std::string bodies, wrappers;
+  for (size_t k = 0; k < sources.size(); ++k) {
+    bodies += sources[k].text.substr(sources[k].text.find("extern \"C\" __global__"));
+    wrappers += Wrapper(buffers[k], {}, sources[k]);
+    out.entries_.push_back({std::move(sources[k])});
+  }
+  JF_RETURN_IF_ERROR(out.Build(bodies, wrappers));
+  return out;
+}
+
+absl::Status CudaOnHost::Build(const std::string& bodies, const std::string& wrappers) {
   // Two loads stand for one where only the hint differs.
   const std::string prelude = PortablePrelude(bodies + " jf_ld16 jf_ld8 jf_ld4");
   // A library of a known name would be taken for the one that had it before.
@@ -108,13 +125,13 @@ absl::StatusOr<CudaOnHost> CudaOnHost::Compile(absl::Span<const KernelPlan> plan
     return InternalError("could not compile ", (folder / "k.cc").string(), ": see log beside it");
   void* library = dlopen((folder / "k.so").c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return InternalError(dlerror());
-  out.launch_ = reinterpret_cast<decltype(out.launch_)>(dlsym(library, "jf_launch_on_host"));
-  for (size_t k = 0; k < plans.size(); ++k) {
-    out.entries_[k].function = reinterpret_cast<void (*)(void**)>(
-        dlsym(library, absl::StrCat("run_", plans[k].name).c_str()));
+  launch_ = reinterpret_cast<decltype(launch_)>(dlsym(library, "jf_launch_on_host"));
+  for (Entry& e : entries_) {
+    e.function = reinterpret_cast<void (*)(void**)>(
+        dlsym(library, absl::StrCat("run_", e.source.entry).c_str()));
   }
   std::filesystem::remove_all(folder);
-  return out;
+  return absl::OkStatus();
 }
 
 absl::Status CudaOnHost::Run(size_t index, absl::Span<void* const> buffers,
@@ -123,10 +140,16 @@ absl::Status CudaOnHost::Run(size_t index, absl::Span<void* const> buffers,
   const Entry& e = entries_[index];
   std::vector<void*> args(buffers.begin(), buffers.end());
   for (const uint64_t& s : scalars) args.push_back(const_cast<uint64_t*>(&s));
-  std::vector<long long> sizes;
+  std::vector<int64_t> sizes;
   for (const SizeExpr& s : e.source.size_args) sizes.push_back(s.Eval(symbols));
-  for (long long& s : sizes) args.push_back(&s);
-  const int64_t grid = e.source.grid.Eval(symbols);
+  return Launch(index, args, sizes, e.source.grid.Eval(symbols));
+}
+
+absl::Status CudaOnHost::Launch(size_t index, absl::Span<void* const> buffers,
+                                absl::Span<const int64_t> sizes, int64_t grid) const {
+  const Entry& e = entries_[index];
+  std::vector<void*> args(buffers.begin(), buffers.end());
+  for (const int64_t& s : sizes) args.push_back(const_cast<int64_t*>(&s));
   if (launch_(e.function, args.data(), static_cast<unsigned>(grid),
               static_cast<unsigned>(e.source.threads)) != 0) {
     return InternalError(e.source.entry, ": threads of a block stopped at unlike barriers");

@@ -1,10 +1,10 @@
 // Runs emitted CUDA sources on the CPU, to test the emitter where there is no GPU.
 //
-// In: plans with CUDA schedules. The sources are compiled as C++ by the machine's compiler ($CXX,
-// else c++), with the prelude's PTX replaced; the threads of a block are fibers that switch at
-// barriers and shuffles, which all threads must reach alike. Buffers given to Run should end at a
-// guard page (GuardedBuffer), so that an access beyond them ends the process. Out: what a GPU would
-// have written, transcendentals apart (they are the host's).
+// In: plans with CUDA schedules, or sources. They are compiled as C++ by the machine's compiler
+// ($CXX, else c++), with the prelude's PTX replaced; the threads of a block are fibers that switch
+// at barriers and shuffles, which all threads must reach alike. Buffers given to Run should end at
+// a guard page (GuardedBuffer), so that an access beyond them ends the process. Out: what a GPU
+// would have written, transcendentals apart (they are the host's).
 #ifndef JITFUSE_TESTS_SUPPORT_CUDA_ON_HOST_H_
 #define JITFUSE_TESTS_SUPPORT_CUDA_ON_HOST_H_
 
@@ -26,6 +26,12 @@ class CudaOnHost {
   // Unavailable where no compiler is found. The plans' names must differ.
   static absl::StatusOr<CudaOnHost> Compile(absl::Span<const KernelPlan> plans,
                                             const Target& target);
+  // Kernels that are no plans', each with the number of its buffers; their texts may differ in the
+  // prelude alone before the kernel.
+  static absl::StatusOr<CudaOnHost> CompileSources(std::vector<KernelSource> sources,
+                                                   absl::Span<const size_t> buffers);
+  absl::Status Launch(size_t index, absl::Span<void* const> buffers,
+                      absl::Span<const int64_t> sizes, int64_t grid) const;
   // One launch of plan `index`, with the sizes and the grid that the symbols give.
   absl::Status Run(size_t index, absl::Span<void* const> buffers,
                    absl::Span<const uint64_t> scalars, absl::Span<const int64_t> symbols) const;
@@ -35,6 +41,8 @@ class CudaOnHost {
     KernelSource source;
     void (*function)(void**) = nullptr;
   };
+  absl::Status Build(const std::string& bodies, const std::string& wrappers);
+
   std::vector<Entry> entries_;
   int (*launch_)(void (*)(void**), void**, unsigned, unsigned) = nullptr;
 };

@@ -279,6 +279,40 @@ void AddViews(std::vector<SweepCase>* out) {
       {{{"n", 1}, {"m", 40}}, {{"n", 3}, {"m", 7}}}, false, out);
 }
 
+// Sums by index: positions of an axis of 13, as for gathers.
+void AddScatters(std::vector<SweepCase>* out) {
+  const std::vector<Sizes> sizes = {{{"n", 3}, {"m", 5}},    {{"n", 1}, {"m", 1}},
+                                    {{"n", 400}, {"m", 17}}, {{"n", 5000}, {"m", 1}},
+                                    {{"n", 0}, {"m", 4}},    {{"n", 4}, {"m", 0}}};
+  for (const char* index : {"i32", "i64", "u8", "i16", "i8", "u16", "u32", "u64"}) {
+    AddFor(index == std::string("i32") ? kNumbers : std::vector<std::string>{"f32"},
+           std::string("scatters_") + index,
+           Replace("graph f(%a: $T[13,m], %s: $T[n,m], %i: $I[n], %j: $I[n,m], %b: $T[m,13], %c: "
+                   "$T[m,n]) -> ($T[13,m], $T[13,m], $T[m,13]) {\n %0 = index_add(%a, %i, %s) : "
+                   "$T[13,m]\n %1 = scatter_add(%a, %j, %s) {axis=0} : $T[13,m]\n %2 = "
+                   "index_add(%b, %i, %c) {axis=1} : $T[m,13]\n return %0, %1, %2\n}",
+                   "$I", index),
+           sizes, index == std::string("i32"), out);
+  }
+  AddFor(kFloats, "embedding_step",
+         "graph f(%t: $T[13,m], %i: i64[n,2], %g: $T[n,2,m], %h: $T[13,m]) -> ($T[13,m], $T[13]) "
+         "{\n %0 = multiply(%g, 0.5) : $T[n,2,m]\n %1 = index_add(%h, %i, %0) : $T[13,m]\n %2 = "
+         "multiply(%1, -0.125) : $T[13,m]\n %3 = add(%t, %2) : $T[13,m]\n %4 = sum(%1) {axes=[1]} "
+         ": $T[13]\n return %3, %4\n}",
+         {{{"n", 3}, {"m", 5}}, {{"n", 70}, {"m", 64}}, {{"n", 0}, {"m", 3}}}, false, out);
+  out->push_back({"histogram",
+                  "graph f(%i: i32[n]) -> (i32[13]) {\n %z = constant {value=0} : i32[]\n %o = "
+                  "constant {value=1} : i32[]\n %0 = broadcast(%z) {shape=[13]} : i32[13]\n %1 = "
+                  "broadcast(%o) {shape=[n]} : i32[n]\n %2 = index_add(%0, %i, %1) : i32[13]\n "
+                  "return %2\n}",
+                  kLines, false});
+  out->push_back({"group_positions",
+                  "graph f(%i: i16[n,m]) -> (i64[n,m], i64[13,m], i64[13,m]) {\n %0, %1, %2 = "
+                  "group_positions(%i) {axis=0, size=[13]} : i64[n,m], i64[13,m], i64[13,m]\n "
+                  "return %0, %1, %2\n}",
+                  sizes, false});
+}
+
 // Along the contiguous axis and the other one, with what comes before and after.
 void AddScans(std::vector<SweepCase>* out) {
   const std::vector<Sizes> planes = {{{"n", 3}, {"m", 7}},    {{"n", 1}, {"m", 1}},
@@ -474,6 +508,7 @@ std::vector<SweepCase> SweepCases() {
   AddViews(&out);
   AddScans(&out);
   AddEmitters(&out);
+  AddScatters(&out);
   out.push_back({"round_trip",
                  "graph f(%a: f32[n]) -> (f32[n], f32[n]) {\n %0 = cast(%a) {dtype=bf16} : "
                  "bf16[n]\n %1 = cast(%0) {dtype=f32} : f32[n]\n %2 = cast(%a) {dtype=f16} : "

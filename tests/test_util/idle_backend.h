@@ -31,6 +31,11 @@ class IdleBackend : public Backend {
                        StreamHandle) const override {
     return absl::OkStatus();
   }
+  absl::Status RunSort(const SortProblem&, absl::Span<const Kernel* const>, const SortBuffers&,
+                       void*, StreamHandle) const override {
+    return absl::OkStatus();
+  }
+  std::string DescribeSort(const SortProblem& p) const override { return rest_->DescribeSort(p); }
   Allocator* allocator() const override { return rest_->allocator(); }
   absl::Status CopyFromHost(void*, const void*, size_t, StreamHandle) const override {
     return absl::OkStatus();

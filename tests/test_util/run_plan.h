@@ -162,8 +162,41 @@ inline EdgeLayouts LayoutsFor(const Group& group, const TestValues& values) {
 
 // ---- Running.
 // Outputs of one group appended to `values`. Every plan is verified first.
+inline absl::Status RunSort(const Graph& graph, const Group& group,
+                            absl::Span<const int64_t> symbols, TestValues* values) {
+  const SortProblem p = Concrete(*group.sort, symbols);
+  const StridedTensor& indices = values->at(group.inputs[0]);
+  StridedTensor results[3];
+  for (size_t r = 0; r < 3; ++r) {
+    results[r] =
+        StridedTensor::Make(DType::kI64, EvalDims(graph.type(group.outputs[r]).dims, symbols));
+  }
+  for (int64_t line = 0; line < p.lines(); ++line) {
+    auto at = [&](int64_t length, int64_t i) {
+      return (line / p.inner * length + i) * p.inner + line % p.inner;
+    };
+    std::vector<std::vector<int64_t>> members(static_cast<size_t>(p.groups));
+    for (int64_t i = 0; i < p.positions; ++i) {
+      int64_t index = indices.At(at(p.positions, i)).i;
+      if (index < -p.groups || index >= p.groups)
+        return InvalidArgument("index ", index, " is out of range");
+      members[static_cast<size_t>(index < 0 ? index + p.groups : index)].push_back(i);
+    }
+    int64_t next = 0;
+    for (int64_t g = 0; g < p.groups; ++g) {
+      results[1].Set(at(p.groups, g), ScalarFromInt(DType::kI64, next));
+      for (int64_t i : members[static_cast<size_t>(g)])
+        results[0].Set(at(p.positions, next++), ScalarFromInt(DType::kI64, i));
+      results[2].Set(at(p.groups, g), ScalarFromInt(DType::kI64, next));
+    }
+  }
+  for (size_t r = 0; r < 3; ++r) (*values)[group.outputs[r]] = std::move(results[r]);
+  return absl::OkStatus();
+}
+
 inline absl::Status RunGroup(const Graph& graph, const Group& group, const Target& target,
                              absl::Span<const int64_t> symbols, TestValues* values) {
+  if (group.kind == GroupKind::kSort) return RunSort(graph, group, symbols, values);
   EdgeLayouts layouts = LayoutsFor(group, *values);
   PlanOptions options;
   JF_ASSIGN_OR_RETURN(std::vector<KernelPlan> plans,

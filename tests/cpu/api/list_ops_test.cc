@@ -13,9 +13,11 @@ TEST(ListOps, NamesTheKinds) {
   std::map<std::string, std::string> kinds;
   for (const OpInfo& op : ListOps()) kinds[op.name] = op.kind;
   const std::map<std::string, std::string> expected = {
-      {"input", "input"},  {"scalar", "scalar"}, {"constant", "constant"}, {"add", "pointwise"},
-      {"reshape", "view"}, {"pad", "join"},      {"take", "gather"},       {"iota", "iota"},
-      {"sum", "reduce"},   {"matmul", "matmul"}, {"softmax", "composite"},
+      {"input", "input"},         {"scalar", "scalar"},       {"constant", "constant"},
+      {"add", "pointwise"},       {"reshape", "view"},        {"pad", "join"},
+      {"take", "gather"},         {"iota", "iota"},           {"sum", "reduce"},
+      {"matmul", "matmul"},       {"softmax", "composite"},   {"group_positions", "sort"},
+      {"segment_add", "segment"}, {"index_add", "composite"},
   };
   for (const auto& [name, kind] : expected) EXPECT_EQ(kinds[name], kind) << name;
 }

@@ -127,6 +127,14 @@ TEST(VerifyTest, FirstCallsAreComparedAndWrongResultsAreErrors) {
                          internal::StreamHandle) const override {
       return absl::OkStatus();
     }
+    absl::Status RunSort(const internal::SortProblem&, absl::Span<const internal::Kernel* const>,
+                         const internal::SortBuffers&, void*,
+                         internal::StreamHandle) const override {
+      return absl::OkStatus();
+    }
+    std::string DescribeSort(const internal::SortProblem& p) const override {
+      return rest_->DescribeSort(p);
+    }
     internal::Allocator* allocator() const override { return rest_->allocator(); }
     absl::Status CopyFromHost(void* d, const void* s, size_t n,
                               internal::StreamHandle t) const override {

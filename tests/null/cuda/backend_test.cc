@@ -155,6 +155,43 @@ TEST_F(CudaBackendTest, ManyArguments) {
   for (size_t i = 0; i < 300; ++i) EXPECT_EQ(driver_.launches()[0].words[i], i * 256);
 }
 
+// A sort is launches in the order that its kernels need, on the caller's stream, and nothing else.
+TEST_F(CudaBackendTest, SortsByLaunchesAlone) {
+  std::unique_ptr<Backend> backend = Make();
+  std::vector<std::shared_ptr<const Kernel>> loaded;
+  std::vector<const Kernel*> kernels;
+  for (const KernelSource& source : *backend->EmitSort(DType::kI32)) {
+    loaded.push_back(*backend->Load(source, {}));
+    kernels.push_back(loaded.back().get());
+  }
+  const SortProblem problem{1, 5000, 1, 100, DType::kI32};
+  const int64_t bytes = backend->SortWorkspaceBytes(problem);
+  EXPECT_GE(bytes, 4 * 5000 * 8);
+  std::vector<uint64_t> workspace(static_cast<size_t>(bytes) / 8);
+  SortBuffers buffers;
+  buffers.indices = reinterpret_cast<void*>(0x1000);
+  const int syncs = driver_.Calls("cuStreamSynchronize"),
+            allocs = driver_.Calls("cuMemAllocFromPoolAsync");
+  ASSERT_TRUE(backend
+                  ->RunSort(problem, kernels, buffers, workspace.data(),
+                            reinterpret_cast<StreamHandle>(0x30))
+                  .ok());
+  std::string names;
+  for (const FakeDriver::Launch& launch : driver_.launches()) {
+    absl::StrAppend(&names, launch.function, " ");
+    EXPECT_EQ(launch.stream, reinterpret_cast<CuStream>(0x30));
+    EXPECT_EQ(launch.threads, 256u);
+  }
+  EXPECT_EQ(names,
+            "k_sort_keys_i32 k_sort_count k_sort_scan k_sort_move k_sort_count k_sort_scan "
+            "k_sort_move k_sort_order k_sort_bounds ");
+  EXPECT_EQ(driver_.Calls("cuStreamSynchronize"), syncs);
+  EXPECT_EQ(driver_.Calls("cuMemAllocFromPoolAsync"), allocs);
+  driver_.Fail("cuLaunchKernel", kCuErrorInvalidValue);
+  EXPECT_THAT(MessageOf(backend->RunSort(problem, kernels, buffers, workspace.data(), nullptr)),
+              HasSubstr("k_sort_keys_i32"));
+}
+
 TEST_F(CudaBackendTest, LoadErrorsNameTheKernel) {
   std::unique_ptr<Backend> backend = Make();
   KernelSource source = *backend->Emit(AddMulRelu(DType::kF32, {1024}, 256, 4));

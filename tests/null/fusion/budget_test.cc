@@ -241,8 +241,9 @@ TEST(FusionReasons, EachIsReachedSomewhere) {
       "gemm_no_library", "gemm_off",           "gemm_layout",        "gemm_empty",
       "copy_operand",    "output_copy"};
   const std::set<std::string> elsewhere = {
-      "scalar_access",  "row_reread",     "strided_reduce", "offsets_64",    "numerics_fast_same",
-      "verify_skipped", "gather_operand", "scan_in_order",  "few_long_rows", "transposed_access"};
+      "scalar_access",  "row_reread",     "strided_reduce", "offsets_64",      "numerics_fast_same",
+      "verify_skipped", "gather_operand", "scan_in_order",  "few_long_rows",   "transposed_access",
+      "sort_operand",   "sort_result",    "segment_result", "segment_in_order"};
   std::set<std::string> all;
   for (int r = 0; r < static_cast<int>(Reason::kCount); ++r) {
     all.emplace(ReasonName(static_cast<Reason>(r)));

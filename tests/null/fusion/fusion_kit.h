@@ -46,7 +46,8 @@ struct Planned {
     for (NodeId id : plan.groups[g].nodes) {
       OpKind kind = graph.node(id).kind();
       if (kind == OpKind::kPointwise || kind == OpKind::kReduce || kind == OpKind::kMatMul ||
-          kind == OpKind::kJoin || kind == OpKind::kGather || kind == OpKind::kScan)
+          kind == OpKind::kJoin || kind == OpKind::kGather || kind == OpKind::kScan ||
+          kind == OpKind::kSort || kind == OpKind::kSegment)
         names.emplace_back(graph.node(id).def().name);
     }
     return absl::StrJoin(names, " ");
@@ -60,7 +61,7 @@ struct Planned {
   std::string Kinds() const {
     std::vector<std::string> out;
     for (const Group& g : plan.groups) {
-      constexpr const char* kNames[] = {"loop", "gemm", "copy", "view"};
+      constexpr const char* kNames[] = {"loop", "gemm", "copy", "view", "sort"};
       out.emplace_back(kNames[static_cast<int>(g.kind)]);
     }
     return absl::StrJoin(out, " ");

@@ -85,7 +85,8 @@ TEST(OpTable, RowsAreComplete) {
     EXPECT_EQ(def->body.empty(), def->kind != OpKind::kPointwise);
     EXPECT_EQ(def->reduce == nullptr, def->kind != OpKind::kReduce && def->kind != OpKind::kScan);
     EXPECT_EQ(def->index != nullptr, def->kind == OpKind::kView || def->kind == OpKind::kJoin ||
-                                         def->kind == OpKind::kGather);
+                                         def->kind == OpKind::kGather ||
+                                         def->kind == OpKind::kSegment);
     EXPECT_EQ(def->expand == nullptr, def->kind != OpKind::kComposite);
     EXPECT_LE(def->min_arity(), def->max_arity());
     std::set<std::string_view> attrs;
