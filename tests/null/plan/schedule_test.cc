@@ -294,6 +294,22 @@ TEST(SplitRows, SizesSettleTheNumberOfChunks) {
   EXPECT_EQ(chunks(0, 1 << 20), 128);
 }
 
+TEST(SplitRows, TheLongestAxisIsCut) {
+  Graph g = Parsed(
+      "graph f(%x: f32[7,300000]) -> (f32[]) { %0 = exp(%x) : f32[7,300000] %1 = sum(%0) : f32[] "
+      "return %1 }");
+  EdgeLayouts padded;
+  padded.reads[InputNamed(g, "x")] = Layout{{300032, 1}, 16};
+  absl::StatusOr<std::vector<KernelPlan>> plans =
+      BuildPlan(g, WholeGroup(g), padded, *TargetFor("sm_90"));
+  ASSERT_TRUE(plans.ok()) << plans.status();
+  ASSERT_EQ(plans->size(), 2u);
+  EXPECT_TRUE((*plans)[0].inner[0].Is(7));
+  EXPECT_EQ((*plans)[0].inner[1].KnownDivisor() % 64, 0) << "chunks begin at aligned elements";
+  for (const KernelPlan& plan : *plans) EXPECT_TRUE(VerifyPlan(plan).ok()) << PlanToString(plan);
+  EXPECT_TRUE(VerifyAccesses((*plans)[0], g, padded).ok());
+}
+
 TEST(SplitRows, RowsThatAreWantedPerElementAreNoted) {
   EXPECT_TRUE(HasNote(PlanOf(Unary("softmax", "f32[8,65536]"), "sm_90"), Reason::kFewLongRows));
   EXPECT_TRUE(

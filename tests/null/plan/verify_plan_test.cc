@@ -154,5 +154,67 @@ TEST(InterpretPlan, FindsMissingValues) {
       << status;
 }
 
+// One thing changed in a good plan, and a part of what is said of it.
+struct Break {
+  std::string message;
+  std::function<void(KernelPlan*)> breaks;
+};
+void ExpectRefused(const KernelPlan& good, const std::vector<Break>& cases) {
+  ASSERT_TRUE(VerifyPlan(good).ok()) << VerifyPlan(good);
+  for (const Break& c : cases) {
+    KernelPlan plan = good;
+    c.breaks(&plan);
+    const absl::Status status = VerifyPlan(plan);
+    EXPECT_NE(status.message().find(c.message), absl::string_view::npos)
+        << status << ", expected: " << c.message;
+  }
+}
+CudaSchedule& Cuda(KernelPlan* p) { return std::get<CudaSchedule>(p->schedule); }
+CpuSchedule& Cpu(KernelPlan* p) { return std::get<CpuSchedule>(p->schedule); }
+
+TEST(VerifyPlan, RefusesBrokenColumns) {
+  Graph g = Parsed(
+      "graph f(%x: f32[64,96]) -> (f32[64,96]) { %0 = softmax(%x) {axis=0} : f32[64,96] return %0 "
+      "}");
+  ExpectRefused(Good(g),
+                {{"mixed up", [](KernelPlan* p) { p->columns = false; }},
+                 {"mixed up", [](KernelPlan* p) { Cuda(p).emitter = CudaEmitter::kRow; }},
+                 {"vectors of 8 columns do not divide",
+                  [](KernelPlan* p) {
+                    p->parallel.back() = 100;
+                    Cuda(p).vec = 8;
+                  }},
+                 {"longer than its threads hold", [](KernelPlan* p) { p->inner[0] = 1000; }},
+                 {"do not fit shared memory", [](KernelPlan* p) {
+                    for (int k = 0; k < 40; ++k)
+                      p->stages[0].reduces.push_back(p->stages[0].reduces[0]);
+                  }}});
+}
+
+TEST(VerifyPlan, RefusesBrokenTiles) {
+  Graph g = Parsed(
+      "graph f(%x: f32[64,96]) -> (f32[96,64]) { %0 = transpose(%x) : f32[96,64] return %0 }");
+  ExpectRefused(Good(g), {{"no load lies along", [](KernelPlan* p) { Cuda(p).tile_axis = 1; }},
+                          {"impossible tiles", [](KernelPlan* p) { Cuda(p).tile = 48; }},
+                          {"impossible tiles", [](KernelPlan* p) { Cuda(p).items = 2; }},
+                          {"do not fit", [](KernelPlan* p) { Cuda(p).tile = 128; }}});
+  ExpectRefused(Good(g, "x86-64-v3"),
+                {{"no load lies along", [](KernelPlan* p) { Cpu(p).tile_axis = 1; }},
+                 {"no load lies along", [](KernelPlan* p) { Cpu(p).tile = 24; }}});
+}
+
+TEST(VerifyPlan, RefusesBrokenChunks) {
+  Graph g = Parsed("graph f(%x: f32[1000001]) -> (f32[]) { %0 = sum(%x) : f32[] return %0 }");
+  KernelPlan chunks = Good(g);
+  ASSERT_EQ(chunks.params.back().role, ParamRole::kScratch);
+  ExpectRefused(chunks, {{"scratch parameter", [](KernelPlan* p) { p->stages[0].stores.clear(); }},
+                         {"writes one element at all points", [](KernelPlan* p) {
+                            p->stages[0].stores[0].access.linear.coefs.clear();
+                          }}});
+  EXPECT_TRUE(VerifyAccesses(chunks, g, {}).ok());
+  chunks.params.back().scratch_bytes = 4;
+  EXPECT_NE(VerifyAccesses(chunks, g, {}).message().find("of scratch"), absl::string_view::npos);
+}
+
 }  // namespace
 }  // namespace jitfuse::internal
