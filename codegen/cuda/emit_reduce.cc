@@ -152,7 +152,12 @@ int Emitter::StreamUnroll(const Stage& stage) const {
   const auto loads =
       static_cast<int>(std::count_if(stage.elem_insts.begin(), stage.elem_insts.end(),
                                      [&](int id) { return inst(id).kind == Inst::Kind::kLoad; }));
-  if (work > 512 || loads > 3) return 1;
+  // ptxas (13) spills the conditions of masked loads of columns in flight together.
+  const bool masked =
+      IsColumn() && std::any_of(stage.elem_insts.begin(), stage.elem_insts.end(), [&](int id) {
+        return inst(id).kind == Inst::Kind::kLoad && !LoadAccess(inst(id)).masks.empty();
+      });
+  if (work > 512 || loads > 3 || (masked && loads > 1)) return 1;
   return work > 256 || loads > 1 ? 2 : 4;
 }
 
