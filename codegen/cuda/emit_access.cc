@@ -355,13 +355,13 @@ bool Emitter::NoAllocate(const AccessMap& access) const {
   return true;
 }
 
-// The prelude's struct of this many elements, of a vector that is one 16-byte word of elements
-// which need no unpacking; empty for others. A front end is through with it sooner than with words.
+// The prelude's struct of four 4-byte elements, of a vector that is one such word; empty for
+// others. A front end is through with it sooner than with words. (Of 8-byte elements ptxas keeps
+// part of it in local memory.)
 std::string Emitter::StructType(const AccessMap& access, const AccessShape& shape, int vec) const {
   const DType dtype = ParamType(access);
   const int size = ItemSize(dtype);
-  if (shape.kind != AccessKind::kVector || shape.width != vec || size < 4 || vec * size != 16)
-    return "";
+  if (shape.kind != AccessKind::kVector || shape.width != vec || size != 4 || vec != 4) return "";
   return absl::StrCat("jf_", ToAbsl(DTypeName(dtype)), "x", vec);
 }
 

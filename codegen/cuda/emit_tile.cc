@@ -38,10 +38,11 @@ void Emitter::TilePrologue(const std::string& across, const std::string& along) 
   int step = 0;
   auto take = [&](const std::string& name, const SizeExpr& count, const std::string& scale) {
     grid_ = grid_ * count;
-    out_.Line("const ", index_type_, " ", name, " = ", rest, " % ", SizeText(count, false), scale,
-              ";");
+    // Of a grid without blocks no thread divides, but a compiler warns.
+    const std::string many = SizeText(count.Is(0) ? SizeExpr(1) : count, false);
+    out_.Line("const ", index_type_, " ", name, " = ", rest, " % ", many, scale, ";");
     const std::string next = absl::StrCat("b", ++step);
-    out_.Line("const ", index_type_, " ", next, " = ", rest, " / ", SizeText(count, false), ";");
+    out_.Line("const ", index_type_, " ", next, " = ", rest, " / ", many, ";");
     rest = next;
   };
   const std::string scale = absl::StrCat(" * ", Unsigned(schedule_.tile));

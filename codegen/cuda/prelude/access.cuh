@@ -1,7 +1,7 @@
 // Memory access. jf_ldA<K> reads K neighbouring words of A bytes, each with one instruction, and packs them into 32-bit registers;
 // jf_stA<K> writes them. A pointer must be aligned to A.
 // The ..na loads do not allocate in L1; they are for memory that nobody writes while the kernel runs.
-// Elements that need no unpacking are read and written as a struct of 16 bytes, with one instruction.
+// Four elements of 4 bytes are read and written as a struct, with one instruction.
 //: jf_f32x4
 struct __align__(16) jf_f32x4 {
   float v[4];
@@ -15,21 +15,6 @@ struct __align__(16) jf_i32x4 {
 //: jf_u32x4
 struct __align__(16) jf_u32x4 {
   unsigned v[4];
-};
-
-//: jf_f64x2
-struct __align__(16) jf_f64x2 {
-  double v[2];
-};
-
-//: jf_i64x2
-struct __align__(16) jf_i64x2 {
-  long long v[2];
-};
-
-//: jf_u64x2
-struct __align__(16) jf_u64x2 {
-  unsigned long long v[2];
 };
 
 //: jf_ld16
