@@ -26,6 +26,8 @@
 
 namespace jitfuse::internal {
 
+Inst Leaf(Inst::Kind kind, DType dtype, bool elem);  // without operands
+
 class PlanEmitter {
  public:
   // The draft must have its axes. `two_pass`: reductions that have a two-pass form use it.

@@ -12,6 +12,7 @@
 #include <sstream>
 #include <string>
 
+#include "codegen/plan/kernel_source.h"
 #include "gtest/gtest.h"
 
 namespace jitfuse::internal {
@@ -21,6 +22,13 @@ const char* SourceDir();  // the repository's root; tests/support/source_dir.cc
 inline std::string TestDataPath(const std::string& below_source) {
   const char* root = std::getenv("JITFUSE_TEST_DATA");
   return std::string(root != nullptr ? root : SourceDir()) + "/" + below_source;
+}
+
+// An emitted source without the prelude, which would repeat itself in every golden.
+inline std::string WithoutPrelude(const KernelSource& source) {
+  const size_t blank = source.text.find("\n\n");
+  return source.text.substr(0, blank + 1) +
+         source.text.substr(source.text.find("\n\n", blank + 2) + 1);
 }
 
 inline void ExpectGolden(const std::string& name, const std::string& text) {

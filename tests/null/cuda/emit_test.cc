@@ -26,13 +26,6 @@ KernelSource Emit(const KernelPlan& plan, std::string_view arch = "sm_90") {
   return source.ok() ? *std::move(source) : KernelSource{};
 }
 
-// A source without the prelude, which would repeat itself in every golden.
-std::string Kernel(const KernelSource& source) {
-  const size_t blank = source.text.find("\n\n");
-  return source.text.substr(0, blank + 1) +
-         source.text.substr(source.text.find("\n\n", blank + 2) + 1);
-}
-
 // x[3,n] + bias[n], n odd or not: the operand that is gathered.
 KernelPlan Bias(SizeExpr n) {
   PlanKit k("bias", {SizeExpr(3), n});
@@ -43,15 +36,17 @@ KernelPlan Bias(SizeExpr n) {
 
 TEST(EmitCuda, Goldens) {
   ExpectGolden("cuda/flat.cu", Emit(AddMulRelu(DType::kF32, {4096, 768}, 512, 4)).text);
-  ExpectGolden("cuda/flat_tail.cu", Kernel(Emit(AddMulRelu(DType::kBF16, {kN}, 256, 8, 2))));
-  ExpectGolden("cuda/flat_bias.cu", Kernel(Emit(Bias(77))));
+  ExpectGolden("cuda/flat_tail.cu",
+               WithoutPrelude(Emit(AddMulRelu(DType::kBF16, {kN}, 256, 8, 2))));
+  ExpectGolden("cuda/flat_bias.cu", WithoutPrelude(Emit(Bias(77))));
   ExpectGolden("cuda/row_registers.cu",
-               Kernel(Emit(Softmax(DType::kBF16, kN, 4096, 128, 1, 8, 4))));
+               WithoutPrelude(Emit(Softmax(DType::kBF16, kN, 4096, 128, 1, 8, 4))));
   ExpectGolden("cuda/row_stream.cu",
-               Kernel(Emit(LayerNorm(DType::kF32, kN, 100000, 256, 1, 4, 0))));
-  ExpectGolden("cuda/column.cu", Kernel(Emit(SumColumns(DType::kBF16, 4096, kN, 8, 32, 4))));
-  ExpectGolden("cuda/tile.cu", Kernel(Emit(TransposeAdd(DType::kF16, 96, kN, 64))));
-  ExpectGolden("cuda/row_warp.cu", Kernel(Emit(ArgMax(DType::kF32, kN, 250, 32, 8, 1, 8))));
+               WithoutPrelude(Emit(LayerNorm(DType::kF32, kN, 100000, 256, 1, 4, 0))));
+  ExpectGolden("cuda/column.cu",
+               WithoutPrelude(Emit(SumColumns(DType::kBF16, 4096, kN, 8, 32, 4))));
+  ExpectGolden("cuda/tile.cu", WithoutPrelude(Emit(TransposeAdd(DType::kF16, 96, kN, 64))));
+  ExpectGolden("cuda/row_warp.cu", WithoutPrelude(Emit(ArgMax(DType::kF32, kN, 250, 32, 8, 1, 8))));
 }
 
 TEST(EmitCuda, SourceSaysHowToLaunch) {

@@ -222,19 +222,12 @@ constexpr std::string_view kColumns =
     "graph f(%x: f32[100,8192]) -> (f32[100,8192]) { %0 = cummax(%x) {axis=0, exclusive=true} : "
     "f32[100,8192] return %0 }";
 
-// The source without the prelude.
-std::string Kernel(const KernelSource& source) {
-  const size_t blank = source.text.find("\n\n");
-  return source.text.substr(0, blank + 1) +
-         source.text.substr(source.text.find("\n\n", blank + 2) + 1);
-}
-
 TEST(ScanPlans, Goldens) {
   ExpectGolden("plan/cumsum.cuda.txt", PlanToString(PlanOf(kChain, "sm_90")));
   ExpectGolden("cuda/scan_block.cu",
-               Kernel(*EmitCuda(PlanOf(kChain, "sm_90"), *TargetFor("sm_90"))));
+               WithoutPrelude(*EmitCuda(PlanOf(kChain, "sm_90"), *TargetFor("sm_90"))));
   ExpectGolden("cuda/scan_thread.cu",
-               Kernel(*EmitCuda(PlanOf(kColumns, "sm_90"), *TargetFor("sm_90"))));
+               WithoutPrelude(*EmitCuda(PlanOf(kColumns, "sm_90"), *TargetFor("sm_90"))));
   ExpectGolden("llvm/scan_v3.ll",
                EmitLlvm(PlanOf(kColumns, "x86-64-v3"), *TargetFor("x86-64-v3"))->text);
 }

@@ -193,17 +193,10 @@ TEST(SegmentPlans, NumbersAreNoSource) {
       HasSubstr("lies in no buffer"));
 }
 
-// The source without the prelude.
-std::string Kernel(const KernelSource& source) {
-  const size_t blank = source.text.find("\n\n");
-  return source.text.substr(0, blank + 1) +
-         source.text.substr(source.text.find("\n\n", blank + 2) + 1);
-}
-
 TEST(SegmentPlans, Goldens) {
   ExpectGolden("plan/segment.cuda.txt", PlanToString(PlanOf(kSegments, "sm_90")));
   ExpectGolden("cuda/segment.cu",
-               Kernel(*EmitCuda(PlanOf(kSegments, "sm_90"), *TargetFor("sm_90"))));
+               WithoutPrelude(*EmitCuda(PlanOf(kSegments, "sm_90"), *TargetFor("sm_90"))));
   ExpectGolden("llvm/segment_v3.ll",
                EmitLlvm(PlanOf(kSegments, "x86-64-v3"), *TargetFor("x86-64-v3"))->text);
 }
