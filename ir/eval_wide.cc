@@ -15,9 +15,6 @@ using Wide = long double;
 constexpr Wide kInf = std::numeric_limits<Wide>::infinity();
 // How much more a form that rescales its accumulators as it goes may err than the two-pass form.
 constexpr Wide kOnePassFactor = 2;
-// The bound of a zero of either sign: less than any number that a dtype holds, and no number is
-// lost by it; 1 / x and copysign see both sides.
-constexpr Wide kSignOfZero = std::numeric_limits<Wide>::denorm_min();
 
 // A sum that keeps what rounding drops (Neumaier), beside the sums of magnitudes and bounds.
 class Sum {

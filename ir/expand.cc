@@ -194,14 +194,18 @@ class Rebuild {
 
   // Sizes may be spelled otherwise where guards make them equal.
   absl::Status CheckSame(const Node& node, absl::Span<const Value> results) const {
-    bool same = results.size() == node.types.size();
-    for (size_t i = 0; same && i < results.size(); ++i) {
-      const TensorType& t = to_.type(results[i]);
-      same = t.dtype == node.types[i].dtype && to_.SameShape(t.dims, node.types[i].dims);
+    if (results.size() != node.types.size()) {
+      return InternalError(ToAbsl(node.def().name), ": its expansion has ", results.size(),
+                           " results, expected ", node.types.size());
     }
-    return same ? absl::OkStatus()
-                : InternalError(ToAbsl(node.def().name),
-                                ": its expansion has another type than the op");
+    for (size_t i = 0; i < results.size(); ++i) {
+      const TensorType& t = to_.type(results[i]);
+      if (t.dtype == node.types[i].dtype && to_.SameShape(t.dims, node.types[i].dims)) continue;
+      return InternalError(ToAbsl(node.def().name), ": its expansion is ",
+                           TypeToString(t, to_.symbols().names), ", expected ",
+                           TypeToString(node.types[i], to_.symbols().names));
+    }
+    return absl::OkStatus();
   }
 
   const Graph& from_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_join.h"
@@ -294,6 +295,8 @@ void Graph::Equate(const Dim& a, const Dim& b) {
   for (const auto& solved : {Solved(a, b), Solved(b, a)}) {
     if (solved) return Equate(solved->first, solved->second);
   }
+  if (const int64_t factor = std::gcd(a.KnownDivisor(), b.KnownDivisor()); factor > 1)
+    return Equate(*a.DivExact(factor), *b.DivExact(factor));
   std::optional<SymbolId> x = a.AsSymbol();
   std::optional<SymbolId> y = b.AsSymbol();
   if (x && y && *x < *y) x.reset();  // the later symbol gives way to the earlier
@@ -369,7 +372,10 @@ bool Graph::SameDim(const Dim& a, const Dim& b) const {
       if (reached.back() == y) return true;
     }
   }
-  return false;
+  // Such sizes within others: of q = 3 follows q*3 = 9.
+  Dim rest = x - y;
+  for (const auto& [p, q] : same_) rest = rest.Reduce(p - q);
+  return rest.Is(0);
 }
 
 bool Graph::SameShape(absl::Span<const Dim> a, absl::Span<const Dim> b) const {

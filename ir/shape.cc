@@ -270,6 +270,23 @@ std::optional<SizeExpr> SizeExpr::DivExact(const SizeExpr& divisor) const {
   return FromPoly(std::move(out));
 }
 
+SizeExpr SizeExpr::Reduce(const SizeExpr& zero) const {
+  constexpr int kMaxSteps = 32;
+  if (zero.IsConstant()) return *this;
+  const SizeExpr leading = FromPoly({{zero.poly_->terms.front()}});
+  SizeExpr rest = *this;
+  for (int step = 0; step < kMaxSteps && !rest.IsConstant(); ++step) {
+    std::optional<SizeExpr> factor;
+    for (const Term& t : rest.poly_->terms) {
+      factor = FromPoly({{t}}).DivExact(leading);
+      if (factor) break;
+    }
+    if (!factor) break;
+    rest = rest - *factor * zero;
+  }
+  return rest;
+}
+
 int64_t SizeExpr::KnownDivisor() const {
   if (IsConstant()) return constant_ < 0 ? -constant_ : constant_;
   int64_t g = 0;

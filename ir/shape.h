@@ -51,6 +51,9 @@ class SizeExpr {
   // this / divisor where that is exact in the normal form (each coefficient and monomial divides),
   // else nullopt.
   std::optional<SizeExpr> DivExact(const SizeExpr& divisor) const;
+  // This less multiples of `zero`, which is known to be 0: no term is left that its leading term
+  // divides (or the work is given up).
+  SizeExpr Reduce(const SizeExpr& zero) const;
   // The largest constant known to divide every value (0 for the constant 0).
   int64_t KnownDivisor() const;
 

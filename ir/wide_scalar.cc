@@ -37,6 +37,8 @@ Wide OverflowThreshold(DType dtype) {
 
 // How far `other` may be from the reported value `center`.
 Wide Deviation(Wide center, Wide other) {
+  if (center == 0 && other == 0)
+    return std::signbit(center) == std::signbit(other) ? 0 : kSignOfZero;
   if (center == other || (std::isnan(center) && std::isnan(other))) return 0;
   const Wide d = std::fabs(center - other);
   return std::isnan(d) ? kInf : d;

@@ -7,6 +7,8 @@
 #ifndef JITFUSE_IR_WIDE_SCALAR_H_
 #define JITFUSE_IR_WIDE_SCALAR_H_
 
+#include <limits>
+
 #include "ir/scalar_expr.h"
 
 namespace jitfuse::internal {
@@ -16,6 +18,10 @@ struct WideElem {
   long double bound = 0;
   bool exact() const { return bound == 0; }
 };
+
+// The bound of a zero of either sign: less than any number that a dtype holds, and no number is
+// lost by it; 1 / x and copysign see both sides.
+inline constexpr long double kSignOfZero = std::numeric_limits<long double>::denorm_min();
 
 // Distance between neighbouring values of a float dtype at v (f16 and bf16 included); the smallest
 // subnormal at 0.

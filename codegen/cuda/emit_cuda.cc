@@ -391,8 +391,7 @@ std::vector<bool> Emitter::PositionsOnceAVector(const Stage& stage, const Loop& 
   for (size_t k = stage.elem_insts.size(); k-- > 0;) {
     const int id = stage.elem_insts[k];
     const Inst& i = inst(id);
-    const bool gathers =
-        i.kind == Inst::Kind::kLoad && IsLate(id) && !IsKept(id) && IsOnceAVector(i.in[0], loop);
+    const bool gathers = i.kind == Inst::Kind::kLoad && IsLate(id) && IsOnceAVector(i.in[0], loop);
     if (gathers) out[static_cast<size_t>(i.in[0])] = true;
     if (!out[static_cast<size_t>(id)]) continue;
     for (int in : i.in) {

@@ -37,6 +37,7 @@ struct Shared {
   struct Failure {
     uint64_t seed;
     char kind[24], text[2000];
+    std::atomic<bool> written;
   } failures[kMaxFailures];
 
   void Add(uint64_t seed, const std::string& kind, const std::string& text) {
@@ -45,6 +46,7 @@ struct Shared {
     failures[i].seed = seed;
     std::snprintf(failures[i].kind, sizeof(failures[i].kind), "%s", kind.c_str());
     std::snprintf(failures[i].text, sizeof(failures[i].text), "%s", text.c_str());
+    failures[i].written = true;
   }
 };
 
@@ -72,6 +74,7 @@ class Workers {
     for (double next_line = 30; running > 0;) {
       int status = 0;
       const pid_t pid = WaitForAny(&status);
+      TellFailures();
       if (!campaign_.quiet && Since(start_) > next_line) {
         std::fprintf(stderr, "%lld graphs, %lld failed, %.0f s\n",
                      static_cast<long long>(shared_->run), static_cast<long long>(shared_->failed),
@@ -101,6 +104,15 @@ class Workers {
 
  private:
   bool OutOfTime() const { return campaign_.seconds > 0 && Since(start_) > campaign_.seconds; }
+
+  // As they come: a run that is broken off loses no seed.
+  void TellFailures() {
+    for (; told_ < kMaxFailures && shared_->failures[told_].written; ++told_) {
+      const Shared::Failure& f = shared_->failures[told_];
+      if (!campaign_.quiet)
+        std::fprintf(stderr, "seed %llu: %s\n", static_cast<unsigned long long>(f.seed), f.kind);
+    }
+  }
 
   // Sleeps a little where none of ours has ended; other children of the process are left alone.
   pid_t WaitForAny(int* status) {
@@ -168,6 +180,7 @@ class Workers {
   const Campaign& campaign_;
   Clock::time_point start_;
   Shared* shared_ = nullptr;
+  int told_ = 0;
   std::vector<pid_t> pids_;
 };
 

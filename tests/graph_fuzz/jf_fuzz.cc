@@ -65,7 +65,8 @@ int main(int argc, char** argv) {
   app.add_option("--seed", campaign.seed, "of the first graph");
   app.add_option("--backend", backend, "cpu (with the declared evaluator and the interpreter)")
       ->check(CLI::IsMember({"cpu", "cuda", "interpret"}));
-  app.add_option("--executors", executors, "in place of --backend: declared,interpret,cpu,cuda");
+  app.add_option("--executors", executors,
+                 "in place of --backend: declared,interpret,cpu,cuda,nvrtc (compiles alone)");
   app.add_option("--jobs", campaign.jobs, "processes")->check(CLI::Range(1, 256));
   app.add_option("--seconds", campaign.seconds, "begin no graph after that");
   app.add_option("--shrink", campaign.shrink, "failures that are shrunk");

@@ -6,8 +6,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "api/runtime.h"
+#include "codegen/cuda/emit_cuda.h"
 #include "ir/support/status.h"
 #include "jit/call_cache.h"
+#include "jit/compile.h"
+#include "jit/cuda/nvrtc_compile.h"
 #include "jit/executor.h"
 #include "jit/kernel_cache.h"
 
@@ -209,6 +212,32 @@ Outcome RunDeclared(const FuzzCase& c, const std::vector<FuzzCall>& calls) {
   return outcome;
 }
 
+// Kernels of every call, compiled for an architecture and not run: needs no GPU.
+Outcome CompileForCuda(const FuzzCase& c, const std::vector<FuzzCall>& calls) {
+  constexpr std::string_view kArch = "sm_90";
+  absl::StatusOr<const NvrtcApi*> nvrtc = LoadNvrtcApi();
+  if (!nvrtc.ok()) return {Verdict::kNoBackend, std::string(nvrtc.status().message())};
+  absl::StatusOr<std::unique_ptr<Backend>> backend =
+      BackendForArch(DeviceKind::kCuda, std::string(kArch));
+  if (!backend.ok()) return {Verdict::kNoBackend, std::string(backend.status().message())};
+  const auto compile = [&](const FuzzCall& call) -> absl::Status {
+    std::vector<TensorView> views;
+    for (const FuzzTensor& t : call.inputs) views.push_back({nullptr, t.dtype, t.dims, t.strides});
+    JF_ASSIGN_OR_RETURN(CallClass cls,
+                        ClassifyCall(c.graph, ComputeShapeFacts(c.graph), views, {}));
+    JF_ASSIGN_OR_RETURN(PlannedGraph planned, PlanGraph(c.graph, cls, c.options, **backend));
+    if (planned.plans.empty()) return absl::OkStatus();
+    JF_ASSIGN_OR_RETURN(KernelSource source, EmitCudaBatch(planned.plans, (*backend)->target()));
+    source.entry = absl::StrCat("fuzz_", c.seed);
+    return CompileCuda(**nvrtc, source).status();
+  };
+  for (size_t k = 0; k < calls.size(); ++k) {
+    if (absl::Status s = compile(calls[k]); !s.ok())
+      return {Verdict::kError, absl::StrCat("call ", k, ": ", s.ToString())};
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string_view VerdictName(Verdict v) {
@@ -238,8 +267,9 @@ Outcome RunCalls(const FuzzCase& c, const std::vector<FuzzCall>& calls, std::str
   if (executor == "interpret") return RunOnBackend(c, calls, DeviceKind::kInterpret);
   if (executor == "cpu") return RunOnBackend(c, calls, DeviceKind::kCpu);
   if (executor == "cuda") return RunOnBackend(c, calls, DeviceKind::kCuda);
+  if (executor == "nvrtc") return CompileForCuda(c, calls);
   return {Verdict::kNoBackend, absl::StrCat("unknown executor '", ToAbsl(executor),
-                                            "'; known: declared, interpret, cpu, cuda")};
+                                            "'; known: declared, interpret, cpu, cuda, nvrtc")};
 }
 
 Outcome RunCase(const FuzzCase& c, const std::vector<std::string>& executors) {
