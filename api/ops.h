@@ -315,6 +315,10 @@ inline Tensor Xlogy(const Tensor& x, const Tensor& y) {
 inline Tensor Lerp(const Tensor& x, const Tensor& y, const Tensor& weight) {
   return detail::Apply("lerp", {x, y, weight}, {});
 }
+// x * y + z, rounded once (in f16 and bf16 once more, to the dtype).
+inline Tensor Fma(const Tensor& x, const Tensor& y, const Tensor& z) {
+  return detail::Apply("fma", {x, y, z}, {});
+}
 // x + value * y * z.
 inline Tensor Addcmul(const Tensor& x, const Tensor& y, const Tensor& z, double value = 1.0) {
   return detail::Apply("addcmul", {x, y, z}, {{"value", value}});

@@ -109,6 +109,7 @@ def pointwise():
         w = y.astype(np.float64)
         case("threshold", [x], dtype, np.where(wide > 0.25, wide, 20), " {threshold=0.25, value=20}")
         case("lerp", [x, y, p], dtype, wide + p.astype(np.float64) * (w - wide))
+        case("fma", [x, y, p], dtype, (x.astype(np.longdouble) * y.astype(np.longdouble) + p.astype(np.longdouble)).astype(np.float64))
         case("addcmul", [x, y, p], dtype, wide + 0.5 * w * p.astype(np.float64), " {value=0.5}")
         case("addcdiv", [x, y, p], dtype, wide + 0.5 * w / p.astype(np.float64), " {value=0.5}")
         case("isclose", [x, x + NAMES[dtype](0.25) * (y > 0)], "bool", np.isclose(x, x + NAMES[dtype](0.25) * (y > 0), rtol=0, atol=0.125), " {rtol=0, atol=0.125}")

@@ -19,6 +19,12 @@ SizeExpr Product(const Shape& domain, const std::vector<int>& reduced, bool of_r
   return n;
 }
 
+// Of what a library or a sort makes on the same level: it is in no memory yet.
+Rejection MadeBeside(bool sorted) {
+  return sorted ? Rejection{Reason::kSortResult, "the positions are sorted beside this group"}
+                : Rejection{Reason::kMatmulResult, "the product is made beside this group"};
+}
+
 bool Contains(const std::vector<Frame>& frames, const Frame& frame) {
   return std::any_of(frames.begin(), frames.end(),
                      [&](const Frame& f) { return f.map == frame.map; });
@@ -254,9 +260,7 @@ bool Sweep::ResolveOutside(const Operand& operand, const IndexMap& at, const Ask
     return true;
   }
   if (from.kind != GroupKind::kLoop) {
-    *why = from.kind == GroupKind::kSort
-               ? Rejection{Reason::kSortResult, "the positions are sorted beside this group"}
-               : Rejection{Reason::kMatmulResult, "the product is made beside this group"};
+    *why = MadeBeside(from.kind == GroupKind::kSort);
     return false;
   }
   for (const MergePlan& merge : plan->merges) {
@@ -311,10 +315,7 @@ bool Sweep::CloneCone(Value base, const IndexMap& at, JoinPlan* plan, Rejection*
         grown.reads.push_back(operand.base);
       } else if (InMemory(operand.base)) {
         if (Home(operand.base) >= 0 && At(Home(operand.base)).level >= g.level) {
-          bool sorted = graph_.node(operand.base).kind() == OpKind::kSort;
-          *why = {sorted ? Reason::kSortResult : Reason::kMatmulResult,
-                  sorted ? "the positions are sorted beside this group"
-                         : "the product is made beside this group"};
+          *why = MadeBeside(graph_.node(operand.base).kind() == OpKind::kSort);
           return false;
         }
         grown.reads.push_back(operand.base);

@@ -132,7 +132,7 @@ PEERS = {
     "asin": t("asin"), "acos": t("acos"), "atan": t("atan"), "atan2": t("atan2"), "sinh": t("sinh"), "cosh": t("cosh"),
     "asinh": t("asinh"), "acosh": t("acosh"), "atanh": t("atanh"), "tanh": t("tanh"), "erf": s("erf"), "erfc": s("erfc"),
     "lgamma": s("gammaln"), "hypot": t("hypot"), "logaddexp": t("logaddexp"), "xlogy": s("xlogy"),
-    "lerp": t("lerp"), "addcmul": lambda x, y, z, value=1: torch.addcmul(x, y, z, value=value),
+    "lerp": t("lerp"), "fma": lambda x, y, z: torch.addcmul(z, x, y), "addcmul": lambda x, y, z, value=1: torch.addcmul(x, y, z, value=value),
     "addcdiv": lambda x, y, z, value=1: torch.addcdiv(x, y, z, value=value),
     "relu": t("relu"), "relu6": t("relu6"), "leaky_relu": lambda x, slope=0.01: F.leaky_relu(x, slope), "elu": t("elu"),
     "prelu": lambda x, w: torch.where(x > 0, x, w * x), "selu": t("selu"), "celu": t("celu"),

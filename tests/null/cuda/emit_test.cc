@@ -121,7 +121,7 @@ TEST(EmitCuda, RestrictUnlessABufferMayBeShared) {
 TEST(EmitCuda, PreludeHoldsWhatIsUsed) {
   const std::string text = Emit(AddMulRelu(DType::kF32, {1024}, 128, 4)).text;
   EXPECT_THAT(text, HasSubstr("struct __align__(16) jf_f32x4 {"));
-  for (const char* absent : {"f16", "jf_words", "jf_ld16", "jf_ld8", "jf_shfl", "jf_odd"})
+  for (const char* absent : {"f16", "jf_words", "jf_ld16", "jf_ld8", "jf_shuffle", "jf_odd"})
     EXPECT_THAT(text, Not(HasSubstr(absent)));
   EXPECT_THAT(Emit(AddMulRelu(DType::kBF16, {1024}, 128, 8)).text, HasSubstr("cvt.rn.bf16x2.f32"));
 }
