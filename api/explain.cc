@@ -149,6 +149,15 @@ std::string KernelLine(const json& k) {
   return absl::StrCat("    kernel ", k["kernel"].get<std::string>(), ", ", how, "\n");
 }
 
+// Copies of what is returned, and views, have no op to compare with.
+std::string MovesLine(const json& g) {
+  const auto unfused = g["bytes_unfused"].get<int64_t>();
+  return absl::StrCat("    moves ", Bytes(g["bytes"].get<int64_t>()), "; ",
+                      unfused > 0 ? absl::StrCat("one kernel per op would move ", Bytes(unfused))
+                                  : "nothing is computed here, so fusing has nothing to save",
+                      "\n");
+}
+
 std::string GroupName(int g) { return g < 0 ? "outside" : absl::StrCat("group ", g); }
 
 std::string WithDetail(const json& j) {
@@ -171,12 +180,11 @@ std::string ExplainText(const BoundCall& call) {
                    Bytes(e["arena_bytes"].get<int64_t>()), " of scratch memory, planned in ",
                    absl::StrFormat("%.2f ms\n", e["plan_ms"].get<double>()));
   for (const json& g : e["groups"]) {
+    const auto ops = g["ops"].get<std::vector<std::string>>();
     absl::StrAppend(&out, "  group ", g["index"].get<int>(), " (", g["kind"].get<std::string>(),
-                    ") over ", g["domain"].get<std::string>(), ": ",
-                    absl::StrJoin(g["ops"].get<std::vector<std::string>>(), ", "), "\n");
-    absl::StrAppend(&out, "    moves ", Bytes(g["bytes"].get<int64_t>()),
-                    "; one kernel per op would move ", Bytes(g["bytes_unfused"].get<int64_t>()),
-                    "\n");
+                    ") over ", g["domain"].get<std::string>(), ops.empty() ? "" : ": ",
+                    absl::StrJoin(ops, ", "), "\n");
+    out += MovesLine(g);
     for (const json& k : g["kernels"]) out += KernelLine(k);
     for (const json& n : e["notes"]) {
       if (n["group"] == g["index"]) absl::StrAppend(&out, "    note ", WithDetail(n), "\n");

@@ -5,6 +5,7 @@
 #include "api/explain.h"
 #include "api/function_state.h"
 #include "api/runtime.h"
+#include "ir/support/flags.h"
 #include "ir/support/status.h"
 #include "ir/text.h"
 #include "ir/verify.h"
@@ -21,6 +22,7 @@ StatusOr<Function> MakeFunction(const Graph& graph, const CompileOptions& option
         "graph ", graph.name(),
         ": numerics=strict and batch_invariant are not built yet; use numerics=default"));
   }
+  JF_API_RETURN_IF_ERROR(CheckFlags());
   JF_API_RETURN_IF_ERROR(VerifyGraph(graph));
   DeviceKind kind = options.device;
   if (kind == DeviceKind::kAuto) {

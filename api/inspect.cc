@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "api/convert.h"
 #include "api/runtime.h"
 #include "ir/eval.h"
@@ -87,9 +88,12 @@ StatusOr<std::vector<std::vector<std::int64_t>>> InputDims(
   }
   for (const auto& [name, value] : symbols) {
     if (!graph.symbols().Find(name)) {
-      return Status(StatusCode::kInvalidArgument,
-                    absl::StrCat("graph ", graph.name(), " has no symbol ", name, " (", value,
-                                 " was given)"));
+      return Status(
+          StatusCode::kInvalidArgument,
+          absl::StrCat(
+              "graph ", graph.name(), " has no symbol ", name, " (", value,
+              " was given); its symbols: ",
+              graph.symbols().names.empty() ? "none" : absl::StrJoin(graph.symbols().names, ", ")));
     }
   }
   std::vector<std::vector<std::int64_t>> out;

@@ -46,6 +46,13 @@ absl::StatusOr<internal::Value> Add(BuilderState* state, const char* name,
   return internal::AddPromoted(&state->graph, def->op, in, std::move(attrs));
 }
 
+// How many of the operands at hand may not be left out.
+std::size_t MustBeGiven(const char* name, std::size_t operands) {
+  const internal::OpDef* def = internal::FindOp(name);
+  if (def == nullptr || def->is_variadic()) return operands;
+  return static_cast<std::size_t>(def->min_arity());
+}
+
 }  // namespace
 
 std::vector<Tensor> ApplyAll(const char* name, const std::vector<Tensor>& in,
@@ -54,15 +61,18 @@ std::vector<Tensor> ApplyAll(const char* name, const std::vector<Tensor>& in,
   absl::InlinedVector<internal::Value, 3> values;
   absl::Status error;
   if (in.empty()) error = internal::InvalidArgument(name, ": expected at least 1 operand, got 0");
+  const std::size_t least = MustBeGiven(name, in.size());
   std::size_t count = in.size();
-  while (count > 1 && BuilderState::Of(in[count - 1]) == nullptr)
+  while (count > least && BuilderState::Of(in[count - 1]) == nullptr)
     --count;  // optional operands left out
   for (std::size_t i = 0; i < count; ++i) {
     const Tensor& t = in[i];
     auto owner = BuilderState::Of(t);
     if (state == nullptr) state = owner;
     if (owner == nullptr || !t.valid()) {
-      error = internal::InvalidArgument(name, ": operand ", i, " is an invalid tensor");
+      error = internal::InvalidArgument(
+          name, ": operand ", i,
+          " is an invalid tensor; expected one that a Builder or an op gave");
     } else if (owner != state) {
       error = internal::InvalidArgument(name, ": operand ", i,
                                         " belongs to another Builder than operand 0");

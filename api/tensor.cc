@@ -7,6 +7,7 @@
 #include "ir/rng.h"
 #include "ir/support/status.h"
 #include "ir/text.h"
+#include "ir/text_cursor.h"
 
 namespace jitfuse {
 
@@ -18,6 +19,9 @@ absl::StatusOr<Dim> DimFromSpec(const DimSpec& spec, Graph* graph) {
       return InvalidArgument("a dim is ", spec.size(), "; expected 0 or more, or a symbol's name");
     return Dim(spec.size());
   }
+  if (spec.name().empty())
+    return InvalidArgument(
+        "a dim's name is empty; expected a number, or a symbol's name as in \"n\"");
   return ParseDim(spec.name(), &graph->symbols());
 }
 
@@ -41,8 +45,19 @@ std::string Tensor::type_string() const {
 
 namespace {
 
+// What graph text can read back.
+absl::Status CheckName(const char* what, const std::string& name) {
+  if (internal::IsIdentifier(name) && name.size() <= internal::kMaxTokenLength)
+    return absl::OkStatus();
+  return internal::InvalidArgument(
+      what, " name '", name.substr(0, 64),
+      "': expected a letter or _, then letters, digits and _, at most ", internal::kMaxTokenLength,
+      " of them");
+}
+
 // Of an input of the caller's: a dtype that exists and a name that random ops do not take.
 absl::Status CheckInput(const std::string& name, DType dtype) {
+  if (!name.empty()) JF_RETURN_IF_ERROR(CheckName("input", name));  // "" is arg<i>
   if (absl::Status s = internal::CheckDType(dtype); !s.ok())
     return internal::Annotate(s, absl::StrCat("input '", name, "'"));
   if (name == internal::ToAbsl(internal::kRngSeedName) ||
@@ -56,6 +71,10 @@ absl::Status CheckInput(const std::string& name, DType dtype) {
 }  // namespace
 
 Builder::Builder(const std::string& name) : state_(std::make_shared<BuilderState>()) {
+  if (absl::Status s = CheckName("graph", name); !s.ok()) {
+    BuilderState::Fail(state_, s);
+    return;  // errors call it f
+  }
   state_->graph.set_name(name);
 }
 

@@ -39,20 +39,23 @@ const char* DTypeName(DType dtype);  // "f32"
 int ItemSize(DType dtype);           // bytes
 
 // An extent: a number >= 0, or the name of a symbol ("n"), or a size expression over names
-// ("n*4+1").
+// ("n*4+1"). What graph text could not read back (an empty name too) is an error of the op or input
+// that is given it.
 class DimSpec {
  public:
   DimSpec(std::int64_t size) : size_(size) {}  // NOLINT: implicit, dims are written as {"n", 784}
   DimSpec(int size) : size_(size) {}           // NOLINT
-  DimSpec(const char* name) : name_(name) {}   // NOLINT
-  DimSpec(std::string name) : name_(std::move(name)) {}  // NOLINT
-  bool is_name() const { return !name_.empty(); }
+  DimSpec(const char* name)                    // NOLINT
+      : name_(name == nullptr ? "" : name), is_name_(true) {}
+  DimSpec(std::string name) : name_(std::move(name)), is_name_(true) {}  // NOLINT
+  bool is_name() const { return is_name_; }
   std::int64_t size() const { return size_; }
   const std::string& name() const { return name_; }
 
  private:
   std::int64_t size_ = 0;
   std::string name_;
+  bool is_name_ = false;
 };
 
 class Builder;
@@ -81,6 +84,7 @@ struct CompileOptions;
 
 class Builder {
  public:
+  // Names of graphs and inputs are as in graph text: a letter or _, then letters, digits and _.
   explicit Builder(const std::string& name = "f");
 
   Tensor Input(const std::string& name, DType dtype, const std::vector<DimSpec>& dims);

@@ -8,11 +8,13 @@
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
 
+#include "ir/support/dump.h"
 #include "ir/support/flags.h"
 #include "ir/support/fork.h"
 
@@ -193,8 +195,11 @@ bool InOpenMp() { return false; }
 #endif
 
 int CountThreads() {
-  int64_t wanted = EnvInt("NUM_THREADS", 0);
-  if (wanted > 0) return static_cast<int>(std::min<int64_t>(wanted, 1024));
+  constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
+  const int64_t wanted = EnvInt("NUM_THREADS", kAll);
+  if (wanted > 0 && wanted < kAll) return static_cast<int>(std::min<int64_t>(wanted, 1024));
+  if (wanted <= 0)
+    WarnOnce("JITFUSE_NUM_THREADS: expected a whole number from 1 on; every CPU is used");
   cpu_set_t set;
   int cpus = sched_getaffinity(0, sizeof(set), &set) == 0
                  ? CPU_COUNT(&set)

@@ -86,6 +86,7 @@ absl::Status BuildPlans(const CallClass& cls, const Target& target, BufferMap* b
 
 absl::StatusOr<Planned> Plan(const Graph& graph, const CallClass& cls, Options options,
                              const Backend& backend) {
+  JF_RETURN_IF_ERROR(CheckFlags());
   if (options.max_fusions < 0) options.max_fusions = EnvInt("MAX_FUSIONS", -1);
   auto refusal = [&](DType dtype) { return GemmRefusal(backend, dtype); };
   Planned out;

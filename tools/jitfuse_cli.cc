@@ -7,6 +7,7 @@
 #include <map>
 #include <new>
 #include <string>
+#include <vector>
 
 #include "cli/commands.h"
 #include "jitfuse/context.h"
@@ -15,17 +16,49 @@ namespace {
 
 using jitfuse_cli::Args;
 
+const std::map<std::string, jitfuse::DeviceKind> kBackends = {
+    {"auto", jitfuse::DeviceKind::kAuto},
+    {"cpu", jitfuse::DeviceKind::kCpu},
+    {"cuda", jitfuse::DeviceKind::kCuda},
+    {"interpret", jitfuse::DeviceKind::kInterpret}};
+const std::vector<std::string> kBackendNames = {"auto", "cpu", "cuda", "interpret"};
+
+// What is wrong with a command line, and where to read on.
+std::string UsageMessage(const CLI::App* app, const CLI::Error& error) {
+  std::string verb, what = error.what();
+  for (const CLI::App* sub : app->get_subcommands()) verb = sub->get_name();
+  if (what == "file is required") what = "expected a file with the graph's text (.jf)";
+  if (what == "A subcommand is required") what = "expected a command before options";
+  const std::string command = verb.empty() ? "jitfuse" : "jitfuse " + verb;
+  return command + ": " + what + "\n" + command + " --help lists what there is\n";
+}
+
+// The first word has to be a command. CLI11's own messages do not say which there are.
+bool HasCommand(const CLI::App& app, int argc, char** argv) {
+  const std::string first = argc > 1 ? argv[1] : "";
+  if (!first.empty() && first[0] == '-') return true;  // --help, --version, or an error of CLI11's
+  std::string names;
+  for (const CLI::App* sub : app.get_subcommands(nullptr)) {
+    if (first == sub->get_name()) return true;
+    names += (names.empty() ? "" : ", ") + sub->get_name();
+  }
+  std::fprintf(stderr, "jitfuse: %s; the commands are %s\njitfuse --help says what they do\n",
+               first.empty() ? "expected a command" : ("unknown command '" + first + "'").c_str(),
+               names.c_str());
+  return false;
+}
+
 void AddCommon(CLI::App* command, Args* args) {
   command->add_option("file", args->file, "graph text (.jf)")->required();
   command->add_option("--set", args->sets, "value of a symbol, NAME=SIZE; may be repeated")
       ->allow_extra_args(false);
-  static const std::map<std::string, jitfuse::DeviceKind> kBackends = {
-      {"auto", jitfuse::DeviceKind::kAuto},
-      {"cpu", jitfuse::DeviceKind::kCpu},
-      {"cuda", jitfuse::DeviceKind::kCuda},
-      {"interpret", jitfuse::DeviceKind::kInterpret}};
-  command->add_option("--backend", args->options.device, "auto, cpu, cuda or interpret")
-      ->transform(CLI::CheckedTransformer(kBackends));
+  command
+      ->add_option_function<std::string>(
+          "--backend",
+          [args](const std::string& name) { args->options.device = kBackends.at(name); },
+          "auto, cpu, cuda or interpret")
+      ->check(
+          CLI::IsMember(kBackendNames));  // alone: a map's transformer would take its numbers too
   command->add_flag("--stats", args->stats,
                     "afterwards, what was compiled, found and fallen back to");
   command->add_flag_callback(
@@ -84,6 +117,8 @@ int main(int argc, char** argv) {
   CLI::App* doctor =
       app.add_subcommand("doctor", "what was found where, what is missing and how to get it");
 
+  app.failure_message(UsageMessage);
+  if (!HasCommand(app, argc, argv)) return 2;
   try {
     app.parse(argc, argv);
     if (const jitfuse::Status bad = jitfuse_cli::CheckArgs(args); !bad.ok())

@@ -3,11 +3,13 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <memory>
 #include <mutex>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -55,9 +57,14 @@ std::string WriteDump(std::string_view stem, std::string_view extension, std::st
   }
   std::string path = absl::StrCat(dir, "/jitfuse_", getpid(), "_", serial.fetch_add(1), "_",
                                   SafeStem(stem), ".", ToAbsl(extension));
+  errno = 0;
   std::ofstream file(path);
   file << text;
-  return file.good() ? path : "";
+  if (file.flush().good()) return path;
+  WarnOnce(absl::StrCat("cannot write to ", dir,
+                        ", the folder that JITFUSE_DUMP_DIR or TMPDIR names: ",
+                        std::generic_category().message(errno)));
+  return "";
 }
 
 void Dump(std::string_view point, std::string_view stem, std::string_view text) {
@@ -80,6 +87,7 @@ void SetLogSink(LogSink sink) {
 void SetLogLevel(int level) { State().level.store(level); }
 
 bool LogEnabled(int level) {
+  if (level <= 0) return true;  // not by EnvInt, which may warn
   int set = State().level.load(std::memory_order_relaxed);
   if (set < 0) set = static_cast<int>(EnvInt("LOG", 0));
   return level <= set;
@@ -105,6 +113,16 @@ void Log(int level, std::string_view message) {
   }
   std::fprintf(stderr, "jitfuse[%d]: %.*s\n", level, static_cast<int>(message.size()),
                message.data());
+}
+
+void WarnOnce(std::string_view message) {
+  static std::atomic<size_t> said[64];  // hashes; no lock, which a fork might find held
+  const size_t hash = std::hash<std::string_view>()(message) | 1;
+  for (std::atomic<size_t>& slot : said) {
+    size_t empty = 0;
+    if (slot.compare_exchange_strong(empty, hash)) return Log(0, message);
+    if (empty == hash) return;
+  }
 }
 
 }  // namespace jitfuse::internal

@@ -4,7 +4,8 @@
 // Out: when JITFUSE_DUMP names the point ("graph,cuda" or "all"), the text goes to stderr, or, when
 // JITFUSE_DUMP_DIR is set, to DIR/jitfuse_<pid>_<serial>_<stem>.<point>. WriteDump always writes a
 // file (used for sources that failed to compile). Log writes to the sink (stderr by default) when
-// JITFUSE_LOG or SetLogLevel is at least `level` (1..3). Thread-safe.
+// JITFUSE_LOG or SetLogLevel is at least `level` (1..3); level 0 are warnings, which always are
+// written. A dump that cannot be written to JITFUSE_DUMP_DIR is warned of once. Thread-safe.
 #ifndef JITFUSE_IR_SUPPORT_DUMP_H_
 #define JITFUSE_IR_SUPPORT_DUMP_H_
 
@@ -28,6 +29,8 @@ void SetLogSink(LogSink sink);  // an empty sink restores stderr
 void SetLogLevel(int level);    // -1: as JITFUSE_LOG says
 bool LogEnabled(int level);
 void Log(int level, std::string_view message);
+// At level 0, the first time (of the first 64 warnings).
+void WarnOnce(std::string_view message);
 
 }  // namespace jitfuse::internal
 

@@ -2,10 +2,9 @@
 //
 // In: a name without its prefix ("LOG" means JITFUSE_LOG). Out: its value, or the given default.
 // Read on each call, so that tests may set them; callers on hot paths read once and keep the value.
-// Known: JITFUSE_DUMP, JITFUSE_DUMP_DIR, JITFUSE_VERIFY, JITFUSE_LOG, JITFUSE_BACKEND,
-// JITFUSE_MAX_FUSIONS, JITFUSE_NUM_THREADS, JITFUSE_CPU_ARCH, JITFUSE_CUDA_PATH (libcuda),
-// JITFUSE_NVRTC_PATH, JITFUSE_CUBLASLT_PATH, JITFUSE_NVRTC_NO_CACHE (any value: NVRTC's own disk
-// cache is not used; for measuring).
+// A value that none of the accepted ones is never passes in silence: CheckFlags makes an error of
+// it where a Status can be given, EnvInt logs it once and takes the default. All of them are in
+// docs/environment.md (tools/check_environment.py is a test).
 #ifndef JITFUSE_IR_SUPPORT_FLAGS_H_
 #define JITFUSE_IR_SUPPORT_FLAGS_H_
 
@@ -13,11 +12,16 @@
 #include <string>
 #include <string_view>
 
+#include "absl/status/status.h"
+
 namespace jitfuse::internal {
 
 std::string EnvString(std::string_view name, std::string_view fallback = "");
 int64_t EnvInt(std::string_view name,
-               int64_t fallback);  // a value that is no integer counts as unset
+               int64_t fallback);  // a value that is no integer counts as unset, with a warning
+// Of the variables that decide what is made of a graph: JITFUSE_VERIFY, JITFUSE_MAX_FUSIONS,
+// JITFUSE_DUMP. InvalidArgument names the variable, its value and what is accepted.
+absl::Status CheckFlags();
 
 }  // namespace jitfuse::internal
 

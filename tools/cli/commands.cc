@@ -88,9 +88,13 @@ Status PrintChecks(const Loaded& loaded, const std::vector<Array>& results) {
   bool ok = true;
   for (std::size_t i = 0; i < checks->size(); ++i) {
     const jitfuse::CheckResult& c = (*checks)[i];
-    std::printf("check output %zu: %s, max error %.3g ulp, %.3g of the bound%s%s\n", i,
-                c.ok ? "ok" : "FAILED", c.max_ulp, c.max_bound,
-                c.where.empty() ? "" : ", worst at ", c.where.c_str());
+    // The element with the largest error in ulp need not be the one nearest its bound.
+    std::printf("check output %zu: %s, largest error %.3g ulp", i, c.ok ? "ok" : "FAILED",
+                c.max_ulp);
+    if (!c.where.empty())
+      std::printf("; %s its bound (%.3g of it): %s", c.ok ? "nearest to" : "farthest beyond",
+                  c.max_bound, c.where.c_str());
+    std::printf("\n");
     ok = ok && c.ok;
   }
   return ok ? Status()

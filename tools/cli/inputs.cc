@@ -1,11 +1,15 @@
 #include "inputs.h"
 
+#include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <charconv>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <random>
+#include <system_error>
 
 #include "jitfuse/inspect.h"
 #include "npz.h"
@@ -59,7 +63,10 @@ StatusOr<Array> RandomArray(const jitfuse::InputInfo& info, const std::vector<st
   for (std::int64_t d : dims) {
     bytes *= static_cast<std::uint64_t>(d);
     if (bytes > static_cast<unsigned __int128>(kMaxRandomBytes))
-      return Bad("input '" + info.name + "': more than 16 GiB of random data");
+      return Bad(
+          "input '" + info.name +
+          "': more than 16 GiB of random data; --set gives a smaller size, --inputs FILE.npz "
+          "arrays of any");
   }
   if (info.scalar) return Array::Scalar(info.dtype, RandomValue(info.dtype, rng));
   std::vector<double> values(static_cast<std::size_t>(bytes) /
@@ -84,15 +91,38 @@ StatusOr<std::optional<std::uint64_t>> Whole(const std::map<std::string, Array>&
              "': expected one integer from 0 to 2^64 - 1, of type u64 or i64");
 }
 
+std::string Listed(const std::vector<std::string>& names) {
+  std::string out;
+  for (const std::string& name : names) out += (out.empty() ? "" : ", ") + name;
+  return out.empty() ? "none" : out;
+}
+
+// What no parameter takes is most often a name that was meant to be one.
+void WarnOfOthers(const std::map<std::string, Array>& file, const std::vector<std::string>& inputs,
+                  const std::string& path) {
+  for (const auto& [name, array] : file) {
+    if (name == "rng_seed" || name == "rng_offset") continue;
+    if (std::find(inputs.begin(), inputs.end(), name) != inputs.end()) continue;
+    std::fprintf(stderr, "jitfuse: warning: %s: array '%s' is not used; the graph's inputs: %s\n",
+                 path.c_str(), name.c_str(), Listed(inputs).c_str());
+  }
+}
+
 StatusOr<Inputs> FromNpz(const std::vector<jitfuse::InputInfo>& infos, const std::string& path) {
   auto file = LoadNpz(path);
   if (!file.ok()) return file.status();
   Inputs out;
-  for (const jitfuse::InputInfo& info : infos) {
-    auto it = file->find(info.name);
-    if (it == file->end()) return Bad(path + ": expected an array named '" + info.name + "'");
+  std::vector<std::string> inputs, arrays;
+  for (const jitfuse::InputInfo& info : infos) inputs.push_back(info.name);
+  for (const auto& [name, array] : *file) arrays.push_back(name);
+  for (const std::string& input : inputs) {
+    auto it = file->find(input);
+    if (it == file->end())
+      return Bad(path + ": expected an array named '" + input + "'; the graph's inputs: " +
+                 Listed(inputs) + "; the file's arrays: " + Listed(arrays));
     out.arrays.push_back(it->second);
   }
+  WarnOfOthers(*file, inputs, path);
   auto seed = Whole(*file, path, "rng_seed"), offset = Whole(*file, path, "rng_offset");
   if (!seed.ok()) return seed.status();
   if (!offset.ok()) return offset.status();
@@ -117,13 +147,18 @@ StatusOr<std::uint64_t> SeedOf(const std::string& source) {
 }  // namespace
 
 StatusOr<std::string> ReadFile(const std::string& path) {
+  auto failed = [&path] {
+    return Status(StatusCode::kNotFound,
+                  "cannot read " + path + ": " + std::generic_category().message(errno));
+  };
+  errno = 0;
   std::ifstream stream(path, std::ios::binary);
-  if (!stream) return Status(StatusCode::kNotFound, "cannot read " + path);
+  if (!stream) return failed();
   std::error_code ignored;  // a directory opens, and its first read throws
   if (std::filesystem::is_directory(path, ignored))
     return Status(StatusCode::kNotFound, "cannot read " + path + ": it is a directory");
   std::string text((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
-  if (stream.bad()) return Status(StatusCode::kNotFound, "cannot read " + path);
+  if (stream.bad()) return failed();
   return text;
 }
 
@@ -141,7 +176,10 @@ StatusOr<SymbolValues> ParseSets(const std::vector<std::string>& sets) {
     if (!whole)
       return Bad("--set " + set +
                  ": expected NAME=SIZE with a whole number from 0 to 2^63 - 1, as in n=1000");
-    out[set.substr(0, eq)] = value;
+    const auto [before, first] = out.emplace(set.substr(0, eq), value);
+    if (!first)
+      return Bad("--set " + set + ": " + before->first + " is given twice (" +
+                 std::to_string(before->second) + " before); expected one size for each symbol");
   }
   return out;
 }

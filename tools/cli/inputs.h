@@ -5,7 +5,8 @@
 // CPU array per input of the graph, in order, and the seed and offset of random ops where the .npz
 // has integers named rng_seed and rng_offset. Random floats are uniform in [-2,2), integers in
 // [-8,8) (0..7 if unsigned), bools fair; the same seed gives the same values everywhere. Symbols
-// that --set leaves out are 64 for random inputs. Errors name the input.
+// that --set leaves out are 64 for random inputs; at most 16 GiB an input. Errors name the input.
+// Arrays of a file that no input takes are named on stderr.
 #ifndef JITFUSE_TOOLS_CLI_INPUTS_H_
 #define JITFUSE_TOOLS_CLI_INPUTS_H_
 

@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""check_usage.py COMMAND: what is said of wrong command lines and of files that do not fit."""
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+sys.dont_write_bytecode = True  # of the module beside this one
+from check_random import npy  # noqa: E402
+
+TEXT = """graph f(%x: f32[n,4], %w: f32[4]) -> (f32[n,4]) {
+  %r = multiply(%x, %w) : f32[n,4]
+  return %r
+}
+"""
+
+
+def main():
+    command = sys.argv[1]
+    with tempfile.TemporaryDirectory() as folder:
+        graph = str(pathlib.Path(folder, "f.jf"))
+        pathlib.Path(graph).write_text(TEXT)
+
+        def run(*args, code):
+            done = subprocess.run([command, *args], capture_output=True, text=True, timeout=60)
+            assert done.returncode == code, (args, done.returncode, done.stderr)
+            assert code == 0 or not done.stdout, (args, done.stdout)
+            return done.stderr
+
+        def says(text, *args, code):
+            message = run(*args, code=code)
+            assert text in message, (args, text, message)
+
+        def npz(name, *names):
+            path = str(pathlib.Path(folder, name))
+            with zipfile.ZipFile(path, "w") as file:
+                for key in names:
+                    shape = (4,) if key == "w" else (2, 4)
+                    file.writestr(key + ".npy", npy("<f4", shape, bytes(16 if key == "w" else 32)))
+            return path
+
+        commands = "the commands are run, explain, bench, doctor\njitfuse --help says"
+        says("expected a command; " + commands, code=2)
+        says("unknown command 'rum'; " + commands, "rum", graph, code=2)
+        says("expected a file with the graph's text (.jf)\njitfuse run --help", "run", code=2)
+        says("jitfuse explain --help lists", "explain", graph, "--what", code=2)
+        for backend in ["0", "2", "gpu", ""]:
+            says("not in {auto,cpu,cuda,interpret}", "run", graph, "--backend", backend, code=2)
+        for backend in ["cpu", "interpret"]:
+            assert run("run", graph, "--backend", backend, code=0) == ""
+        says("--set n=4: n is given twice (3 before)", "run", graph, "--set", "n=3", "--set", "n=4", code=2)
+        says("has no symbol k (3 was given); its symbols: n", "run", graph, "--set", "k=3", code=1)
+        says("cannot read " + folder + "/g.jf: No such file or directory", "run", folder + "/g.jf", code=1)
+        says("cannot read " + folder + ": it is a directory", "run", folder, code=1)
+        says("cannot read " + folder + "/g.npz: No such file", "run", graph, "--inputs", folder + "/g.npz", code=1)
+        says("expected an array named 'w'; the graph's inputs: x, w; the file's arrays: weights, x",
+             "run", graph, "--inputs", npz("a.npz", "x", "weights"), code=1)
+        says("warning: " + folder + "/b.npz: array 'y' is not used; the graph's inputs: x, w",
+             "run", graph, "--backend", "cpu", "--inputs", npz("b.npz", "x", "w", "y"), code=0)
+        assert run("run", graph, "--backend", "cpu", "--inputs", npz("c.npz", "x", "w"), code=0) == ""
+        done = subprocess.run([command, "run", graph, "--backend", "cpu", "--check"], capture_output=True, text=True)
+        assert re.search(r"\ncheck output 0: ok, largest error [\d.e-]+ ulp; nearest to its bound \([\d.e-]+ of it\): "
+                         r"element \[", done.stdout), done.stdout
+    print("wrong command lines are told what to do")
+
+
+if __name__ == "__main__":
+    main()

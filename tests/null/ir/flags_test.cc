@@ -1,0 +1,86 @@
+// Environment variables: values that are none of the accepted ones are errors or warned of, once.
+#include "ir/support/flags.h"
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ir/support/dump.h"
+#include "ir/support/status.h"
+
+namespace jitfuse::internal {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class FlagsTest : public ::testing::Test {
+ protected:
+  FlagsTest() {
+    SetLogSink([this](int level, std::string_view message) {
+      if (level == 0) warnings_.emplace_back(message);
+    });
+  }
+  ~FlagsTest() override {
+    SetLogSink(nullptr);
+    for (const char* name : set_) unsetenv(name);
+  }
+  void Set(const char* name, const std::string& value) {
+    setenv(name, value.c_str(), 1);
+    set_.push_back(name);
+  }
+  std::string Refused(const char* name, const std::string& value) {
+    Set(name, value);
+    std::string message(CheckFlags().message());
+    unsetenv(name);
+    return message;
+  }
+
+  std::vector<std::string> warnings_;
+  std::vector<const char*> set_;
+};
+
+TEST_F(FlagsTest, ValuesThatAreNotAcceptedAreErrors) {
+  EXPECT_EQ(Refused("JITFUSE_VERIFY", "yes"), "JITFUSE_VERIFY=yes: expected 0 or 1");
+  EXPECT_EQ(Refused("JITFUSE_VERIFY", "2"), "JITFUSE_VERIFY=2: expected 0 or 1");
+  EXPECT_THAT(Refused("JITFUSE_MAX_FUSIONS", "many"), HasSubstr("expected a whole number"));
+  EXPECT_THAT(Refused("JITFUSE_MAX_FUSIONS", "-2"), HasSubstr("or -1 for no limit"));
+  EXPECT_THAT(Refused("JITFUSE_MAX_FUSIONS", "99999999999999999999"), HasSubstr("JITFUSE_MAX_F"));
+  EXPECT_EQ(Refused("JITFUSE_DUMP", "graph,cudaa"),
+            "JITFUSE_DUMP: unknown point 'cudaa'; expected all, or some of "
+            "graph,expand,rewrite,groups,memory,plan,cuda,llvm,ptx,sass,cache separated by commas");
+  for (const char* good : {"", "0", "1"}) EXPECT_EQ(Refused("JITFUSE_VERIFY", good), "");
+  for (const char* good : {"", "-1", "0", "17"})
+    EXPECT_EQ(Refused("JITFUSE_MAX_FUSIONS", good), "");
+  for (const char* good : {"", "all", "graph,sass"}) EXPECT_EQ(Refused("JITFUSE_DUMP", good), "");
+}
+
+TEST_F(FlagsTest, AnIntegerThatIsNoneIsWarnedOfOnce) {
+  Set("JITFUSE_LOG", "12x");
+  EXPECT_EQ(EnvInt("LOG", 7), 7);
+  EXPECT_EQ(EnvInt("LOG", 7), 7);
+  EXPECT_FALSE(LogEnabled(1));  // the log asks for it too
+  EXPECT_THAT(warnings_,
+              ElementsAre("JITFUSE_LOG=12x: expected a whole number; the variable counts "
+                          "as not set"));
+  Set("JITFUSE_LOG", "2");
+  EXPECT_EQ(EnvInt("LOG", 7), 2);
+  EXPECT_TRUE(LogEnabled(2));
+}
+
+TEST_F(FlagsTest, AFolderThatDoesNotExistIsWarnedOfOnce) {
+  const std::string folder = ::testing::TempDir() + "no_such_folder";
+  Set("JITFUSE_DUMP_DIR", folder);
+  Set("JITFUSE_DUMP", "graph");
+  Dump("graph", "one", "text");
+  Dump("graph", "two", "text");
+  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("cannot write to " + folder)));
+  ASSERT_FALSE(warnings_.empty());
+  EXPECT_THAT(warnings_[0], HasSubstr("No such file or directory"));
+}
+
+}  // namespace
+}  // namespace jitfuse::internal
