@@ -104,7 +104,9 @@ void LlvmEmitter::EmitColumnInst(int i, const Body& body) {
   for (int c = 0; c < body.copies; ++c) {
     std::string& value = vector_[static_cast<size_t>(c)][index];
     value.clear();
-    if (inst(i).kind == Inst::Kind::kResult) {
+    if (inst(i).kind == Inst::Kind::kIndex) {
+      (void)Operand(i, c, body);  // here, not where it is used first: that may be within a loop
+    } else if (inst(i).kind == Inst::Kind::kResult) {
       value =
           column_results_[{inst(i).stage, inst(i).reduce, inst(i).which}][static_cast<size_t>(c)];
     } else {
