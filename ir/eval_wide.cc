@@ -323,10 +323,9 @@ struct WideMode {
             std::fabs(a[i].value) * b[i].bound + a[i].bound * (std::fabs(b[i].value) + b[i].bound);
         if (std::isnan(product.bound)) product.bound = kInf;
       }
-      if (flushed && std::isfinite(product.value) &&
-          ((a[i].value != 0 && std::fabs(a[i].value) < normal) ||
-           (b[i].value != 0 && std::fabs(b[i].value) < normal)))
-        product.bound += std::fabs(product.value);
+      if (flushed && ((a[i].value != 0 && std::fabs(a[i].value) < normal) ||
+                      (b[i].value != 0 && std::fabs(b[i].value) < normal)))
+        product.bound += std::fabs(product.value);  // infinity times what counts as 0: NaN
       sum.Add(product);
     }
     const Wide n = static_cast<Wide>(k);

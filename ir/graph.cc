@@ -252,13 +252,19 @@ void Graph::InheritFrom(const Graph& from) {
   same_ = from.same_;
 }
 
-// An empty max has no value. Where the size is symbolic it shows only when a call binds.
+// An empty max has no value, nor has a loss without classes. Where the size is symbolic it shows
+// only when a call binds.
 void Graph::RequireNonEmpty(const Node& node) {
-  if (node.kind() != OpKind::kReduce || node.def().reduce->empty_ok) return;
+  std::vector<int64_t> axes;
+  if (node.kind() == OpKind::kReduce && !node.def().reduce->empty_ok) {
+    axes = node.Get<std::vector<int64_t>>("axes");
+  } else if (node.def().infer == &InferClassLoss) {
+    axes = {node.Get<int64_t>("axis")};
+  }
+  if (axes.empty()) return;
   const TensorType& x = type(node.in[0]);
   Dim count(1);
-  for (int64_t axis : node.Get<std::vector<int64_t>>("axes"))
-    count = count * x.dims[static_cast<size_t>(axis)];
+  for (int64_t axis : axes) count = count * x.dims[static_cast<size_t>(axis)];
   if (count.IsConstant()) return;
   auto same = [&](const Guard& g) { return g.a == count; };
   if (std::any_of(nonempty_.begin(), nonempty_.end(), same)) return;

@@ -280,8 +280,18 @@ bool Sweep::ResolveOutside(const Operand& operand, const IndexMap& at, const Ask
   if (!planned && from.level == g.level) {
     if (auto merge =
             PlanMergeAt(plan->group, home, operand.base, at, back ? &*back : nullptr, why)) {
-      plan->merges.push_back(*std::move(merge));
-      return true;
+      // Each merge was matched with the group as it is, which the others are about to change.
+      const auto other =
+          std::find_if(plan->merges.begin(), plan->merges.end(), [&](const MergePlan& m) {
+            return m.reduces && merge->reduces && m.reduce_axes != merge->reduce_axes;
+          });
+      if (other == plan->merges.end()) {
+        plan->merges.push_back(*std::move(merge));
+        return true;
+      }
+      *why = {Reason::kReduceAxesDiffer,
+              absl::StrCat("axes [", absl::StrJoin(merge->reduce_axes, ","), "] against [",
+                           absl::StrJoin(other->reduce_axes, ","), "] of ", Dims(g.domain))};
     }
   }
   if (MayRecompute(cone, repeats)) return CloneCone(operand.base, at, plan, why);

@@ -95,10 +95,7 @@ class Lowering {
         JF_ASSIGN_OR_RETURN(v, Broadcast(v, full));
       } else if (IsStridedInput(node,
                                 i)) {  // the copy needs a value of its own: a view of the input
-        const Shape& dims = out_.graph.type(v).dims;
-        JF_ASSIGN_OR_RETURN(
-            v, out_.graph.Add(Op::kReshape, {v},
-                              {{"shape", std::vector<Dim>(dims.begin(), dims.end())}}));
+        JF_ASSIGN_OR_RETURN(v, Reshape(v, Shape(out_.graph.type(v).dims)));
       }
       in.push_back(v);
     }
@@ -171,6 +168,12 @@ class Lowering {
     JF_ASSIGN_OR_RETURN(Value b,
                         Oriented(Map(node.in[1]), !node.Get<bool>("transpose_b")));  // [.., n, k]
     Shape full = node.types[0].dims;
+    const bool flat_batch = full.size() == kMaxRank;  // there is no dim left for k
+    if (flat_batch) {
+      JF_ASSIGN_OR_RETURN(a, OneBatchDim(a, Batch(node)));
+      JF_ASSIGN_OR_RETURN(b, OneBatchDim(b, Batch(node)));
+      full = {NumElements(Batch(node)), full[kMaxRank - 2], full[kMaxRank - 1]};
+    }
     full.push_back(out_.graph.type(a).dims.back());
     JF_ASSIGN_OR_RETURN(a, Repeated(a, 1, compute, full));
     JF_ASSIGN_OR_RETURN(b, Repeated(b, 2, compute, full));
@@ -178,6 +181,9 @@ class Lowering {
     std::vector<int64_t> axes = {static_cast<int64_t>(full.size()) - 1};
     JF_ASSIGN_OR_RETURN(Value sum, out_.graph.Add(Op::kSum, {product}, {{"axes", axes}}));
     JF_ASSIGN_OR_RETURN(Value result, Cast(sum, dtype));
+    if (flat_batch) {
+      JF_ASSIGN_OR_RETURN(result, Reshape(result, node.types[0].dims));
+    }
     return Product{result, sum.node};
   }
 
@@ -197,9 +203,22 @@ class Lowering {
     JF_ASSIGN_OR_RETURN(v, Cast(v, compute));
     Shape dims = out_.graph.type(v).dims;
     dims.insert(dims.end() - from_end, Dim(1));
-    JF_ASSIGN_OR_RETURN(v, out_.graph.Add(Op::kReshape, {v},
-                                          {{"shape", std::vector<Dim>(dims.begin(), dims.end())}}));
+    JF_ASSIGN_OR_RETURN(v, Reshape(v, dims));
     return Broadcast(v, full);
+  }
+
+  // [.., m, k] as [number of batches, m, k].
+  absl::StatusOr<Value> OneBatchDim(Value v, const Shape& batch) {
+    const Shape dims = out_.graph.type(v).dims;
+    Shape full = batch;
+    full.insert(full.end(), dims.end() - 2, dims.end());
+    JF_ASSIGN_OR_RETURN(v, Broadcast(v, full));
+    return Reshape(v, {NumElements(batch), dims[dims.size() - 2], dims.back()});
+  }
+
+  absl::StatusOr<Value> Reshape(Value v, const Shape& shape) {
+    return out_.graph.Add(Op::kReshape, {v},
+                          {{"shape", std::vector<Dim>(shape.begin(), shape.end())}});
   }
 
   absl::StatusOr<Value> Cast(Value v, DType dtype) {

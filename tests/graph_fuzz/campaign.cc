@@ -247,7 +247,7 @@ CampaignReport RunCampaign(const Campaign& campaign) {
   for (size_t i = 0; i < report.failures.size(); ++i) {
     CampaignFailure& f = report.failures[i];
     f.command = absl::StrCat("jf_fuzz --graphs 1 --seed ", f.seed, " --executors ", executors);
-    if (static_cast<int>(i) < campaign.shrink && f.kind != "no back end" && f.kind != "error")
+    if (static_cast<int>(i) < campaign.shrink && f.kind != "no back end" && f.seed != 0)
       ShrinkAndWrite(MakeCase(f.seed), campaign, &f);
   }
   return report;

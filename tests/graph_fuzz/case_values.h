@@ -139,7 +139,6 @@ class CaseValues {
     const Node& node = graph_.node(*v);
     for (int r = 0; r < static_cast<int>(node.types.size()); ++r) {
       const Value result{v->node, r};
-      if (Elements(result) > max_elements_) return false;
       work_ += Elements(result);
       pool_.push_back(result);
       if (!graph_.node(*v).in.empty() && (Elements(result) >= Elements(head_) || rng_.OneIn(4)))
@@ -156,15 +155,38 @@ class CaseValues {
     }
     return true;
   }
+  bool IsTooLarge(const Node& node) const {
+    return std::any_of(node.types.begin(), node.types.end(),
+                       [&](const TensorType& t) { return Count(t.dims) > max_elements_; });
+  }
+  // Of what operands are broadcast to, which a loss sums before anybody sees it.
+  int64_t CountTogether(const std::vector<Value>& in) const {
+    int64_t most = 0;
+    for (const std::vector<int64_t>& sizes : case_.sizes) {
+      std::vector<int64_t> together;  // from the last dim on
+      for (Value v : in) {
+        const Shape& dims = graph_.type(v).dims;
+        if (dims.size() > together.size()) together.resize(dims.size(), 1);
+        for (size_t d = 0; d < dims.size(); ++d) {
+          int64_t& n = together[dims.size() - 1 - d];
+          n = std::max(n, dims[d].CheckedEval(sizes).value_or(INT64_MAX / 2));
+        }
+      }
+      most = std::max(most, CheckedNumElements(together).value_or(INT64_MAX));
+    }
+    return most;
+  }
+  // What is refused leaves nothing behind: the evaluator would compute it all the same.
   absl::StatusOr<Value> Add(Op op, const std::vector<Value>& in, const Attrs& attrs = {}) {
-    if (graph_.symbols().names.empty()) return graph_.Add(op, in, attrs);
+    constexpr int64_t kUnseen = 16;  // times as many may be between operands and result
+    if (CountTogether(in) > kUnseen * max_elements_) return absl::InvalidArgumentError("too large");
     Graph before = graph_;
     absl::StatusOr<Value> v = graph_.Add(op, in, attrs);
-    if (graph_.guards().size() != before.guards().size() && !GuardsHold()) {
-      graph_ = std::move(before);
-      return absl::InvalidArgumentError("sizes differ");
-    }
-    return v;
+    if (!v.ok()) return v;
+    const bool new_guards = graph_.guards().size() != before.guards().size();
+    if (!IsTooLarge(graph_.node(*v)) && (!new_guards || GuardsHold())) return v;
+    graph_ = std::move(before);
+    return absl::InvalidArgumentError("too large, or sizes differ");
   }
 
   // ---- Operands.

@@ -133,6 +133,17 @@ TEST_F(GraphTest, BindSymbols) {
   EXPECT_EQ(Bind({{3, 768}, {3}, {}, {6}}), "3,3");
 }
 
+// As inference says it where the number of classes is a constant.
+TEST(Graph, ALossNeedsClassesWhenACallBinds) {
+  absl::StatusOr<Graph> graph = ParseGraph(
+      "graph f(%x: f32[n,k], %t: i32[n]) -> (f32[]) { %0 = cross_entropy(%x, %t) : f32[] return %0 "
+      "}");
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_TRUE(graph->BindSymbols({{0, 3}, {0}}).ok());
+  EXPECT_THAT(std::string(graph->BindSymbols({{0, 0}, {0}}).status().message()),
+              HasSubstr("f: k is 0, expected at least 1: cross_entropy"));
+}
+
 TEST_F(GraphTest, TheSameSymbolTwice) {
   In("x", "f32[n]");
   In("y", "f32[4,n]");
