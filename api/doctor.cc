@@ -27,7 +27,7 @@ Finding OneDnnFinding() {
   bool found = cpu.ok() && (*cpu)->GemmSupport(internal::DType::kF32, &reason).ok();
   if (found) return {"oneDNN", true, internal::OnednnVersion(), "linked in", ""};
   return {"oneDNN", false, "", "this build has none: matrix products on the CPU are loop kernels",
-          "apt-get install libdnnl-dev, then build again"};
+          "apt-get install libdnnl-dev; then build again"};
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "api/explain.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
@@ -31,7 +32,8 @@ std::string_view KindName(GroupKind kind) {
 
 class Explainer {
  public:
-  explicit Explainer(const BoundCall& call) : call_(call), exe_(*call.executable) {}
+  Explainer(const BoundCall& call, const ValueNames& names)
+      : call_(call), exe_(*call.executable), name_(exe_.graph, names) {}
 
   json Build() const {
     json out;
@@ -56,12 +58,9 @@ class Explainer {
 
  private:
   std::string Name(Value v) const {
-    for (size_t i = 0; i < exe_.graph.inputs().size(); ++i) {
-      if (exe_.graph.inputs()[i] == v.node)
-        return absl::StrCat("%", exe_.graph.input_name(static_cast<int>(i)));
-    }
-    return absl::StrCat("%", v.node, v.result > 0 ? absl::StrCat(".", v.result) : "", " ",
-                        ToAbsl(exe_.graph.node(v).def().name));
+    const OpKind kind = exe_.graph.node(v).kind();
+    if (kind == OpKind::kInput || kind == OpKind::kScalar) return name_(v);
+    return absl::StrCat(name_(v), " ", ToAbsl(exe_.graph.node(v).def().name));
   }
 
   json GroupJson(int g) const {
@@ -69,9 +68,14 @@ class Explainer {
     json out;
     out["index"] = g;
     out["kind"] = std::string(KindName(group.kind));
-    std::vector<std::string> ops;
-    for (NodeId id : group.nodes) ops.emplace_back(exe_.graph.node(id).def().name);
+    std::vector<std::string> ops, lines;
+    for (NodeId id : group.nodes) {
+      ops.emplace_back(exe_.graph.node(id).def().name);
+      if (exe_.graph.node(id).kind() != OpKind::kConstant)
+        lines.push_back(NodeToString(exe_.graph, id, name_));
+    }
     out["ops"] = ops;
+    out["lines"] = lines;
     out["domain"] = ShapeToString(group.domain, exe_.graph.symbols().names);
     out["reduce_axes"] = group.reduce_axes;
     out["bytes"] = GroupBytes(exe_.graph, group).Eval(call_.symbols);
@@ -130,6 +134,7 @@ class Explainer {
 
   const BoundCall& call_;
   const Executable& exe_;
+  const ValueNamer name_;
 };
 
 std::string Bytes(int64_t bytes) {
@@ -158,6 +163,18 @@ std::string MovesLine(const json& g) {
                       "\n");
 }
 
+// What the group computes; of a large one the beginning.
+std::string OpLines(const json& g) {
+  constexpr size_t kMaxLines = 64;
+  const auto lines = g["lines"].get<std::vector<std::string>>();
+  std::string out;
+  for (size_t i = 0; i < std::min(kMaxLines, lines.size()); ++i)
+    absl::StrAppend(&out, "      ", lines[i], "\n");
+  if (lines.size() > kMaxLines)
+    absl::StrAppend(&out, "      ... ", lines.size() - kMaxLines, " more, which JSON has\n");
+  return out;
+}
+
 std::string GroupName(int g) { return g < 0 ? "outside" : absl::StrCat("group ", g); }
 
 std::string WithDetail(const json& j) {
@@ -168,22 +185,20 @@ std::string WithDetail(const json& j) {
 
 }  // namespace
 
-std::string ExplainJson(const BoundCall& call) {
-  return Explainer(call).Build().dump(2, ' ', false, json::error_handler_t::replace);
+std::string ExplainJson(const BoundCall& call, const ValueNames& names) {
+  return Explainer(call, names).Build().dump(2, ' ', false, json::error_handler_t::replace);
 }
 
-std::string ExplainText(const BoundCall& call) {
-  json e = Explainer(call).Build();
+std::string ExplainText(const BoundCall& call, const ValueNames& names) {
+  json e = Explainer(call, names).Build();
   std::string out =
       absl::StrCat("graph ", e["graph"].get<std::string>(), " on ", e["backend"].get<std::string>(),
                    ":", e["arch"].get<std::string>(), ": ", e["groups"].size(), " groups, ",
                    Bytes(e["arena_bytes"].get<int64_t>()), " of scratch memory, planned in ",
                    absl::StrFormat("%.2f ms\n", e["plan_ms"].get<double>()));
   for (const json& g : e["groups"]) {
-    const auto ops = g["ops"].get<std::vector<std::string>>();
     absl::StrAppend(&out, "  group ", g["index"].get<int>(), " (", g["kind"].get<std::string>(),
-                    ") over ", g["domain"].get<std::string>(), ops.empty() ? "" : ": ",
-                    absl::StrJoin(ops, ", "), "\n");
+                    ") over ", g["domain"].get<std::string>(), "\n", OpLines(g));
     out += MovesLine(g);
     for (const json& k : g["kernels"]) out += KernelLine(k);
     for (const json& n : e["notes"]) {

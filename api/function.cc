@@ -9,6 +9,7 @@
 #include "ir/support/status.h"
 #include "ir/text.h"
 #include "ir/verify.h"
+#include "jit/carry_names.h"
 #include "jit/executor.h"
 #include "jit/verify_run.h"
 
@@ -16,7 +17,8 @@ namespace jitfuse {
 
 namespace internal {
 
-StatusOr<Function> MakeFunction(const Graph& graph, const CompileOptions& options) {
+StatusOr<Function> MakeFunction(const Graph& graph, const CompileOptions& options,
+                                ValueNames names) {
   if (options.numerics == v1::Numerics::kStrict || options.batch_invariant) {
     return ToPublic(Unimplemented(
         "graph ", graph.name(),
@@ -29,8 +31,10 @@ StatusOr<Function> MakeFunction(const Graph& graph, const CompileOptions& option
     JF_API_ASSIGN_OR_RETURN(kind, ResolveAuto());
   }
   JF_API_ASSIGN_OR_RETURN(const Backend* backend, GetBackend(kind));
-  return FunctionAccess::Make(std::make_shared<v1::detail::FunctionState>(
-      kind, graph, FromPublic(options), backend, SharedKernels()));
+  auto state = std::make_shared<v1::detail::FunctionState>(kind, graph, FromPublic(options),
+                                                           backend, SharedKernels());
+  state->set_names(std::move(names));
+  return FunctionAccess::Make(std::move(state));
 }
 
 }  // namespace internal
@@ -267,10 +271,20 @@ absl::StatusOr<Array> MakeResult(DType dtype,
 }
 
 absl::StatusOr<std::shared_ptr<const internal::BoundCall>> BindShapes(
-    detail::FunctionState& f, const std::vector<Array>& inputs, const RunOptions& options) {
+    detail::FunctionState& f, const std::vector<Array>& inputs, const RunOptions& options,
+    internal::ValueNames* names = nullptr) {
   Call call;
   JF_RETURN_IF_ERROR(MakeCall(f, inputs, nullptr, /*shapes_only=*/true, options.rng, &call));
-  return call.cache->Find(call.inputs, {});
+  JF_ASSIGN_OR_RETURN(std::shared_ptr<const internal::BoundCall> bound,
+                      call.cache->Find(call.inputs, {}));
+  // Seed and offset from device memory make another graph, whose values have numbers alone.
+  if (names == nullptr || f.names().empty() || &call.cache->graph() != &f.graph()) return bound;
+  JF_ASSIGN_OR_RETURN(
+      internal::CallClass cls,
+      internal::ClassifyCall(f.graph(), internal::ComputeShapeFacts(f.graph()), call.inputs, {}));
+  *names = internal::CarryNames(f.graph(), f.names(), cls, f.options(), call.cache->backend(),
+                                bound->executable->graph);
+  return bound;
 }
 
 }  // namespace
@@ -329,17 +343,19 @@ StatusOr<std::size_t> Function::WorkspaceBytes(const std::vector<Array>& inputs,
 StatusOr<std::string> Function::Explain(const std::vector<Array>& inputs,
                                         const RunOptions& options) const {
   if (state_ == nullptr) return Empty();
+  internal::ValueNames names;
   JF_API_ASSIGN_OR_RETURN(std::shared_ptr<const internal::BoundCall> bound,
-                          BindShapes(*state_, inputs, options));
-  return internal::ExplainText(*bound);
+                          BindShapes(*state_, inputs, options, &names));
+  return internal::ExplainText(*bound, names);
 }
 
 StatusOr<std::string> Function::ExplainJson(const std::vector<Array>& inputs,
                                             const RunOptions& options) const {
   if (state_ == nullptr) return Empty();
+  internal::ValueNames names;
   JF_API_ASSIGN_OR_RETURN(std::shared_ptr<const internal::BoundCall> bound,
-                          BindShapes(*state_, inputs, options));
-  return internal::ExplainJson(*bound);
+                          BindShapes(*state_, inputs, options, &names));
+  return internal::ExplainJson(*bound, names);
 }
 
 DeviceKind Function::device() const {
@@ -358,8 +374,9 @@ Stats Function::stats() const {
 }
 
 StatusOr<Function> CompileText(const std::string& text, const CompileOptions& options) {
-  JF_API_ASSIGN_OR_RETURN(internal::Graph graph, internal::ParseGraph(text));
-  return internal::MakeFunction(graph, options);
+  internal::ValueNames names;
+  JF_API_ASSIGN_OR_RETURN(internal::Graph graph, internal::ParseGraph(text, &names));
+  return internal::MakeFunction(graph, options, std::move(names));
 }
 
 }  // namespace v1

@@ -9,12 +9,14 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "api/convert.h"
 #include "api/function.h"
 #include "ir/rng.h"
 #include "ir/support/check.h"
+#include "ir/value_names.h"
 #include "jit/call_cache.h"
 
 namespace jitfuse {
@@ -51,6 +53,10 @@ class FunctionState {
   // As RngRolesOf: where the seed and the offset of random ops stand in the signature.
   const std::vector<RngRole>& rng_roles() const { return rng_roles_; }
   int num_inputs() const { return num_inputs_; }  // those that the caller passes
+  // The user's names of the graph's values, for explain(); set before the first call.
+  const ValueNames& names() const { return names_; }
+  void set_names(ValueNames names) { names_ = std::move(names); }
+  const Options& options() const { return options_; }
   // On a GPU, of graphs with random ops: the same with seed and offset read from memory; else null.
   FunctionState* rng_from_memory() const { return rng_from_memory_.get(); }
 
@@ -68,6 +74,7 @@ class FunctionState {
   std::atomic<Node*> others_{nullptr};
   const std::vector<RngRole> rng_roles_;
   const int num_inputs_;
+  ValueNames names_;
   std::unique_ptr<FunctionState> rng_from_memory_;
 };
 
@@ -94,7 +101,8 @@ struct FunctionAccess {
 }  // namespace v1
 
 namespace internal {
-StatusOr<Function> MakeFunction(const Graph& graph, const CompileOptions& options);
+StatusOr<Function> MakeFunction(const Graph& graph, const CompileOptions& options,
+                                ValueNames names = {});
 v1::Stats ToPublic(const Counters& counters);
 }  // namespace internal
 }  // namespace jitfuse

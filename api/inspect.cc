@@ -1,5 +1,6 @@
 #include "api/inspect.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -74,9 +75,18 @@ StatusOr<std::string> FormatText(const std::string& graph_text) {
 StatusOr<std::vector<std::vector<std::int64_t>>> InputDims(
     const std::string& graph_text, const std::map<std::string, std::int64_t>& symbols) {
   JF_API_ASSIGN_OR_RETURN(internal::Graph graph, internal::ParseGraph(graph_text));
+  std::vector<internal::SymbolId> used;
+  for (internal::NodeId id : graph.inputs()) {
+    for (const internal::Dim& d : graph.type({id, 0}).dims) d.CollectSymbols(&used);
+  }
   std::vector<std::int64_t> values;
   for (const std::string& name : graph.symbols().names) {
     auto it = symbols.find(name);
+    const auto symbol = static_cast<internal::SymbolId>(values.size());
+    if (it == symbols.end() && std::find(used.begin(), used.end(), symbol) == used.end()) {
+      values.push_back(0);  // as a call binds one that is listed but no size of any input
+      continue;
+    }
     if (it == symbols.end())
       return Status(StatusCode::kInvalidArgument,
                     absl::StrCat("graph ", graph.name(), ": no size is given for ", name));

@@ -4,10 +4,13 @@
 #include "api/convert.h"
 #include "api/inspect.h"
 #include "api/runtime.h"
+#include "codegen/fusion/group_text.h"
+#include "codegen/plan/plan_head.h"
 #include "codegen/plan/plan_text.h"
 #include "ir/rng.h"
 #include "ir/support/status.h"
 #include "ir/text.h"
+#include "jit/carry_names.h"
 #include "jit/compile.h"
 #include "jit/cuda/disassemble.h"
 #include "jit/cuda/nvrtc_compile.h"
@@ -53,9 +56,9 @@ absl::StatusOr<std::string> StageOfKernel(const KernelPlan& plan, const std::str
   return StageOfSource(source, stage, backend);
 }
 
-absl::StatusOr<std::string> RenderStage(const Graph& graph, const std::vector<Array>& inputs,
-                                        const std::string& stage, const Backend& backend,
-                                        const Options& options) {
+absl::StatusOr<std::string> RenderStage(const Graph& graph, const ValueNames& names,
+                                        const std::vector<Array>& inputs, const std::string& stage,
+                                        const Backend& backend, const Options& options) {
   std::vector<TensorView> views;
   JF_RETURN_IF_ERROR(ForEachInput(
       RngRolesOf(graph), inputs.size(),
@@ -65,14 +68,19 @@ absl::StatusOr<std::string> RenderStage(const Graph& graph, const std::vector<Ar
       },
       [&](RngRole) { views.push_back({nullptr, DType::kU64, {}, {}}); }));
   JF_ASSIGN_OR_RETURN(CallClass cls, ClassifyCall(graph, ComputeShapeFacts(graph), views, {}));
-  if (stage == "graph") {
-    JF_ASSIGN_OR_RETURN(Graph prepared, PrepareGraph(graph, cls, options));
-    return GraphToString(prepared);
-  }
   JF_ASSIGN_OR_RETURN(PlannedGraph planned, PlanGraph(graph, cls, options, backend));
-  if (stage == "groups") return FusionPlanToString(planned.graph, planned.fusion);
+  const ValueNamer name(planned.graph,
+                        CarryNames(graph, names, cls, options, backend, planned.graph));
+  if (stage == "graph") return GraphToString(planned.graph, name);
+  if (stage == "groups") return FusionPlanToString(planned.graph, planned.fusion, name);
   std::string out;
-  for (const KernelPlan& plan : planned.plans) {
+  for (size_t i = 0; i < planned.plans.size(); ++i) {
+    KernelPlan& plan = planned.plans[i];
+    // Sources keep numbers: kernels of graphs that only name their values otherwise are the same.
+    if (stage == "plan") {
+      const auto g = static_cast<size_t>(planned.plan_groups[i]);
+      plan.head = GroupText(planned.graph, planned.fusion.groups[g], name);
+    }
     JF_ASSIGN_OR_RETURN(std::string text, StageOfKernel(plan, stage, backend));
     absl::StrAppend(&out, text, "\n");
   }
@@ -113,13 +121,14 @@ inline namespace v1 {
 StatusOr<std::string> SourceOf(const std::string& graph_text, const std::vector<Array>& inputs,
                                const std::string& stage, const std::string& arch,
                                const CompileOptions& options) {
-  JF_API_ASSIGN_OR_RETURN(internal::Graph graph, internal::ParseGraph(graph_text));
+  internal::ValueNames names;
+  JF_API_ASSIGN_OR_RETURN(internal::Graph graph, internal::ParseGraph(graph_text, &names));
   JF_API_ASSIGN_OR_RETURN(DeviceKind kind, internal::KindFor(stage, arch, options.device));
   JF_API_ASSIGN_OR_RETURN(std::unique_ptr<internal::Backend> backend,
                           internal::BackendFor(kind, arch));
   JF_API_RETURN_IF_ERROR(internal::CheckStage(stage, *backend));
   return internal::ToPublic(
-      internal::RenderStage(graph, inputs, stage, *backend, internal::FromPublic(options)));
+      internal::RenderStage(graph, names, inputs, stage, *backend, internal::FromPublic(options)));
 }
 
 }  // namespace v1

@@ -124,6 +124,10 @@ void Parallel(const char* name, const char* text, int64_t n, int samples, Report
 
 int main(int argc, char** argv) {
   using namespace jitfuse_bench;  // NOLINT
+  constexpr const char* kUsage =
+      "bench_calls [--out FILE.json] [--samples 201]\n"
+      "what a call costs beside its kernel; small kernels on an idle and on a busy machine";
+  if (const auto code = ExitCode(argc, argv, kUsage, {"--out", "--samples"})) return *code;
   Report report("calls", CpuName());
   const int samples = std::atoi(Flag(argc, argv, "--samples", "201").c_str());
   WarmCalls(samples, &report);

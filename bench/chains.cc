@@ -16,6 +16,10 @@ namespace jitfuse_bench {
 namespace {
 
 int Main(int argc, char** argv) {
+  constexpr const char* kUsage =
+      "bench_chains [--out FILE.json] [--explain NAME]\n"
+      "kernels and bytes of known chains, as planned for sm_90; needs no GPU";
+  if (const auto code = ExitCode(argc, argv, kUsage, {"--out", "--explain"})) return *code;
   const std::string only = Flag(argc, argv, "--explain");
   Report report("kernels and bytes of known chains", "any machine; planned for sm_90, n = 1000");
   int above = 0;

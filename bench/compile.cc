@@ -190,6 +190,10 @@ int FirstResult() {
 
 int Main(int argc, char** argv) {
   if (argc > 1 && std::string(argv[1]) == "--first-result") return FirstResult();
+  constexpr const char* kUsage =
+      "bench_compile [--out FILE.json]\n"
+      "compile times, planning, start-up; NVRTC's rows where one is found, no GPU is needed";
+  if (const auto code = ExitCode(argc, argv, kUsage, {"--out"})) return *code;
   setenv("JITFUSE_NVRTC_NO_CACHE", "1", 1);
   Report report("compile times", CpuName());
   auto cpu = Must(BackendForArch(jitfuse::DeviceKind::kCpu, ""));

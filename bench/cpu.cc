@@ -144,6 +144,11 @@ void RunCase(const Case& c, int samples, Report* report) {
 
 int main(int argc, char** argv) {
   using namespace jitfuse_bench;  // NOLINT
+  constexpr const char* kUsage =
+      "bench_cpu [--out FILE.json] [--samples 21] [--only PART_OF_A_NAME]\n"
+      "CPU kernels against compiled C++ loops of the same bytes";
+  if (const auto code = ExitCode(argc, argv, kUsage, {"--out", "--samples", "--only"}))
+    return *code;
   Report report("cpu kernels",
                 CpuName() + ", " + std::to_string(jitfuse::internal::NumThreads()) + " used");
   std::string only = Flag(argc, argv, "--only");

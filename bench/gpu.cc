@@ -260,6 +260,10 @@ class Bench {
 
 int main(int argc, char** argv) {
   using namespace jitfuse_bench;  // NOLINT
+  constexpr const char* kUsage =
+      "bench_gpu [--out FILE.json] [--samples 31]\n"
+      "GPU kernels against a device copy of the same run; needs a GPU";
+  if (const auto code = ExitCode(argc, argv, kUsage, {"--out", "--samples"})) return *code;
   setenv("JITFUSE_BACKEND", "cuda", 1);
   Bench bench(std::atoi(Flag(argc, argv, "--samples", "31").c_str()));
   Report report("GPU kernels", bench.machine());

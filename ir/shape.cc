@@ -352,15 +352,65 @@ std::string Render(const std::vector<Term>& terms, std::string_view prefix,
 }
 }  // namespace
 
+namespace {
+
+// 16 of "d/16", else 1.
+int64_t PartOf(SymbolId symbol, absl::Span<const std::string> names) {
+  const auto s = static_cast<size_t>(symbol);
+  const size_t slash = s < names.size() ? names[s].find('/') : std::string::npos;
+  return slash == std::string::npos ? 1 : std::max(1, std::atoi(names[s].c_str() + slash + 1));
+}
+
+// The whole of a part is printed as such where a term's coefficient holds it: (d/16)*32 as d*2.
+// Takes it out of the coefficient and marks the atom by a symbol beyond the names.
+void TakeWholes(absl::Span<const std::string> names, std::vector<Term>* terms) {
+  for (Term& t : *terms) {
+    for (Atom& atom : t.atoms) {
+      if (atom.kind != SizeExpr::AtomKind::kSymbol) continue;
+      const int64_t part = PartOf(atom.symbol, names);
+      if (part == 1 || t.coef % part != 0) continue;
+      t.coef /= part;
+      atom.symbol += static_cast<SymbolId>(names.size());
+    }
+  }
+}
+
+std::string SymbolText(SymbolId symbol, absl::Span<const std::string> names) {
+  const auto s = static_cast<size_t>(symbol);
+  if (names.empty() || s >= 2 * names.size()) return absl::StrCat("s", s);
+  const std::string& name = names[s % names.size()];
+  const std::string whole = name.substr(0, name.find('/'));
+  if (s >= names.size() || whole.size() == name.size()) return whole;
+  return absl::StrCat("floordiv(", whole, ",", name.substr(whole.size() + 1), ")");
+}
+
+}  // namespace
+
 std::string SizeExpr::ToString(absl::Span<const std::string> names) const {
   if (IsConstant()) return absl::StrCat(constant_);
-  return Render(
-      poly_->terms, "",
-      [&](SymbolId s) {
-        return static_cast<size_t>(s) < names.size() ? names[static_cast<size_t>(s)]
-                                                     : absl::StrCat("s", s);
-      },
-      [&](const SizeExpr& e) { return e.ToString(names); });
+  const auto nested = [&](const SizeExpr& e) { return e.ToString(names); };
+  const bool parts = std::any_of(names.begin(), names.end(), [](const std::string& name) {
+    return name.find('/') != std::string::npos;
+  });
+  if (!parts) {
+    return Render(
+        poly_->terms, "",
+        [&](SymbolId s) {
+          return static_cast<size_t>(s) < names.size() ? names[static_cast<size_t>(s)]
+                                                       : absl::StrCat("s", s);
+        },
+        nested);
+  }
+  // Strides of a class of calls are symbols beyond the names, and must not be taken for wholes.
+  std::vector<std::string> all(names.begin(), names.end());
+  std::vector<SymbolId> symbols;
+  CollectSymbols(&symbols);
+  for (SymbolId s : symbols) {
+    while (static_cast<size_t>(s) >= all.size()) all.push_back(absl::StrCat("s", all.size()));
+  }
+  std::vector<Term> terms = poly_->terms;
+  TakeWholes(all, &terms);
+  return Render(terms, "", [&](SymbolId s) { return SymbolText(s, all); }, nested);
 }
 
 std::string SizeExpr::ToC(const std::function<std::string(SymbolId)>& name) const {

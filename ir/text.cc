@@ -11,6 +11,7 @@
 #include "ir/support/status.h"
 #include "ir/text_cursor.h"
 #include "ir/text_types.h"
+#include "ir/value_names.h"
 
 namespace jitfuse::internal {
 namespace {
@@ -36,13 +37,14 @@ class GraphParser {
  public:
   explicit GraphParser(std::string_view text) : cursor_(text), scope_(&graph_.symbols()) {}
 
-  absl::StatusOr<Graph> Parse() {
+  absl::StatusOr<Graph> Parse(ValueNames* names = nullptr) {
     JF_RETURN_IF_ERROR(Signature());
     while (true) {
       if (cursor_.Peek() != '%') break;
       JF_RETURN_IF_ERROR(OpLine());
     }
     JF_RETURN_IF_ERROR(Return());
+    if (names != nullptr) *names = NamesOfResults();
     return std::move(graph_);
   }
 
@@ -430,6 +432,21 @@ class GraphParser {
   }
 
   // ---- names and types
+  // Several names may have become one value; the first in the text stays.
+  ValueNames NamesOfResults() const {
+    ValueNames out;
+    absl::flat_hash_map<Value, size_t> at;
+    for (const auto& [name, definition] : defined_) {
+      const OpKind kind = graph_.node(definition.value).kind();
+      if (kind == OpKind::kInput || kind == OpKind::kScalar) continue;
+      auto [it, first] = at.emplace(definition.value, definition.pos);
+      if (!first && it->second < definition.pos) continue;
+      it->second = definition.pos;
+      out[definition.value] = std::string(name);
+    }
+    return out;
+  }
+
   absl::Status Define(const Word& name, Value value) {
     JF_RETURN_IF_ERROR(CheckNew(name, {}));
     defined_.emplace(name.text, Definition{value, name.span.begin});
@@ -468,6 +485,11 @@ absl::StatusOr<Graph> ParseGraph(std::string_view text) {
     return InvalidArgument("the text has ", text.size(), " bytes; the limit is ", kMaxTextBytes);
   }
   return GraphParser(text).Parse();
+}
+
+absl::StatusOr<Graph> ParseGraph(std::string_view text, ValueNames* names) {
+  if (text.size() > kMaxTextBytes) return ParseGraph(text);  // which says so
+  return GraphParser(text).Parse(names);
 }
 
 }  // namespace jitfuse::internal

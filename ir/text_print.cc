@@ -13,6 +13,7 @@
 #include "ir/text.h"
 #include "ir/text_cursor.h"
 #include "ir/text_types.h"
+#include "ir/value_names.h"
 
 namespace jitfuse::internal {
 namespace {
@@ -81,21 +82,27 @@ class Literals {
   std::vector<NodeId> changed_;
 };
 
+// "d" of "d/16", which is the name of a part of d (SizeExpr::ToString).
+std::string WholeName(const std::string& name) { return name.substr(0, name.find('/')); }
+
 // Names that the parser takes: those of the graph where they are legal and unique.
 std::vector<std::string> SymbolNames(const Graph& graph) {
   std::vector<std::string> names = graph.symbols().names;
   absl::flat_hash_set<std::string> used;
   for (size_t i = 0; i < names.size(); ++i) {
-    if (!IsSymbolName(names[i]) || names[i] == "scalar") names[i] = absl::StrCat("s", i);
-    while (!used.insert(names[i]).second) names[i] += "_";
+    std::string whole = WholeName(names[i]);
+    const std::string part = names[i].substr(whole.size());
+    if (!IsSymbolName(whole) || whole == "scalar") whole = absl::StrCat("s", i);
+    while (!used.insert(whole).second) whole += "_";
+    names[i] = whole + part;
   }
   return names;
 }
 
 class Printer {
  public:
-  explicit Printer(const Graph& graph)
-      : graph_(graph), literals_(graph), symbols_(SymbolNames(graph)) {
+  explicit Printer(const Graph& graph, const ValueNamer* namer = nullptr)
+      : graph_(graph), namer_(namer), literals_(graph), symbols_(SymbolNames(graph)) {
     first_name_.resize(static_cast<size_t>(graph.size()), -1);
   }
 
@@ -126,6 +133,10 @@ class Printer {
   }
 
   void AppendName(Value v) {
+    if (namer_ != nullptr) {
+      out_ += (*namer_)(v);
+      return;
+    }
     int name = first_name_[static_cast<size_t>(v.node)];
     if (IsSource(v.node)) {
       absl::StrAppend(&out_, "%", graph_.input_name(name));
@@ -185,7 +196,7 @@ class Printer {
 
   void AppendSymbolList() {
     for (size_t i = 0; i < symbols_.size(); ++i)
-      absl::StrAppend(&out_, i == 0 ? "<" : ", ", symbols_[i]);
+      absl::StrAppend(&out_, i == 0 ? "<" : ", ", WholeName(symbols_[i]));
     out_ += ">";
   }
 
@@ -279,6 +290,7 @@ class Printer {
   }
 
   const Graph& graph_;
+  const ValueNamer* namer_;  // null: results are %0, %1 ...
   Literals literals_;
   std::vector<std::string> symbols_;
   std::vector<int> first_name_;  // by node: the input's position, or the number of the first result
@@ -288,5 +300,9 @@ class Printer {
 }  // namespace
 
 std::string GraphToString(const Graph& graph) { return Printer(graph).Print(); }
+
+std::string GraphToString(const Graph& graph, const ValueNamer& name) {
+  return Printer(graph, &name).Print();
+}
 
 }  // namespace jitfuse::internal

@@ -437,6 +437,11 @@ absl::StatusOr<Graph> SpecializeGraph(const Graph& graph, const CallClass& cls) 
   Graph out;
   out.set_name(graph.name());
   out.symbols() = graph.symbols();
+  for (size_t s = 0; s < out.symbols().names.size(); ++s) {
+    // Of d = 16*q the new symbol is q: its name says so, and sizes print as the caller's d.
+    const int64_t part = cls.replace[s].IsConstant() ? 1 : cls.replace[s].KnownDivisor();
+    if (part > 1) absl::StrAppend(&out.symbols().names[s], "/", part);
+  }
   auto source = [&](const Node& node, int position) {
     const std::string& name = graph.input_name(position);
     if (node.kind() == OpKind::kScalar) return out.AddScalar(name, node.types[0].dtype);

@@ -19,12 +19,20 @@ def number(x):
 def goal(row):
     if "goal" not in row:
         return ""
-    return f"{'<=' if row['goal_is_max'] else '>='} {number(row['goal'])}"
+    missed = row["share"] > row["goal"] if row["goal_is_max"] else row["share"] < row["goal"]
+    return f"{'<=' if row['goal_is_max'] else '>='} {number(row['goal'])}{' **missed**' if missed else ''}"
+
+
+def command(path):
+    """Of results NAME.json or, as of a GPU, NAME_DEVICE.json."""
+    out = path.relative_to(ROOT)
+    line = f"`./dev bench {path.stem.split('_')[0]} --out {out}`"
+    return line + (f" (elsewhere: `bundle/run bench gpu --out {path.name}`)" if path.stem.startswith("gpu_") else "")
 
 
 def table(path):
     result = json.loads(path.read_text())
-    lines = [f"### {result['benchmark']}, {result['machine']}, {result['date']}", "", f"`{path.relative_to(ROOT)}`", "",
+    lines = [f"### {result['benchmark']}, {result['machine']}, {result['date']}", "", command(path), "",
              "| case | measured | beside it, same run | share | goal |", "|---|---|---|---|---|"]
     for row in result["rows"]:
         peer = f"{number(row['peer_value'])} {row['unit']} {row['peer']}" if "peer" in row else ""

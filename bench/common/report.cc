@@ -79,6 +79,24 @@ bool Report::Write(const std::string& path) const {
   return file.good();
 }
 
+std::optional<int> ExitCode(int argc, char** argv, const char* usage,
+                            const std::vector<std::string>& flags) {
+  for (int i = 1; i < argc; i += 2) {
+    const std::string argument = argv[i];
+    if (argument == "--help" || argument == "-h") {
+      std::printf("usage: %s\n", usage);
+      return 0;
+    }
+    const bool known = std::find(flags.begin(), flags.end(), argument) != flags.end();
+    if (known && i + 1 < argc) continue;
+    std::fprintf(stderr, known ? "%s: expected a value after it\n" : "%s: no such option\n",
+                 argv[i]);
+    std::fprintf(stderr, "usage: %s\n", usage);
+    return 2;
+  }
+  return std::nullopt;
+}
+
 std::string Flag(int argc, char** argv, const std::string& flag, const std::string& fallback) {
   for (int i = 1; i + 1 < argc; ++i) {
     if (flag == argv[i]) return argv[i + 1];

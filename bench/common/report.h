@@ -10,6 +10,7 @@
 #define JITFUSE_BENCH_COMMON_REPORT_H_
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,11 @@ class Report {
   std::string benchmark_, machine_;
   std::vector<Row> rows_;
 };
+
+// What of a command line keeps a benchmark from running: --help (prints `usage`, exit code 0), or
+// an argument that is none of `flags`, each of which has a value (2). nullopt: it may run.
+std::optional<int> ExitCode(int argc, char** argv, const char* usage,
+                            const std::vector<std::string>& flags);
 
 // The value after `flag` on the command line, or `fallback`.
 std::string Flag(int argc, char** argv, const std::string& flag, const std::string& fallback = "");

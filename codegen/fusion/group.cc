@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "codegen/fusion/group_text.h"
 #include "ir/op_enum.h"
 #include "ir/support/status.h"
 #include "ir/support/writer.h"
@@ -24,18 +25,13 @@ constexpr ReasonRow kReasons[] = {
 
 constexpr std::string_view kKinds[] = {"loop", "gemm", "copy", "view", "sort"};
 
-std::string Named(const Graph& graph, Value v) {
-  std::string id =
-      absl::StrCat("%", v.node, graph.node(v).types.size() > 1 ? absl::StrCat(".", v.result) : "");
-  for (size_t i = 0; i < graph.inputs().size(); ++i) {
-    if (graph.inputs()[i] == v.node) id = absl::StrCat("%", graph.input_name(static_cast<int>(i)));
-  }
-  return absl::StrCat(id, ": ", graph.TypeString(v));
+std::string Named(const Graph& graph, const ValueNamer& name, Value v) {
+  return absl::StrCat(OperandToString(graph, v, name), ": ", graph.TypeString(v));
 }
 
-std::string Listed(const Graph& graph, const std::vector<Value>& values) {
+std::string Listed(const Graph& graph, const ValueNamer& name, const std::vector<Value>& values) {
   return absl::StrJoin(values, ", ",
-                       [&](std::string* out, Value v) { out->append(Named(graph, v)); });
+                       [&](std::string* out, Value v) { out->append(Named(graph, name, v)); });
 }
 
 std::string GemmToString(const GemmCall& call, absl::Span<const std::string> names) {
@@ -47,7 +43,8 @@ std::string GemmToString(const GemmCall& call, absl::Span<const std::string> nam
       " ld=", call.ldb.ToString(names), " batch stride=", call.batch_stride_b.ToString(names));
 }
 
-void WriteGroup(const Graph& graph, const Group& group, size_t index, Writer* w) {
+void WriteGroup(const Graph& graph, const ValueNamer& name, const Group& group, size_t index,
+                Writer* w) {
   absl::Span<const std::string> names = graph.symbols().names;
   std::string head =
       absl::StrCat("group ", index, ": ", ToAbsl(kKinds[static_cast<size_t>(group.kind)]));
@@ -56,14 +53,9 @@ void WriteGroup(const Graph& graph, const Group& group, size_t index, Writer* w)
   if (!group.reduce_axes.empty())
     absl::StrAppend(&head, ", reduces axes [", absl::StrJoin(group.reduce_axes, ","), "]");
   w->Line(head).Indent();
-  if (!group.inputs.empty()) w->Line("in  ", Listed(graph, group.inputs));
+  if (!group.inputs.empty()) w->Line("in  ", Listed(graph, name, group.inputs));
   for (NodeId id : group.nodes) {
-    const Node& node = graph.node(id);
-    std::string operands = absl::StrJoin(node.in, ", ", [](std::string* out, Value v) {
-      absl::StrAppend(out, "%", v.node, v.result > 0 ? absl::StrCat(".", v.result) : "");
-    });
-    w->Line("%", id, " = ", ToAbsl(node.def().name), "(", operands,
-            "): ", graph.TypeString({id, 0}));
+    if (graph.node(id).kind() != OpKind::kConstant) w->Line(NodeToString(graph, id, name));
   }
   if (group.gemm) w->Line("gemm ", GemmToString(*group.gemm, names));
   if (group.sort)
@@ -71,7 +63,7 @@ void WriteGroup(const Graph& graph, const Group& group, size_t index, Writer* w)
             " positions=", group.sort->positions.ToString(names),
             " inner=", group.sort->inner.ToString(names),
             " groups=", group.sort->groups.ToString(names));
-  w->Line("out ", Listed(graph, group.outputs))
+  w->Line("out ", Listed(graph, name, group.outputs))
       .Line("bytes ", GroupBytes(graph, group).ToString(names))
       .Dedent();
 }
@@ -212,11 +204,15 @@ SizeExpr UnfusedBytes(const Graph& graph, absl::Span<const NodeId> nodes) {
 }
 
 std::string FusionPlanToString(const Graph& graph, const FusionPlan& plan) {
+  return FusionPlanToString(graph, plan, ValueNamer(graph));
+}
+
+std::string FusionPlanToString(const Graph& graph, const FusionPlan& plan, const ValueNamer& name) {
   Writer w;
-  for (size_t i = 0; i < plan.groups.size(); ++i) WriteGroup(graph, plan.groups[i], i, &w);
+  for (size_t i = 0; i < plan.groups.size(); ++i) WriteGroup(graph, name, plan.groups[i], i, &w);
   for (const Boundary& b : plan.boundaries) {
-    w.Line(Named(graph, b.value), ", ", Place(b.from, "input"), " -> ", Place(b.to, "output"), ": ",
-           ToAbsl(ReasonName(b.reason)), b.detail.empty() ? "" : ": ", b.detail);
+    w.Line(Named(graph, name, b.value), ", ", Place(b.from, "input"), " -> ", Place(b.to, "output"),
+           ": ", ToAbsl(ReasonName(b.reason)), b.detail.empty() ? "" : ": ", b.detail);
   }
   for (const Note& note : plan.notes) {
     w.Line("note, group ", note.group, ": ", ToAbsl(ReasonName(note.reason)),

@@ -9,12 +9,14 @@
 
 #include "codegen/fusion/group.h"
 #include "ir/graph.h"
+#include "ir/value_names.h"
 
 namespace jitfuse::internal {
 
 std::string PlanName(const Graph& graph, const Group& group,
                      int index);  // "k0_multiply_add_relu", an identifier of at most 60 characters
 std::string GroupText(const Graph& graph, const Group& group);
+std::string GroupText(const Graph& graph, const Group& group, const ValueNamer& name);
 
 }  // namespace jitfuse::internal
 

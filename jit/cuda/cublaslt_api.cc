@@ -18,7 +18,9 @@ const LibrarySpec& CublasLtSpec() {
       .majors = {13, 12},
       .pip = {"nvidia/cu13/lib", "nvidia/cublas/lib"},
       .remedy =
-          "pip install nvidia-cublas (a driver older than 580: pip install nvidia-cublas-cu12)",
+          "python3 -m venv VENV; VENV/bin/pip install nvidia-cublas (a driver older than 580: "
+          "nvidia-cublas-cu12); then set VIRTUAL_ENV=VENV, or JITFUSE_CUBLASLT_PATH to the "
+          "libcublasLt.so.13 in it",
   };
   return *spec;
 }

@@ -1,12 +1,17 @@
 #include "jit/cuda/disassemble.h"
 
+#include <glob.h>
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "ir/support/dump.h"
 #include "ir/support/status.h"
 
@@ -20,14 +25,45 @@ std::string Quoted(const std::string& path) {
 
 }  // namespace
 
+absl::StatusOr<std::string> FindNvdisasm() {
+  const char* path = std::getenv("PATH");
+  std::vector<std::string> folders = absl::StrSplit(path == nullptr ? "" : path, ':');
+  glob_t found{};
+  if (glob("/usr/local/cuda*/bin", 0, nullptr, &found) == 0)
+    folders.insert(folders.end(), found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  globfree(&found);
+  for (const std::string& folder : folders) {
+    std::string file = absl::StrCat(folder, "/nvdisasm");
+    if (!folder.empty() && access(file.c_str(), X_OK) == 0) return file;
+  }
+  return NotFound(
+      "nvdisasm was not found; searched: PATH; /usr/local/cuda*/bin. To get it (explain --stage "
+      "sass alone needs it): the CUDA toolkit, or python3 -m venv VENV; VENV/bin/pip install "
+      "nvidia-cuda-nvdisasm; then put its folder on PATH");
+}
+
+std::string NvdisasmVersion(const std::string& path) {
+  std::string text(4096, '\0');
+  FILE* pipe = popen(absl::StrCat(Quoted(path), " --version 2> /dev/null").c_str(), "r");
+  if (pipe == nullptr) return "unknown";
+  text.resize(std::fread(text.data(), 1, text.size(), pipe));
+  pclose(pipe);
+  const std::string mark = "release ";
+  const size_t at = text.find(mark);
+  if (at == std::string::npos) return "unknown";
+  return text.substr(at + mark.size(),
+                     text.find_first_of(", \n", at + mark.size()) - at - mark.size());
+}
+
 absl::StatusOr<std::string> Disassemble(const std::string& cubin) {
+  JF_ASSIGN_OR_RETURN(const std::string program, FindNvdisasm());
   std::string path = WriteDump("disassemble", "cubin", cubin);
   if (path.empty()) {
     return absl::UnavailableError("the cubin could not be written to a temporary file");
   }
   std::string out_path = absl::StrCat(path, ".sass");
   std::string command =
-      absl::StrCat("nvdisasm ", Quoted(path), " > ", Quoted(out_path), " 2> /dev/null");
+      absl::StrCat(Quoted(program), " ", Quoted(path), " > ", Quoted(out_path), " 2> /dev/null");
   int code = std::system(command.c_str());
   std::ifstream file(out_path);
   std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
@@ -35,10 +71,8 @@ absl::StatusOr<std::string> Disassemble(const std::string& cubin) {
   std::remove(path.c_str());
   std::remove(out_path.c_str());
   if (code == 0) return text;
-  return NotFound(
-      "SASS needs nvdisasm on PATH (pip's nvidia-cuda-nvdisasm or the CUDA toolkit); it was not "
-      "found "
-      "or failed");
+  return absl::UnavailableError(
+      absl::StrCat(program, " failed on the cubin: is it as new as the NVRTC that compiled it?"));
 }
 
 }  // namespace jitfuse::internal

@@ -13,6 +13,9 @@
 namespace jitfuse::internal {
 
 absl::StatusOr<std::string> Disassemble(const std::string& cubin);
+// The program's path, on PATH or in /usr/local/cuda*/bin; NotFound says how to get it.
+absl::StatusOr<std::string> FindNvdisasm();
+std::string NvdisasmVersion(const std::string& path);  // "13.0", "unknown"
 
 }  // namespace jitfuse::internal
 

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,6 +15,7 @@
 #include "absl/strings/str_split.h"
 #include "ir/support/flags.h"
 #include "ir/support/status.h"
+#include "jit/cuda/build_tree.h"
 
 namespace jitfuse::internal {
 namespace {
@@ -96,6 +99,13 @@ struct Search {
   }
 };
 
+// The file of the code at hand: our shared library, or the program.
+std::string OwnFile() {
+  Dl_info info{};
+  const bool found = dladdr(reinterpret_cast<const void*>(&PythonPackageFolders), &info) != 0;
+  return found && info.dli_fname != nullptr ? info.dli_fname : "";
+}
+
 absl::Status Missing(const LibrarySpec& spec, const std::vector<std::string>& searched) {
   return NotFound(ToAbsl(spec.what), " was not found; searched: ", absl::StrJoin(searched, "; "),
                   ". To get it: ", ToAbsl(spec.remedy));
@@ -111,6 +121,16 @@ Dynlib::Dynlib(void* handle) : handle_(handle) {
 
 void* Dynlib::Symbol(const char* name) const { return dlsym(handle_, name); }
 
+std::vector<std::string> PackageFoldersOfBuildTree(const std::string& file) {
+  std::error_code failed;
+  std::filesystem::path folder = std::filesystem::canonical(file, failed).parent_path();
+  for (; folder.has_relative_path(); folder = folder.parent_path()) {
+    if (std::filesystem::exists(folder / "CMakeCache.txt", failed))
+      return Glob((folder.parent_path() / "venv/lib/python3*/site-packages").string());
+  }
+  return {};
+}
+
 std::vector<std::string> PythonPackageFolders() {
   std::vector<std::string> out;
   for (const char* variable : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
@@ -119,6 +139,7 @@ std::vector<std::string> PythonPackageFolders() {
   }
   for (absl::string_view entry : absl::StrSplit(Getenv("PYTHONPATH"), ':', absl::SkipEmpty()))
     out.emplace_back(entry);
+  for (std::string& folder : PackageFoldersOfBuildTree(OwnFile())) out.push_back(std::move(folder));
   if (const std::string home = Getenv("HOME"); !home.empty())
     AddGlob(home + "/.local/lib/python3*/site-packages", &out);
   AddGlob("/usr/local/lib/python3*/site-packages", &out);

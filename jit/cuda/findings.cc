@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "jit/cuda/cublaslt_api.h"
 #include "jit/cuda/cuda_backend.h"
+#include "jit/cuda/disassemble.h"
 #include "jit/cuda/driver_api.h"
 #include "jit/cuda/dynlib.h"
 #include "jit/cuda/nvrtc_api.h"
@@ -20,9 +21,8 @@ LibraryFinding NotFoundFinding(std::string what, const absl::Status& status,
   f.what = std::move(what);
   f.where = searched.empty() ? std::string(status.message()) : absl::StrJoin(searched, "; ");
   const std::string message(status.message());
-  const std::string mark = "To get it: ";
-  if (size_t at = message.rfind(mark); at != std::string::npos)
-    f.remedy = message.substr(at + mark.size());
+  if (size_t at = message.rfind("To get it"); at != std::string::npos)
+    f.remedy = message.substr(message.find(": ", at) + 2);
   return f;
 }
 
@@ -80,6 +80,10 @@ std::vector<LibraryFinding> CudaFindings() {
   absl::StatusOr<const CublasLtApi*> lt = LoadCublasLtApi(driver_major, &searched);
   out.push_back(lt.ok() ? Found("cuBLASLt", (*lt)->version, (*lt)->path)
                         : NotFoundFinding("cuBLASLt", lt.status(), searched));
+  absl::StatusOr<std::string> nvdisasm = FindNvdisasm();
+  out.push_back(nvdisasm.ok() ? Found("nvdisasm", NvdisasmVersion(*nvdisasm), *nvdisasm)
+                              : NotFoundFinding("nvdisasm", nvdisasm.status(),
+                                                {"PATH", "/usr/local/cuda*/bin"}));
   return out;
 }
 

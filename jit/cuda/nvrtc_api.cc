@@ -18,8 +18,9 @@ const LibrarySpec& NvrtcSpec() {
       .majors = {13, 12},
       .pip = {"nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"},
       .remedy =
-          "pip install nvidia-cuda-nvrtc (a driver older than 580: pip install "
-          "nvidia-cuda-nvrtc-cu12)",
+          "python3 -m venv VENV; VENV/bin/pip install nvidia-cuda-nvrtc (a driver older than 580: "
+          "nvidia-cuda-nvrtc-cu12); then set VIRTUAL_ENV=VENV, or JITFUSE_NVRTC_PATH to the "
+          "libnvrtc.so.13 in it",
   };
   return *spec;
 }

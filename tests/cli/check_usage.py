@@ -60,6 +60,9 @@ def main():
         says("warning: " + folder + "/b.npz: array 'y' is not used; the graph's inputs: x, w",
              "run", graph, "--backend", "cpu", "--inputs", npz("b.npz", "x", "w", "y"), code=0)
         assert run("run", graph, "--backend", "cpu", "--inputs", npz("c.npz", "x", "w"), code=0) == ""
+        listed = str(pathlib.Path(folder, "listed.jf"))  # m is listed, and no size of any input
+        pathlib.Path(listed).write_text(TEXT.replace("f(", "f<n, m>(", 1))
+        assert run("run", listed, "--backend", "cpu", code=0) == ""
         done = subprocess.run([command, "run", graph, "--backend", "cpu", "--check"], capture_output=True, text=True)
         assert re.search(r"\ncheck output 0: ok, largest error [\d.e-]+ ulp; nearest to its bound \([\d.e-]+ of it\): "
                          r"element \[", done.stdout), done.stdout

@@ -243,13 +243,38 @@ void PrintStats() {
     std::printf("stats: boundary %s %lld\n", name.c_str(), count);
 }
 
+namespace {
+
+// "one; two" a line each, after `title`; lines are broken at blanks before column 100.
+void PrintSteps(const char* title, const std::string& text) {
+  constexpr std::size_t kIndent = 22, kWidth = 100 - kIndent;
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t end = std::min(text.find("; ", at), text.size());
+    std::size_t next = std::min(end + 2, text.size());
+    if (end - at > kWidth) {
+      std::size_t blank = text.rfind(' ', at + kWidth);
+      if (blank == std::string::npos || blank <= at) blank = text.find(' ', at);
+      if (blank < end) next = (end = blank) + 1;
+    }
+    std::printf("%*s%-*s%s\n", 12, "", static_cast<int>(kIndent) - 12, title,
+                text.substr(at, end - at).c_str());
+    title = "";
+    at = next;
+  }
+}
+
+}  // namespace
+
 Status Doctor() {
   std::printf("jitfuse %s\n", jitfuse::Version());
   for (const jitfuse::Finding& f : jitfuse::Doctor()) {
-    std::printf("%-12s %-8s %s\n", f.what.c_str(), f.found ? "found" : "missing",
-                f.found ? (f.version + "  " + f.where).c_str() : f.where.c_str());
-    if (!f.found && !f.remedy.empty())
-      std::printf("             to get it: %s\n", f.remedy.c_str());
+    if (f.found) {
+      std::printf("%-12s found    %s  %s\n", f.what.c_str(), f.version.c_str(), f.where.c_str());
+      continue;
+    }
+    std::printf("%-12s missing\n", f.what.c_str());
+    PrintSteps("searched", f.where);
+    PrintSteps("get it", f.remedy);
   }
   return Status();
 }

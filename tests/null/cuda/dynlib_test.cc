@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ir/support/status.h"
+#include "jit/cuda/build_tree.h"
 #include "jit/cuda/cuda_backend.h"
 #include "jit/cuda/dynlib.h"
 #include "jit/cuda/nvrtc_api.h"
@@ -96,6 +97,30 @@ TEST(Dynlib, PythonPackages) {
   std::filesystem::remove_all(root);
 }
 
+TEST(Dynlib, TheEnvironmentBesideABuildTreeIsSearched) {
+  const std::string root = std::filesystem::canonical(testing::TempDir()).string() + "/jf_tree";
+  const std::string packages = root + "/build/venv/lib/python3.11/site-packages";
+  const std::string library = root + "/build/dev/lib/libjitfuse.so";
+  std::filesystem::create_directories(packages);
+  std::filesystem::create_directories(root + "/build/dev/lib");
+  std::ofstream(library) << "no library";
+  EXPECT_TRUE(PackageFoldersOfBuildTree(library).empty());  // not of a build tree
+  std::ofstream(root + "/build/dev/CMakeCache.txt") << "";
+  EXPECT_THAT(PackageFoldersOfBuildTree(library), testing::ElementsAre(packages));
+  EXPECT_TRUE(PackageFoldersOfBuildTree("no_such_file").empty());
+  std::filesystem::remove_all(root);
+}
+
+// A Python that a distribution manages (PEP 668) refuses `pip install`.
+TEST(Dynlib, MissingLibrariesAreGotIntoAnEnvironment) {
+  ScopedEnv nvrtc("JITFUSE_NVRTC_PATH", "/nowhere"), lt("JITFUSE_CUBLASLT_PATH", "/nowhere");
+  ScopedEnv path("PATH", "/nowhere");
+  for (const LibraryFinding& f : CudaFindings()) {
+    if (f.found || (f.what != "NVRTC" && f.what != "cuBLASLt" && f.what != "nvdisasm")) continue;
+    EXPECT_THAT(f.remedy, HasSubstr("python3 -m venv VENV; VENV/bin/pip install")) << f.what;
+  }
+}
+
 TEST(Dynlib, NoDriverSaysWhatWasSearched) {
   ScopedEnv env("JITFUSE_CUDA_PATH", "/nowhere/libcuda.so.1");
   absl::StatusOr<std::unique_ptr<Backend>> backend = CreateCudaBackend();
@@ -115,7 +140,7 @@ TEST(Dynlib, FindingsCoverTheCudaSide) {
     EXPECT_EQ(f.found, f.remedy.empty()) << f.what;
     EXPECT_EQ(f.found, !f.version.empty()) << f.what;
   }
-  EXPECT_THAT(names, testing::IsSupersetOf({"CUDA driver", "NVRTC", "cuBLASLt"}));
+  EXPECT_THAT(names, testing::IsSupersetOf({"CUDA driver", "NVRTC", "cuBLASLt", "nvdisasm"}));
 }
 
 }  // namespace

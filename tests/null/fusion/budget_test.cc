@@ -296,19 +296,19 @@ TEST(FusionText, SaysWhatIsInTheGroupsAndWhy) {
 })");
   EXPECT_EQ(p.Text(), R"(group 0: loop over [n,64]
   in  %x: f32[n,64], %s: f32[]
-  %3 = broadcast(%2): f32[n,64]
-  %4 = multiply(%0, %3): f32[n,64]
+  %3 = broadcast(%s, shape=[n,64]) : f32[n,64]
+  %4 = multiply(%x, %3) : f32[n,64]
   out %4: f32[n,64]
   bytes n*512
 group 1: gemm
   in  %4: f32[n,64], %w: f32[64,32]
-  %5 = matmul(%4, %1): f32[n,32]
+  %5 = matmul(%4, %w, transpose_a=false, transpose_b=false) : f32[n,32]
   gemm f32 batch=1 m=n n=32 k=64 a ld=64 batch stride=0, b ld=32 batch stride=0
   out %5: f32[n,32]
   bytes n*384+8192
 group 2: loop over [n,32], reduces axes [1]
   in  %5: f32[n,32]
-  %6 = sum(%5): f32[n]
+  %6 = sum(%5, axes=[1], keepdims=false) : f32[n]
   out %6: f32[n]
   bytes n*132
 %x: f32[n,64], input -> group 0: graph_input

@@ -1,0 +1,42 @@
+#include "jit/carry_names.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "codegen/fusion/partition.h"
+#include "ir/expand.h"
+#include "ir/rewrite/optimize.h"
+#include "ir/support/status.h"
+
+namespace jitfuse::internal {
+namespace {
+
+// As jit/compile.cc runs them, without dumps.
+absl::StatusOr<Graph> RunPasses(const Graph& graph, const CallClass& cls, const Options& options,
+                                const Backend& backend) {
+  JF_ASSIGN_OR_RETURN(Graph now, SpecializeGraph(graph, cls));
+  JF_ASSIGN_OR_RETURN(now, Expand(now));
+  if (options.rewrite) {
+    JF_ASSIGN_OR_RETURN(now, Optimize(now));
+  }
+  auto refusal = [&](DType dtype) -> std::optional<Reason> {
+    Reason reason = Reason::kGemmNoLibrary;
+    if (backend.GemmSupport(dtype, &reason).ok()) return std::nullopt;
+    return reason;
+  };
+  JF_ASSIGN_OR_RETURN(LoweredGraph lowered, LowerMatMul(now, options, refusal, cls.inputs));
+  return std::move(lowered.graph);
+}
+
+}  // namespace
+
+ValueNames CarryNames(const Graph& graph, const ValueNames& names, const CallClass& cls,
+                      const Options& options, const Backend& backend, const Graph& planned) {
+  if (names.empty()) return {};
+  const auto [marked, order] = WithNamedOutputs(graph, names);
+  const absl::StatusOr<Graph> passed = RunPasses(marked, cls, options, backend);
+  return passed.ok() ? FindNames(*passed, order, planned) : ValueNames();
+}
+
+}  // namespace jitfuse::internal
