@@ -88,6 +88,18 @@ absl::StatusOr<Pooling> PoolingOfNode(const Graph& graph, const Node& node) {
   return PoolingOf(context);
 }
 
+// Each pooled dim takes one more for its windows; where there are not so many, what stands before
+// the pooled dims is one. The result gets the shape of the node's again at the end.
+Value RoomForWindows(Chain* c, Value x, Pooling* pooling) {
+  const Shape dims = c->type(x).dims;
+  if (dims.size() + pooling->axes.size() <= kMaxRank) return x;
+  const size_t first = pooling->axes.front().dim;
+  Shape merged = {NumElements(absl::MakeConstSpan(dims).first(first))};
+  merged.insert(merged.end(), dims.begin() + static_cast<std::ptrdiff_t>(first), dims.end());
+  for (PoolAxis& axis : pooling->axes) axis.dim -= first - 1;
+  return c->Reshape(x, merged);
+}
+
 // Elements before and behind each pooled dim: the padding, or what ceil_mode puts behind it.
 Value Padded(Chain* c, Value x, const Pooling& pooling, bool padding, bool extra, double value) {
   if (!c->ok()) return {};
@@ -181,8 +193,9 @@ Expansion ExpandMaxPool(Graph* graph, const Node& node) {
   DType dtype = node.types[0].dtype;
   double least =
       IsFloat(dtype) ? -kInfinity : ScalarToDouble(dtype, ScalarFromDouble(dtype, -kInfinity));
-  Value x = Padded(&c, node.in[0], pooling, true, true, least);
-  return Done(c, Pooled(&c, Op::kMax, x, pooling));
+  Value x = RoomForWindows(&c, node.in[0], &pooling);
+  x = Padded(&c, x, pooling, true, true, least);
+  return Done(c, c.Reshape(Pooled(&c, Op::kMax, x, pooling), node.types[0].dims));
 }
 
 Expansion ExpandAvgPool(Graph* graph, const Node& node) {
@@ -197,7 +210,7 @@ Expansion ExpandAvgPool(Graph* graph, const Node& node) {
     reaches_beyond = reaches_beyond || axis.extra > 0;
     elements *= axis.kernel;
   }
-  Value x = c.Cast(node.in[0], compute);
+  Value x = c.Cast(RoomForWindows(&c, node.in[0], &pooling), compute);
   Value sum = Pooled(&c, Op::kSum, Padded(&c, x, pooling, true, true, 0), pooling);
   Value count = c.Constant(compute, static_cast<double>(elements));
   if ((padded && !include) || reaches_beyond) {
@@ -211,7 +224,8 @@ Expansion ExpandAvgPool(Graph* graph, const Node& node) {
     for (PoolAxis& axis : outer.axes) axis.padding = include ? 0 : axis.padding;
     count = Pooled(&c, Op::kSum, Padded(&c, ones, outer, true, true, 0), pooling);
   }
-  return Done(c, c.Cast(c.Add(Op::kDivide, {sum, count}), dtype));
+  Value mean = c.Cast(c.Add(Op::kDivide, {sum, count}), dtype);
+  return Done(c, c.Reshape(mean, node.types[0].dims));
 }
 
 }  // namespace jitfuse::internal
