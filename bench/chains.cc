@@ -58,7 +58,9 @@ void AddChain(const KnownChain& chain, const PlannedChain& gpu, const PlannedCha
     cells.insert(cells.begin() + 5, found->second.first);
     cells.emplace_back(found->second.second / kMiB);
   }
-  cells.emplace_back(absl::StrJoin(gpu.notes, ", "));
+  cells.emplace_back(absl::StrCat(absl::StrJoin(gpu.notes, ", "),
+                                  gpu.notes.empty() || *chain.remark == 0 ? "" : ": ",
+                                  chain.remark));
   report->AddCells(std::move(cells));
 }
 
@@ -97,9 +99,6 @@ int Main(int argc, char** argv) {
   }
   std::printf("%zu chains, on a GPU %d above their least number of kernels\n", KnownChains().size(),
               above);
-  for (const KnownChain& chain : KnownChains()) {
-    if (*chain.remark != 0) std::printf("%s: %s\n", chain.name, chain.remark);
-  }
   if (eager.made_by.empty())
     std::printf("torch's eager mode: %s was not found; python3 bench/torch_chains.py --out FILE\n",
                 torch.c_str());

@@ -33,9 +33,11 @@ std::string Commit() {
   if (!line.empty()) return line;
   std::string folder;
   for (char c : Folder().string()) folder += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  const std::string command = absl::StrCat("git -C '", folder,
-                                           "' describe --always --dirty --abbrev=12 "
-                                           "--exclude='*' 2>/dev/null");
+  // Results and pages, which a benchmark writes, do not make the rest another commit.
+  const std::string command = absl::StrCat(
+      "cd '", folder, "' && commit=$(git rev-parse --short=12 HEAD 2>/dev/null) && { git diff ",
+      "--quiet HEAD -- :/ ':(top,exclude)bench/results' ':(top,exclude)docs' ",
+      "|| commit=$commit-dirty; echo $commit; }");
   std::FILE* git = popen(command.c_str(), "r");
   if (git == nullptr) return "unknown";
   char text[128] = "";
