@@ -238,7 +238,8 @@ absl::Status Launch(const internal::BoundCall& bound, const Call& call,
   if (!call.cache->verify()) return Enqueue(bound, call, options);
   bool skipped = false;
   const internal::Graph& graph = call.cache->graph();
-  const bool wanted = internal::RunVerifier::Wanted(graph, bound, options.stream, &skipped);
+  const bool wanted = internal::RunVerifier::Wanted(graph, bound, options.stream,
+                                                    call.cache->verify_every_call(), &skipped);
   if (skipped) call.cache->CountVerified(/*skipped=*/true);
   if (!wanted) return Enqueue(bound, call, options);
   JF_ASSIGN_OR_RETURN(internal::RunVerifier verifier,

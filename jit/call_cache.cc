@@ -119,7 +119,7 @@ CallCache::CallCache(Graph graph, const Options& options, const Backend* backend
       options_(options),
       backend_(backend),
       kernels_(kernels),
-      verify_(EnvInt("VERIFY", 0) != 0) {}
+      verify_(EnvInt("VERIFY", 0)) {}
 
 // No call is in flight, so that no thread is at its table.
 CallCache::~CallCache() {

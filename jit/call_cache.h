@@ -52,7 +52,9 @@ class CallCache {
   const GraphShapeFacts& facts() const { return facts_; }
   const Options& options() const { return options_; }
   const Backend& backend() const { return *backend_; }
-  bool verify() const { return verify_; }  // JITFUSE_VERIFY, when this was made
+  // JITFUSE_VERIFY, when this was made.
+  bool verify() const { return verify_ != 0; }
+  bool verify_every_call() const { return verify_ > 1; }
 
  private:
   struct ThreadTable;
@@ -72,7 +74,7 @@ class CallCache {
   const Options options_;
   const Backend* const backend_;
   KernelCache* const kernels_;
-  const bool verify_;
+  const int64_t verify_;
 
   // Guarded by LockOf(ForkLock::kCaches).
   std::vector<std::shared_ptr<ThreadTable>> tables_;

@@ -39,10 +39,10 @@ double EvalWork(const Graph& graph, absl::Span<const int64_t> symbols) {
 }
 
 bool RunVerifier::Wanted(const Graph& graph, const BoundCall& bound, StreamHandle stream,
-                         bool* skipped) {
+                         bool every, bool* skipped) {
   using Verify = BoundCall::Verify;
   *skipped = false;
-  if (bound.verify.load(std::memory_order_relaxed) != Verify::kNotYet) return false;
+  if (!every && bound.verify.load(std::memory_order_relaxed) != Verify::kNotYet) return false;
   Verify now = bound.eval_work > kMaxEvalWork                   ? Verify::kTooMuch
                : bound.executable->backend->IsCapturing(stream) ? Verify::kCapturing
                                                                 : Verify::kDone;
@@ -50,7 +50,7 @@ bool RunVerifier::Wanted(const Graph& graph, const BoundCall& bound, StreamHandl
   // at once, one goes on.
   Verify before = Verify::kNotYet;
   if (now != Verify::kCapturing &&
-      !bound.verify.compare_exchange_strong(before, now, std::memory_order_relaxed))
+      !bound.verify.compare_exchange_strong(before, now, std::memory_order_relaxed) && !every)
     return false;
   *skipped = now != Verify::kDone;
   if (now == Verify::kTooMuch) {

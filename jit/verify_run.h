@@ -1,4 +1,5 @@
-// JITFUSE_VERIFY=1: the results of the first call of each bound function against the evaluator.
+// JITFUSE_VERIFY: the results of the first call of each bound function (1) or of every call (2)
+// against the evaluator.
 //
 // Before the call the inputs are copied to the host (an output may be the buffer of an input),
 // after it the outputs; each must lie within the error bound of the evaluator's value (ir/eval.h).
@@ -31,8 +32,8 @@ double EvalWork(const Graph& graph, absl::Span<const int64_t> symbols);
 
 class RunVerifier {
  public:
-  // Whether this call of `bound` is to be verified; it never is twice.
-  static bool Wanted(const Graph& graph, const BoundCall& bound, StreamHandle stream,
+  // Whether this call of `bound` is to be verified; it is twice only if `every` call is.
+  static bool Wanted(const Graph& graph, const BoundCall& bound, StreamHandle stream, bool every,
                      bool* skipped);
   // `scalars`: register bits by signature position.
   static absl::StatusOr<RunVerifier> Begin(const Graph& graph, const Backend& backend,

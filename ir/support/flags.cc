@@ -59,7 +59,7 @@ int64_t EnvInt(std::string_view name, int64_t fallback) {
 }
 
 absl::Status CheckFlags() {
-  JF_RETURN_IF_ERROR(CheckInt("VERIFY", 0, 1, "0 or 1"));
+  JF_RETURN_IF_ERROR(CheckInt("VERIFY", 0, 2, "0, 1 or 2"));
   JF_RETURN_IF_ERROR(CheckInt("MAX_FUSIONS", -1, INT64_MAX,
                               "a whole number of merges from 0 on, or -1 for no limit"));
   return CheckDump();

@@ -86,6 +86,28 @@ TEST(StatsTest, OfAFunctionAndOfTheProcess) {
   EXPECT_EQ(Function().stats().compiles, 0);
 }
 
+// The checked mode: kernels move an index that is out of range to the border.
+TEST(VerifyTest, OfEveryCallAnIndexOutOfRangeIsAnError) {
+  constexpr char kTake[] =
+      "graph f(%x: f32[4], %i: f32[2]) -> (f32[2]) { %0 = cast(%i) {dtype=i64} : i64[2] %1 = "
+      "take(%x, %0) : f32[2] return %1 }";
+  for (const char* mode : {"1", "2"}) {
+    Env verify("JITFUSE_VERIFY", mode);
+    Function f = Compiled(kTake);
+    const Array x = Values({1, 2, 3, 4});
+    for (int i = 0; i < 2; ++i) EXPECT_TRUE(f.Run({x, Values({1, -1})}).ok());
+    const auto last = f.Run({x, Values({1, 9})});
+    EXPECT_EQ(f.stats().verified, mode[0] == '1' ? 1 : 3);
+    EXPECT_EQ(last.ok(), mode[0] == '1');
+    if (!last.ok()) {
+      EXPECT_THAT(last.status().message(),
+                  HasSubstr("index 9 is out of range for axis 0 of size 4"));
+    } else {
+      EXPECT_THAT(*(*last)[0].ToVector(), ElementsAre(2, 4));
+    }
+  }
+}
+
 TEST(VerifyTest, FirstCallsAreComparedAndWrongResultsAreErrors) {
   Env verify("JITFUSE_VERIFY", "1");
   Function f = Compiled(kScale);

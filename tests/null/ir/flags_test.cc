@@ -44,15 +44,15 @@ class FlagsTest : public ::testing::Test {
 };
 
 TEST_F(FlagsTest, ValuesThatAreNotAcceptedAreErrors) {
-  EXPECT_EQ(Refused("JITFUSE_VERIFY", "yes"), "JITFUSE_VERIFY=yes: expected 0 or 1");
-  EXPECT_EQ(Refused("JITFUSE_VERIFY", "2"), "JITFUSE_VERIFY=2: expected 0 or 1");
+  EXPECT_EQ(Refused("JITFUSE_VERIFY", "yes"), "JITFUSE_VERIFY=yes: expected 0, 1 or 2");
+  EXPECT_EQ(Refused("JITFUSE_VERIFY", "3"), "JITFUSE_VERIFY=3: expected 0, 1 or 2");
   EXPECT_THAT(Refused("JITFUSE_MAX_FUSIONS", "many"), HasSubstr("expected a whole number"));
   EXPECT_THAT(Refused("JITFUSE_MAX_FUSIONS", "-2"), HasSubstr("or -1 for no limit"));
   EXPECT_THAT(Refused("JITFUSE_MAX_FUSIONS", "99999999999999999999"), HasSubstr("JITFUSE_MAX_F"));
   EXPECT_EQ(Refused("JITFUSE_DUMP", "graph,cudaa"),
             "JITFUSE_DUMP: unknown point 'cudaa'; expected all, or some of "
             "graph,expand,rewrite,groups,memory,plan,cuda,llvm,ptx,sass,cache separated by commas");
-  for (const char* good : {"", "0", "1"}) EXPECT_EQ(Refused("JITFUSE_VERIFY", good), "");
+  for (const char* good : {"", "0", "1", "2"}) EXPECT_EQ(Refused("JITFUSE_VERIFY", good), "");
   for (const char* good : {"", "-1", "0", "17"})
     EXPECT_EQ(Refused("JITFUSE_MAX_FUSIONS", good), "");
   for (const char* good : {"", "all", "graph,sass"}) EXPECT_EQ(Refused("JITFUSE_DUMP", good), "");

@@ -80,7 +80,7 @@ TEST(VerifyRunTest, OfCallsAtOnceOneIsVerified) {
         ++ready;
         while (ready < 4) std::this_thread::yield();
         bool skipped = false;
-        wanted += RunVerifier::Wanted(v.graph, bound, nullptr, &skipped) ? 1 : 0;
+        wanted += RunVerifier::Wanted(v.graph, bound, nullptr, false, &skipped) ? 1 : 0;
       });
     }
     for (std::thread& t : threads) t.join();
@@ -99,9 +99,10 @@ TEST(VerifyRunTest, TooMuchWorkIsSkippedOnceAndSaid) {
     std::vector<int64_t> dims = {n};
     TensorView view{nullptr, DType::kF32, dims, {}};
     auto bound = *cache.Find({&view, 1}, {});
-    EXPECT_EQ(RunVerifier::Wanted(cache.graph(), *bound, nullptr, &skipped), wanted);
+    EXPECT_EQ(RunVerifier::Wanted(cache.graph(), *bound, nullptr, false, &skipped), wanted);
     EXPECT_EQ(skipped, !wanted);
-    EXPECT_FALSE(RunVerifier::Wanted(cache.graph(), *bound, nullptr, &skipped));
+    EXPECT_FALSE(RunVerifier::Wanted(cache.graph(), *bound, nullptr, false, &skipped));
+    EXPECT_EQ(RunVerifier::Wanted(cache.graph(), *bound, nullptr, true, &skipped), wanted);
     EXPECT_FALSE(skipped);
   }
   cache.CountVerified(true);
