@@ -102,8 +102,9 @@ TEST(VerifyRunTest, TooMuchWorkIsSkippedOnceAndSaid) {
     EXPECT_EQ(RunVerifier::Wanted(cache.graph(), *bound, nullptr, false, &skipped), wanted);
     EXPECT_EQ(skipped, !wanted);
     EXPECT_FALSE(RunVerifier::Wanted(cache.graph(), *bound, nullptr, false, &skipped));
-    EXPECT_EQ(RunVerifier::Wanted(cache.graph(), *bound, nullptr, true, &skipped), wanted);
     EXPECT_FALSE(skipped);
+    EXPECT_EQ(RunVerifier::Wanted(cache.graph(), *bound, nullptr, true, &skipped), wanted);
+    EXPECT_EQ(skipped, !wanted);
   }
   cache.CountVerified(true);
   EXPECT_EQ(cache.stats().fallbacks[static_cast<size_t>(Reason::kVerifySkipped)], 1);
