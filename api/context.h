@@ -13,8 +13,8 @@ inline namespace v1 {
 
 const char* Version();  // "0.1.0"
 
-// level: 1 what is compiled, 2 what is fused, 3 everything. An empty sink means stderr. Overrides
-// JITFUSE_LOG.
+// level: 0 warnings alone, from 1 on also what is compiled and which calls JITFUSE_VERIFY skips. An
+// empty sink means stderr. Overrides JITFUSE_LOG.
 void SetLog(int level, std::function<void(int level, const std::string& message)> sink = {});
 
 // Ok if a function can be compiled for and run on `kind`; else what was searched and how to get it.

@@ -27,6 +27,9 @@ def check(command, file):
     code = int(code.group(1)) if code else 1
     if done.returncode != code:
         return f"exit code {done.returncode}, not {code}; stderr: {done.stderr.strip()}"
+    messages = [line for line in done.stderr.splitlines() if line.startswith("jitfuse: ")]
+    if len(messages) > 1 or re.search(r"terminate called|Traceback|Assertion", done.stderr):
+        return f"more than one message: {done.stderr.strip()}"
     missing = [e for e in expected if e not in done.stderr]
     if missing:
         return f"the message lacks {missing}: {done.stderr.strip()}"

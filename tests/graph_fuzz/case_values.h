@@ -91,7 +91,7 @@ class CaseValues {
     return out;
   }
 
-  FuzzInput RandomSpec(DType dtype, size_t rank) {
+  FuzzInput RandomSpec(size_t rank) {
     FuzzInput spec;
     spec.seed = rng_.Next() % 100000;
     if (!plain_ && rng_.OneIn(3)) spec.values = static_cast<FuzzValues>(rng_.Below(5));
@@ -104,7 +104,6 @@ class CaseValues {
     }
     static const std::vector<int64_t> kSteps = {1, 1, 1, 1, 2, -1, 0, -3};
     for (size_t d = 0; d < rank; ++d) spec.steps.push_back(rng_.Of(kSteps));
-    (void)dtype;
     return spec;
   }
 
@@ -115,7 +114,7 @@ class CaseValues {
             ? graph_.AddScalar(absl::StrCat("s", graph_.inputs().size()), dtype)
             : graph_.AddInput(absl::StrCat("x", graph_.inputs().size()), {dtype, shape});
     if (!v.ok()) return head_;
-    FuzzInput spec = RandomSpec(dtype, shape.size());
+    FuzzInput spec = RandomSpec(shape.size());
     if (graph_.node(*v).kind() == OpKind::kScalar) spec = {{}, {}, 0, spec.values, spec.seed};
     case_.inputs.push_back(std::move(spec));
     pool_.push_back(*v);
