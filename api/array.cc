@@ -26,6 +26,8 @@ Array Array::View(const void* data, DType dtype, std::vector<std::int64_t> dims,
 
 StatusOr<Array> Array::Empty(DType dtype, std::vector<std::int64_t> dims, Device device,
                              void* stream) {
+  if (absl::Status s = internal::CheckDType(dtype); !s.ok())
+    return internal::ToPublic(internal::Annotate(s, "Array::Empty"));
   for (std::int64_t d : dims) {
     if (d < 0)
       return Status(StatusCode::kInvalidArgument,
@@ -67,12 +69,14 @@ StatusOr<Array> Array::FromValues(DType dtype, std::vector<std::int64_t> dims,
 }
 
 Array Array::Scalar(DType dtype, double value) {
+  if (!internal::CheckDType(dtype).ok()) return View(static_cast<void*>(nullptr), dtype, {});
   internal::HostTensor t{internal::FromPublic(dtype), {}, std::vector<std::uint8_t>(8)};
   internal::StoreScalar(t.dtype, internal::ScalarFromDouble(t.dtype, value), t.bytes.data());
   return internal::FromHostTensor(std::move(t));
 }
 
 Array Array::ScalarInt(DType dtype, std::int64_t value) {
+  if (!internal::CheckDType(dtype).ok()) return View(static_cast<void*>(nullptr), dtype, {});
   internal::HostTensor t{internal::FromPublic(dtype), {}, std::vector<std::uint8_t>(8)};
   internal::StoreScalar(t.dtype, internal::ScalarFromInt(t.dtype, value), t.bytes.data());
   return internal::FromHostTensor(std::move(t));

@@ -101,7 +101,9 @@ class Explainer {
     } else if (step.kind == Step::Kind::kSort) {
       out["sort"] = exe_.backend->DescribeSort(bound.sort);
     } else {
-      out["library"] = bound.gemm == nullptr ? "none: the result is empty" : bound.gemm->Describe();
+      out["library"] = bound.gemm != nullptr   ? bound.gemm->Describe()
+                       : bound.zero_bytes == 0 ? "none: the result is empty"
+                                               : "none: sums of nothing, the result is zeros";
     }
     return out;
   }

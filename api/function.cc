@@ -253,8 +253,12 @@ absl::Status Launch(const internal::BoundCall& bound, const Call& call,
 absl::StatusOr<Array> MakeResult(DType dtype,
                                  const std::shared_ptr<const std::vector<std::int64_t>>& dims,
                                  Device device, const Call& call, const RunOptions& options) {
-  auto elements = internal::CheckedNumElements(*dims).value_or(0);
-  const std::int64_t bytes = elements * ItemSize(dtype);
+  const auto elements = internal::CheckedNumElements(*dims);
+  std::int64_t bytes = 0;
+  if (!elements || __builtin_mul_overflow(*elements, std::int64_t{ItemSize(dtype)}, &bytes)) {
+    return internal::InvalidArgument("graph ", call.cache->graph().name(),
+                                     ": the bytes of a result overflow 64 bits");
+  }
   if (bytes == 0) return ArrayAccess::Make(nullptr, dtype, dims, device, nullptr);
   v1::Allocator* allocator = options.allocator;
   void* stream = options.stream;

@@ -36,6 +36,7 @@ class Allocator {
   // At least `bytes` (> 0) bytes aligned to 256, usable in stream order. nullptr: out of memory
   // (the call then fails with kResourceExhausted).
   virtual void* Allocate(std::size_t bytes, void* stream) = 0;
+  // `stream` is that of Allocate. A result is freed with its last Array, maybe long after the call.
   virtual void Free(void* ptr, std::size_t bytes, void* stream) = 0;
 };
 
@@ -53,7 +54,9 @@ struct Rng {
 };
 
 struct RunOptions {
-  void* stream = nullptr;          // CUstream; nullptr: the default stream. Ignored on the CPU
+  // CUstream; nullptr: the default stream. Ignored on the CPU. Results that the library allocates
+  // are freed in its order when their last Array goes: destroy a stream after them.
+  void* stream = nullptr;
   Allocator* allocator = nullptr;  // nullptr: the library's own stream-ordered allocator
   void* workspace = nullptr;  // if set: at least Function::WorkspaceBytes() bytes, aligned to 256;
                               // no allocation is made for intermediates

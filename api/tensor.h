@@ -35,8 +35,8 @@ enum class DType : std::uint8_t {
   kF32,
   kF64
 };
-const char* DTypeName(DType dtype);  // "f32"
-int ItemSize(DType dtype);           // bytes
+const char* DTypeName(DType dtype);  // "f32"; "invalid" for a number that is no dtype's
+int ItemSize(DType dtype);           // bytes; 0 for a number that is no dtype's
 
 // An extent: a number >= 0, or the name of a symbol ("n"), or a size expression over names
 // ("n*4+1"). What graph text could not read back (an empty name too) is an error of the op or input

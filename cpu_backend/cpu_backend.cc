@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <cstring>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -18,6 +17,7 @@
 #include "cpu_backend/sort.h"
 #include "ir/support/flags.h"
 #include "ir/support/fork.h"
+#include "ir/support/int_math.h"
 #include "ir/support/status.h"
 
 namespace jitfuse::internal {
@@ -157,8 +157,6 @@ CachingAllocator& ProcessAllocator() {
   return *allocator;
 }
 
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 void Run(const CpuKernel& kernel, const LaunchArgs& args) {
   auto call = [&](int64_t row_begin, int64_t row_end, int64_t col_begin, int64_t col_end) {
     kernel.entry(args.buffers.data(), args.scalars.data(), args.sizes.data(), row_begin, row_end,
@@ -181,7 +179,7 @@ void Run(const CpuKernel& kernel, const LaunchArgs& args) {
   });
 }
 
-class CpuBackend : public Backend {
+class CpuBackend : public HostBackend {
  public:
   explicit CpuBackend(absl::StatusOr<Target> target)
       : status_(target.status()), target_(target.ok() ? *std::move(target) : HostTarget()) {
@@ -243,22 +241,8 @@ class CpuBackend : public Backend {
   }
 
   Allocator* allocator() const override { return &ProcessAllocator(); }
-  absl::Status CopyFromHost(void* dst, const void* src, size_t bytes, StreamHandle) const override {
-    return Copy(dst, src, bytes);
-  }
-  absl::Status CopyToHost(void* dst, const void* src, size_t bytes, StreamHandle) const override {
-    return Copy(dst, src, bytes);
-  }
-  absl::Status CopyOnDevice(void* dst, const void* src, size_t bytes, StreamHandle) const override {
-    return Copy(dst, src, bytes);
-  }
-  absl::Status Synchronize(StreamHandle) const override { return absl::OkStatus(); }
 
  private:
-  static absl::Status Copy(void* dst, const void* src, size_t bytes) {
-    if (bytes > 0) std::memmove(dst, src, bytes);
-    return absl::OkStatus();
-  }
   static absl::Status CheckLanguage(const KernelSource& source) {
     if (source.lang != SourceLang::kLlvm)
       return InternalError("kernel ", source.entry, " is no LLVM IR: it was written for ",

@@ -1,17 +1,21 @@
 #include "cpu_backend/gemm_onednn.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstring>
 #include <mutex>
+#include <new>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "cpu_backend/lru.h"
+#include "codegen/fusion/gemm_runs.h"
 #include "cpu_backend/parallel.h"
 #include "ir/support/fork.h"
 #include "ir/support/hash128.h"
+#include "ir/support/lru.h"
 #include "ir/support/status.h"
 
 #if JF_HAVE_ONEDNN
@@ -97,6 +101,10 @@ absl::StatusOr<std::shared_ptr<const Primitive>> MakePrimitive(const GemmProblem
     made->d = Matrix(p, p.m, p.n, p.ldd, false, p.batch_stride_d);
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+#if DNNL_VERSION_MAJOR >= 3 || DNNL_VERSION_MINOR >= 4
+    // Whatever ONEDNN_DEFAULT_FPMATH_MODE says: f32 is multiplied as f32.
+    attributes.set_fpmath_mode(dnnl::fpmath_mode::strict);
+#endif
 #if DNNL_VERSION_MAJOR >= 3
     dnnl::matmul::primitive_desc desc(Engine(), made->a, made->b, made->d, attributes);
 #else
@@ -108,7 +116,15 @@ absl::StatusOr<std::shared_ptr<const Primitive>> MakePrimitive(const GemmProblem
     made->implementation = desc.impl_info_str();
     return std::shared_ptr<const Primitive>(std::move(made));
   } catch (const dnnl::error& e) {
-    return Unimplemented(Describe(p), ": oneDNN ", OnednnVersion(), " refuses it: ", e.what());
+    const std::string message =
+        absl::StrCat(Describe(p), ": oneDNN ", OnednnVersion(), " refuses it: ", e.what());
+    // Only the first is an answer that will be the same next time.
+    if (e.status == dnnl_unimplemented) return absl::UnimplementedError(message);
+    if (e.status == dnnl_out_of_memory) return absl::ResourceExhaustedError(message);
+    return absl::InternalError(message);
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(Describe(p), ": no memory for a primitive of oneDNN"));
   }
 }
 
@@ -130,20 +146,10 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CachedPrimitive(const GemmProbl
   return cache->Insert(key, std::move(made));
 }
 
-// oneDNN refuses batches that run backwards or lie within each other's rows, which strides may say,
-// and batches of which both operands are one matrix.
-bool BatchesNest(const GemmProblem& p) {
-  if (p.batch_stride_a == 0 && p.batch_stride_b == 0) return false;
-  int64_t span_a = p.lda * (p.transpose_a ? p.k : p.m),
-          span_b = p.ldb * (p.transpose_b ? p.n : p.k);
-  return (p.batch_stride_a == 0 || p.batch_stride_a >= span_a) &&
-         (p.batch_stride_b == 0 || p.batch_stride_b >= span_b);
-}
-
-GemmProblem OneOfBatch(GemmProblem p) {
-  p.batch = 1;
-  p.batch_stride_a = p.batch_stride_b = p.batch_stride_d = 0;
-  return p;
+// A dim of 1 is how oneDNN broadcasts a batch, so it refuses one of which both operands are one
+// matrix.
+bool BothBroadcast(const GemmProblem& p) {
+  return p.batch > 1 && p.batch_stride_a == 0 && p.batch_stride_b == 0;
 }
 
 // oneDNN 3.7 takes a vector whose elements lie apart, as a row of A or as a column of D, for one
@@ -172,14 +178,18 @@ void CopyApart(char* to, int64_t to_step, const char* from, int64_t from_step, i
 
 class OnednnGemm : public PreparedGemm {
  public:
-  // `problem` is run `repeats` times, the operands `step` elements on each time; the primitive is
-  // that of WithDenseVectors.
-  OnednnGemm(const GemmProblem& problem, std::shared_ptr<const Primitive> primitive)
-      : problem_(problem), generation_(ForkGeneration()), primitive_(std::move(primitive)) {}
-  int64_t repeats = 1, step_a = 0, step_b = 0, step_d = 0;
+  // The primitive is that of WithDenseVectors(runs.each). `why`: of more runs than one.
+  OnednnGemm(const GemmRuns& runs, std::string_view why, std::shared_ptr<const Primitive> primitive)
+      : runs_(runs), why_(why), generation_(ForkGeneration()), primitive_(std::move(primitive)) {}
   size_t workspace_bytes() const override { return WorkspaceOf(*primitive_); }
   std::string Describe() const override {
-    return absl::StrCat("oneDNN ", OnednnVersion(), ", ", primitive_->implementation);
+    std::string text;
+    if (runs_.repeats > 1)
+      absl::StrAppend(&text, runs_.repeats, " calls, one a batch (", ToAbsl(why_), "): ");
+    absl::StrAppend(&text, "oneDNN ", OnednnVersion(), ", ", primitive_->implementation);
+    if (pack_a_) absl::StrAppend(&text, ", a dense copy of A (a row whose elements lie apart)");
+    if (pack_d_) absl::StrAppend(&text, ", a dense copy of D (a column whose elements lie apart)");
+    return text;
   }
 
   // The scratchpad, then the dense copies of A and of D.
@@ -217,6 +227,7 @@ class OnednnGemm : public PreparedGemm {
     return CachedPrimitive(WithDenseVectors(problem_));
   }
   const GemmProblem& problem() const { return problem_; }
+  const GemmRuns& runs() const { return runs_; }
 
  private:
   static size_t RoundUp64(size_t bytes) { return (bytes + 63) / 64 * 64; }
@@ -224,7 +235,9 @@ class OnednnGemm : public PreparedGemm {
   int64_t ABatch() const { return problem_.batch_stride_a == 0 ? 1 : problem_.batch; }
   size_t ABytes() const { return static_cast<size_t>(ABatch() * problem_.k) * Size(); }
 
-  GemmProblem problem_;
+  const GemmRuns runs_;
+  const GemmProblem& problem_ = runs_.each;
+  std::string_view why_;
   int generation_;
   std::shared_ptr<const Primitive> primitive_;
   const bool pack_a_ = IsScatteredRow(problem_), pack_d_ = IsScatteredColumn(problem_);
@@ -242,12 +255,17 @@ absl::Status OnednnSupport(DType dtype, Reason* reason) {
   *reason = Reason::kGemmDtype;
   if (dtype != DType::kBF16)
     return Unimplemented("oneDNN multiplies f32 and bf16 here, not ", ToAbsl(DTypeName(dtype)));
-  static const absl::Status* bf16 = [] {  // no bf16 kernels below AVX-512
-    GemmProblem small{
-        .m = 16, .n = 16, .k = 16, .dtype = DType::kBF16, .lda = 16, .ldb = 16, .ldd = 16};
-    return new absl::Status(CachedPrimitive(small).status());
-  }();
-  return *bf16;
+  // No bf16 kernels below AVX-512. What may pass (no memory) is asked again.
+  static std::atomic<const absl::Status*> known{nullptr};
+  if (const absl::Status* status = known.load(std::memory_order_acquire)) return *status;
+  GemmProblem small{
+      .m = 16, .n = 16, .k = 16, .dtype = DType::kBF16, .lda = 16, .ldb = 16, .ldd = 16};
+  absl::Status status = CachedPrimitive(small).status();
+  if (!status.ok() && !absl::IsUnimplemented(status)) return status;
+  const auto* mine = new absl::Status(status);
+  const absl::Status* before = nullptr;
+  if (!known.compare_exchange_strong(before, mine, std::memory_order_acq_rel)) delete mine;
+  return status;
 }
 
 absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareOnednn(const GemmProblem& problem) {
@@ -255,18 +273,14 @@ absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareOnednn(const GemmProb
   JF_RETURN_IF_ERROR(OnednnSupport(problem.dtype, &reason));
   if (problem.batch <= 0 || problem.m <= 0 || problem.n <= 0 || problem.k <= 0)
     return InvalidArgument(Describe(problem), ": every extent must be positive");
-  const bool whole = problem.batch == 1 || BatchesNest(problem);
-  const GemmProblem each = whole ? problem : OneOfBatch(problem);
+  const bool both = BothBroadcast(problem);
+  const GemmRuns runs = both ? OneByOne(problem) : RunsOf(problem, MatrixEnd::kLastRow);
   JF_ASSIGN_OR_RETURN(std::shared_ptr<const Primitive> primitive,
-                      CachedPrimitive(WithDenseVectors(each)));
-  auto gemm = std::make_shared<OnednnGemm>(each, std::move(primitive));
-  if (!whole) {
-    gemm->repeats = problem.batch;
-    gemm->step_a = problem.batch_stride_a;
-    gemm->step_b = problem.batch_stride_b;
-    gemm->step_d = problem.batch_stride_d;
-  }
-  return std::shared_ptr<const PreparedGemm>(std::move(gemm));
+                      CachedPrimitive(WithDenseVectors(runs.each)));
+  return std::shared_ptr<const PreparedGemm>(std::make_shared<OnednnGemm>(
+      runs,
+      both ? "each multiplies the same matrices" : "they run backwards or into each other's rows",
+      std::move(primitive)));
 }
 
 absl::Status RunOnednn(const PreparedGemm& gemm, const void* a, const void* b, void* d,
@@ -287,16 +301,16 @@ absl::Status RunOnednn(const PreparedGemm& gemm, const void* a, const void* b, v
   };
   try {
     dnnl::stream stream(Engine());
-    for (int64_t i = 0; i < prepared.repeats; ++i) {
-      char* di = at(d, i * prepared.step_d);
-      auto* ai = const_cast<char*>(prepared.PackA(at(a, i * prepared.step_a), *primitive, room));
+    const GemmRuns& runs = prepared.runs();
+    for (int64_t i = 0; i < runs.repeats; ++i) {
+      char* di = at(d, i * runs.step_d);
+      auto* ai = const_cast<char*>(prepared.PackA(at(a, i * runs.step_a), *primitive, room));
       primitive->matmul.execute(
-          stream,
-          {{DNNL_ARG_SRC, dnnl::memory(primitive->a, Engine(), ai)},
-           {DNNL_ARG_WEIGHTS, dnnl::memory(primitive->b, Engine(), at(b, i * prepared.step_b))},
-           {DNNL_ARG_DST,
-            dnnl::memory(primitive->d, Engine(), prepared.PlaceD(di, *primitive, room))},
-           {DNNL_ARG_SCRATCHPAD, dnnl::memory(primitive->scratch, Engine(), workspace)}});
+          stream, {{DNNL_ARG_SRC, dnnl::memory(primitive->a, Engine(), ai)},
+                   {DNNL_ARG_WEIGHTS, dnnl::memory(primitive->b, Engine(), at(b, i * runs.step_b))},
+                   {DNNL_ARG_DST,
+                    dnnl::memory(primitive->d, Engine(), prepared.PlaceD(di, *primitive, room))},
+                   {DNNL_ARG_SCRATCHPAD, dnnl::memory(primitive->scratch, Engine(), workspace)}});
       stream.wait();
       prepared.UnpackD(di, *primitive, room);
     }

@@ -68,10 +68,6 @@ class LlvmText {
   void EntryLine(const Parts&... parts) {
     absl::StrAppend(&entry_, "  ", parts..., "\n");
   }
-  template <typename... Parts>
-  void Comment(const Parts&... parts) {
-    absl::StrAppend(&body_, "  ; ", parts..., "\n");
-  }
   std::string Alloca(std::string_view type, int align);
 
   I64 Add(const I64& a, const I64& b);

@@ -110,8 +110,9 @@ void Optimize(llvm::Module* module, llvm::TargetMachine* machine) {
 }
 
 absl::Status Malformed(std::string_view text, std::string_view message) {
+  const std::string path = WriteDump("rejected", "ll", text);
   return InternalError("LLVM rejects the kernel's IR: ", ToAbsl(message), " (text in ",
-                       WriteDump("rejected", "ll", text), ")");
+                       path.empty() ? "no file: none could be written" : path, ")");
 }
 
 // The session lives as long as the process: kernels may outlive every static object.

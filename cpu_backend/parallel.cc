@@ -1,21 +1,18 @@
 #include "cpu_backend/parallel.h"
 
 #include <pthread.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
-#include <limits>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
 
-#include "ir/support/dump.h"
-#include "ir/support/flags.h"
 #include "ir/support/fork.h"
 
 #if defined(_OPENMP) && !defined(JF_TSAN)
@@ -77,16 +74,18 @@ struct Job {
 };
 
 // Helpers wait for jobs; a caller queues its job once per helper it may have, and works on it
-// itself, so that it never waits for a thread to become free. Pools are never destroyed: their
-// threads end with the process.
+// itself, so that it never waits for a thread to become free. A pool has the helpers that the
+// system gives, maybe none. Pools are never destroyed: their threads end with the process.
 class Pool {
  public:
   explicit Pool(int threads) {
-    for (int i = 1; i < threads; ++i) {
-      std::thread([this] { Help(); }).detach();
+    try {
+      for (; helpers_ < threads - 1; ++helpers_) std::thread([this] { Help(); }).detach();
+    } catch (const std::exception&) {  // the system has no more threads, or no memory for them
     }
   }
   void Run(const std::shared_ptr<Job>& job, int helpers) {
+    helpers = std::min(helpers, helpers_);
     {
       std::lock_guard<std::mutex> lock(mutex_);
       for (int i = 0; i < helpers; ++i) jobs_.push_back(job);
@@ -111,6 +110,7 @@ class Pool {
       job->Work();
     }
   }
+  int helpers_ = 0;  // written before anybody else has the pool
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<std::shared_ptr<Job>> jobs_;
@@ -194,29 +194,24 @@ bool InOpenMp() { return omp_in_parallel() != 0; }
 bool InOpenMp() { return false; }
 #endif
 
-int CountThreads() {
-  constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
-  const int64_t wanted = EnvInt("NUM_THREADS", kAll);
-  if (wanted > 0 && wanted < kAll) return static_cast<int>(std::min<int64_t>(wanted, 1024));
-  if (wanted <= 0)
-    WarnOnce("JITFUSE_NUM_THREADS: expected a whole number from 1 on; every CPU is used");
-  cpu_set_t set;
-  int cpus = sched_getaffinity(0, sizeof(set), &set) == 0
-                 ? CPU_COUNT(&set)
-                 : static_cast<int>(std::thread::hardware_concurrency());
-  return std::max(1, cpus);
-}
+// One of those who share the threads, while this object lives.
+class ActiveCaller {
+ public:
+  ActiveCaller() : now_(active_callers.fetch_add(1, std::memory_order_relaxed) + 1) {}
+  ~ActiveCaller() { active_callers.fetch_sub(1, std::memory_order_relaxed); }
+  ActiveCaller(const ActiveCaller&) = delete;
+  ActiveCaller& operator=(const ActiveCaller&) = delete;
+  int now() const { return now_; }
+
+ private:
+  const int now_;
+};
 
 }  // namespace
 
 ParallelRegions Regions() {
   return {regions.openmp.load(std::memory_order_relaxed),
           regions.own_pool.load(std::memory_order_relaxed)};
-}
-
-int NumThreads() {
-  static const int threads = CountThreads();
-  return threads;
 }
 
 void ParallelFor(int64_t chunks, const std::function<void(int64_t)>& body) {
@@ -226,8 +221,9 @@ void ParallelFor(int64_t chunks, const std::function<void(int64_t)>& body) {
     for (int64_t chunk = 0; chunk < chunks; ++chunk) body(chunk);
   };
   if (chunks == 1 || NumThreads() == 1 || inside || InOpenMp()) return serial();
-  int callers = active_callers.fetch_add(1, std::memory_order_relaxed) + 1;
-  int threads = static_cast<int>(std::min<int64_t>(std::max(1, NumThreads() / callers), chunks));
+  const ActiveCaller caller;
+  int threads =
+      static_cast<int>(std::min<int64_t>(std::max(1, NumThreads() / caller.now()), chunks));
   if (threads == 1) {
     serial();
 #if JF_OPENMP
@@ -239,7 +235,6 @@ void ParallelFor(int64_t chunks, const std::function<void(int64_t)>& body) {
     regions.own_pool.fetch_add(1, std::memory_order_relaxed);
     RunOwnPool(chunks, threads, body);
   }
-  active_callers.fetch_sub(1, std::memory_order_relaxed);
 }
 
 }  // namespace jitfuse::internal

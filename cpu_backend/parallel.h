@@ -3,22 +3,22 @@
 // In: a number of chunks and a function of a chunk's number. Out: it has been called once for each,
 // on this thread and others, when ParallelFor returns. Results must not depend on who runs what.
 // Exceptions must not leave the function. Threads: OpenMP's (the pool that oneDNN uses),
-// NumThreads() of them: JITFUSE_NUM_THREADS, else the CPUs this process may use. Several callers at
-// once share them out. Inside a parallel region the work runs on the calling thread. A small pool
-// of our own takes over where OpenMP's would not do: for a while after a caller has waited a
-// millisecond or more for one of its threads (another process has the CPU, and OpenMP waits for
-// every thread at every barrier, ours only for those that have work in hand); after fork, since the
-// child has none of its threads; and in builds for ThreadSanitizer, which cannot see into OpenMP.
-// No waiting loop here lasts longer than some tens of microseconds. Must not know: kernels.
+// NumThreads() of them (ir/support/threads.h), fewer where the system has none left. Several
+// callers at once share them out. Inside a parallel region the work runs on the calling thread. A
+// small pool of our own takes over where OpenMP's would not do: for a while after a caller has
+// waited a millisecond or more for one of its threads (another process has the CPU, and OpenMP
+// waits for every thread at every barrier, ours only for those that have work in hand); after fork,
+// since the child has none of its threads; and in builds for ThreadSanitizer, which cannot see into
+// OpenMP. No waiting loop here lasts longer than some tens of microseconds. Must not know: kernels.
 #ifndef JITFUSE_CPU_BACKEND_PARALLEL_H_
 #define JITFUSE_CPU_BACKEND_PARALLEL_H_
 
 #include <cstdint>
 #include <functional>
 
-namespace jitfuse::internal {
+#include "ir/support/threads.h"
 
-int NumThreads();
+namespace jitfuse::internal {
 
 // Parallel regions so far, by who ran them; those that one thread ran alone are not counted.
 struct ParallelRegions {

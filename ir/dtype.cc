@@ -27,6 +27,12 @@ constexpr std::array<Facts, kNumDTypes> kFacts = {{{"bool", 1},
                                                    {"f32", 4},
                                                    {"f64", 8}}};
 
+const Facts& FactsOf(DType d) {
+  static constexpr Facts kInvalid = {"invalid", 0};
+  const auto i = static_cast<size_t>(d);
+  return i < kFacts.size() ? kFacts[i] : kInvalid;
+}
+
 DType SignedOfSize(int size) {
   switch (size) {
     case 1:
@@ -52,9 +58,9 @@ DType PromoteInts(DType a, DType b) {
 
 }  // namespace
 
-int ItemSize(DType d) { return kFacts[static_cast<size_t>(d)].size; }
+int ItemSize(DType d) { return FactsOf(d).size; }
 
-std::string_view DTypeName(DType d) { return kFacts[static_cast<size_t>(d)].name; }
+std::string_view DTypeName(DType d) { return FactsOf(d).name; }
 
 std::optional<DType> ParseDType(std::string_view name) {
   for (int i = 0; i < kNumDTypes; ++i) {

@@ -51,8 +51,8 @@ constexpr bool IsInt(DType d) { return IsIn(d, kInts); }
 constexpr bool IsSigned(DType d) { return IsIn(d, kSigned); }
 constexpr bool IsUnsigned(DType d) { return IsIn(d, kUnsigned); }
 
-int ItemSize(DType d);                // bytes of one stored element; bool is 1
-std::string_view DTypeName(DType d);  // "f32"
+int ItemSize(DType d);                // bytes of one stored element; bool is 1, no dtype 0
+std::string_view DTypeName(DType d);  // "f32"; "invalid" for a number that is no dtype's
 std::optional<DType> ParseDType(std::string_view name);
 DType ComputeType(DType d);       // f16, bf16 -> f32; any other is its own
 DType Promote(DType a, DType b);  // array with array

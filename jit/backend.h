@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -74,11 +75,6 @@ struct SortBuffers {  // of a SortProblem
   int64_t *order = nullptr, *begin = nullptr, *end = nullptr;
 };
 
-struct DeviceMemory {  // for owned tensors and tools
-  void* ptr = nullptr;
-  size_t bytes = 0;
-};
-
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -93,6 +89,7 @@ class Backend {
       const KernelSource& source, const CompiledKernel& compiled) const = 0;
   virtual absl::Status Launch(const Kernel& kernel, const LaunchArgs& args) const = 0;
 
+  // What libraries are asked for has no extent of 0: such results are empty, or zeros (Zero).
   // kOk if the library takes this dtype and is there; else the reason to lower the matmul to a loop
   // group.
   virtual absl::Status GemmSupport(DType dtype, Reason* reason) const = 0;
@@ -122,7 +119,33 @@ class Backend {
                                   StreamHandle stream) const = 0;  // synchronises the stream
   virtual absl::Status CopyOnDevice(void* dst, const void* src, size_t bytes,
                                     StreamHandle stream) const = 0;  // stream-ordered
+  virtual absl::Status Zero(void* dst, size_t bytes, StreamHandle stream) const = 0;  // likewise
   virtual absl::Status Synchronize(StreamHandle stream) const = 0;
+};
+
+// A back end whose memory is the host's and whose calls are over when they return.
+class HostBackend : public Backend {
+ public:
+  absl::Status CopyFromHost(void* dst, const void* src, size_t bytes, StreamHandle) const override {
+    return Move(dst, src, bytes);
+  }
+  absl::Status CopyToHost(void* dst, const void* src, size_t bytes, StreamHandle) const override {
+    return Move(dst, src, bytes);
+  }
+  absl::Status CopyOnDevice(void* dst, const void* src, size_t bytes, StreamHandle) const override {
+    return Move(dst, src, bytes);
+  }
+  absl::Status Zero(void* dst, size_t bytes, StreamHandle) const override {
+    if (bytes > 0) std::memset(dst, 0, bytes);
+    return absl::OkStatus();
+  }
+  absl::Status Synchronize(StreamHandle) const override { return absl::OkStatus(); }
+
+ private:
+  static absl::Status Move(void* dst, const void* src, size_t bytes) {
+    if (bytes > 0) std::memmove(dst, src, bytes);
+    return absl::OkStatus();
+  }
 };
 
 }  // namespace jitfuse::internal

@@ -13,13 +13,16 @@ namespace jitfuse::internal {
 namespace {
 
 constexpr size_t kMaxL1Entries = 4096;
-constexpr size_t kMaxTables = 256;  // of one thread, before those of ended functions are dropped
+// A thread drops its tables of ended functions when it makes one beyond so many, and again when it
+// has twice as many as were left.
+constexpr size_t kMaxTables = 256;
 
 using ExactKey = absl::InlinedVector<int64_t, 48>;
 using CachesLock = std::lock_guard<std::mutex>;
 
 Counters CountersOf(const Executable& exe) {
   Counters out;
+  out.compiles = 1;
   out.CountPlan(exe.fusion);
   auto count = [&](const KernelStep& step) {
     if (step.source.lang == SourceLang::kPlan) return;  // the interpreter compiles nothing
@@ -134,12 +137,14 @@ CallCache::ThreadTable& CallCache::TableOfThisThread() {
   struct Mine {
     uint64_t last_id = 0;
     ThreadTable* last = nullptr;
+    size_t sweep_beyond = kMaxTables;
     absl::flat_hash_map<uint64_t, std::shared_ptr<ThreadTable>> all;
   };
   thread_local Mine mine;
   if (mine.last_id == id_) return *mine.last;
   std::shared_ptr<ThreadTable>& table = mine.all[id_];
-  if (table == nullptr) {
+  const bool made = table == nullptr;
+  if (made) {
     table = std::make_shared<ThreadTable>();
     CachesLock lock(LockOf(ForkLock::kCaches));
     // Tables that this alone holds are those of threads that have ended.
@@ -150,9 +155,10 @@ CallCache::ThreadTable& CallCache::TableOfThisThread() {
   }
   mine.last_id = id_;
   mine.last = table.get();
-  if (mine.all.size() > kMaxTables) {
+  if (made && mine.all.size() > mine.sweep_beyond) {
     absl::erase_if(mine.all,
                    [](const auto& t) { return t.second->orphan.load(std::memory_order_relaxed); });
+    mine.sweep_beyond = std::max(kMaxTables, 2 * mine.all.size());
   }
   return *mine.last;
 }
@@ -196,8 +202,6 @@ absl::StatusOr<std::shared_ptr<const Executable>> CallCache::FindClass(const Cal
       return there->executable;
     }
     classes_[cls.key] = entry;
-    ++counters_.compiles;
-    ++Totals().compiles;
   }
   absl::StatusOr<std::shared_ptr<const Executable>> made =
       Compile(graph_, cls, options_, *backend_, kernels_);

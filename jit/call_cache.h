@@ -3,15 +3,16 @@
 //
 // L1 (exact): dims, strides, alignment and alias facts -> BoundCall. One table per thread, no lock,
 // bounded; a hit costs a hash of a few integers. The tables belong to this object and end with it,
-// or with their thread. L2 (class): jit/call_class.h's key -> Executable. Shared, one lock; a class
-// is compiled once, however many threads ask, and binding a new size to it compiles and plans
-// nothing. Failures are not cached. In: a graph, options, a back end, the kernel cache they share.
-// Safe for any number of threads. The object must outlive its calls.
+// or with their thread. L2 (class): jit/call_class.h's key, compared as a whole -> Executable.
+// Shared, one lock; a class is compiled once, however many threads ask, and binding a new size to
+// it compiles and plans nothing. Failures are not cached. In: a graph, options, a back end, the
+// kernel cache they share. Safe for any number of threads. The object must outlive its calls.
 #ifndef JITFUSE_JIT_CALL_CACHE_H_
 #define JITFUSE_JIT_CALL_CACHE_H_
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -78,7 +79,7 @@ class CallCache {
 
   // Guarded by LockOf(ForkLock::kCaches).
   std::vector<std::shared_ptr<ThreadTable>> tables_;
-  absl::flat_hash_map<Hash128, std::shared_ptr<Entry>> classes_;
+  absl::flat_hash_map<std::string, std::shared_ptr<Entry>> classes_;
   std::vector<std::shared_ptr<const Executable>> order_;
   Counters counters_;
 };

@@ -189,6 +189,20 @@ bool SameElements(const TensorView& a, const TensorView& b) {
   return true;
 }
 
+// The key's numbers, as bytes. Each says by those before it how many follow, so that no two classes
+// have one key.
+class KeyWriter {
+ public:
+  KeyWriter& Int(int64_t v) {
+    bytes_.append(reinterpret_cast<const char*>(&v), sizeof v);
+    return *this;
+  }
+  std::string Take() { return std::move(bytes_); }
+
+ private:
+  std::string bytes_;
+};
+
 // Builds one CallClass; the members are the steps of ClassifyCall.
 class Classifier {
  public:
@@ -216,7 +230,7 @@ class Classifier {
       key_.Int(static_cast<int64_t>(aliases.size()));
       for (int alias : aliases) key_.Int(alias);
     }
-    cls_.key = key_.Int(cls_.offset_bits).Finish();
+    cls_.key = key_.Int(cls_.offset_bits).Take();
     return std::move(cls_);
   }
 
@@ -321,6 +335,7 @@ class Classifier {
       // In place on a strided view: the same symbols for the same strides, so that both element
       // maps are seen to be one.
       bool in_place = !aliases.empty() && !IsContiguous(view);
+      key_.Int(in_place);
       cls_.outputs.push_back(in_place ? cls_.inputs[static_cast<size_t>(aliases[0])]
                                       : Classify(type, view));
       cls_.output_aliases.push_back(std::move(aliases));
@@ -395,7 +410,7 @@ class Classifier {
   const GraphShapeFacts& facts_;
   std::vector<int64_t> values_;  // of the graph's own symbols
   int64_t largest_offset_ = 0;
-  Hasher key_;
+  KeyWriter key_;
   CallClass cls_;
 };
 

@@ -26,7 +26,6 @@
 #include "absl/types/span.h"
 #include "codegen/fusion/group.h"
 #include "ir/graph.h"
-#include "ir/support/hash128.h"
 
 namespace jitfuse::internal {
 
@@ -49,7 +48,7 @@ struct GraphShapeFacts {
 GraphShapeFacts ComputeShapeFacts(const Graph& graph);
 
 struct CallClass {
-  Hash128 key;
+  std::string key;  // all that tells classes apart, not a hash of it
   std::vector<int64_t>
       symbols;  // values of the specialised graph's symbols and the stride symbols, for this call
   std::vector<SizeExpr> replace;  // by graph symbol: what it becomes

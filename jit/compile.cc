@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "codegen/fusion/partition.h"
@@ -113,24 +112,30 @@ absl::Status FinishPlan(const CallClass& cls, const Backend& backend, Planned* p
   return absl::OkStatus();
 }
 
-// Of the plans, then of each sort group in turn.
-absl::StatusOr<std::vector<KernelSource>> EmitAll(const PlannedGraph& planned,
-                                                  const Backend& backend) {
-  std::vector<KernelSource> sources;
+struct Sources {  // of the plans, then of each sort group in turn
+  std::vector<KernelSource> all;
+  std::vector<int> groups;  // by source
+};
+
+absl::StatusOr<Sources> EmitAll(const PlannedGraph& planned, const Backend& backend) {
+  Sources out;
+  out.groups = planned.plan_groups;
   for (const KernelPlan& plan : planned.plans) {
     JF_ASSIGN_OR_RETURN(KernelSource source, backend.Emit(plan));
-    sources.push_back(std::move(source));
+    out.all.push_back(std::move(source));
   }
-  for (const Group& group : planned.fusion.groups) {
+  for (size_t g = 0; g < planned.fusion.groups.size(); ++g) {
+    const Group& group = planned.fusion.groups[g];
     if (group.kind != GroupKind::kSort) continue;
     JF_ASSIGN_OR_RETURN(std::vector<KernelSource> sort, backend.EmitSort(group.sort->dtype));
-    std::move(sort.begin(), sort.end(), std::back_inserter(sources));
+    out.groups.insert(out.groups.end(), sort.size(), static_cast<int>(g));
+    std::move(sort.begin(), sort.end(), std::back_inserter(out.all));
   }
-  for (const KernelSource& source : sources) {
+  for (const KernelSource& source : out.all) {
     if (source.lang == SourceLang::kCuda) Dump("cuda", source.entry, source.text);
     if (source.lang == SourceLang::kLlvm) Dump("llvm", source.entry, source.text);
   }
-  return sources;
+  return out;
 }
 
 int SignaturePosition(const Graph& graph, Value v) {
@@ -143,34 +148,26 @@ int SignaturePosition(const Graph& graph, Value v) {
 // Steps in group order; buffers are named as they are first touched.
 class StepBuilder {
  public:
-  StepBuilder(Executable* exe, BufferMap* buffers, const std::vector<int>& plan_groups)
-      : exe_(exe), buffers_(buffers), plan_groups_(plan_groups) {}
+  StepBuilder(Executable* exe, BufferMap* buffers) : exe_(exe), buffers_(buffers) {}
 
-  void Build(std::vector<KernelSource> sources, std::vector<CachedKernel> kernels) {
+  void Build(Sources sources, std::vector<CachedKernel> kernels) {
     const size_t plans = exe_->plans.size();
     size_t next = 0, next_sort = plans;
-    const size_t sorts =
-        std::count_if(exe_->fusion.groups.begin(), exe_->fusion.groups.end(),
-                      [](const Group& group) { return group.kind == GroupKind::kSort; });
-    const size_t of_each = sorts == 0 ? 0 : (sources.size() - plans) / sorts;
     for (int g = 0; g < static_cast<int>(exe_->fusion.groups.size()); ++g) {
       if (exe_->fusion.groups[static_cast<size_t>(g)].kind == GroupKind::kGemm) AddGemm(g);
-      if (exe_->fusion.groups[static_cast<size_t>(g)].kind == GroupKind::kSort) {
-        AddSort(g);
-        for (size_t k = 0; k < of_each; ++k, ++next_sort)
-          AddSortKernel(std::move(sources[next_sort]), kernels[next_sort]);
-      }
-      for (; next < plans && plan_groups_[next] == g; ++next)
-        AddKernel(next, std::move(sources[next]), kernels[next]);
+      if (exe_->fusion.groups[static_cast<size_t>(g)].kind == GroupKind::kSort) AddSort(g);
+      for (; next_sort < sources.all.size() && sources.groups[next_sort] == g; ++next_sort)
+        AddSortKernel(std::move(sources.all[next_sort]), kernels[next_sort]);
+      for (; next < plans && sources.groups[next] == g; ++next)
+        AddKernel(next, g, std::move(sources.all[next]), kernels[next]);
     }
   }
 
  private:
   int Now() const { return static_cast<int>(exe_->steps.size()); }
 
-  void AddKernel(size_t p, KernelSource source, const CachedKernel& kernel) {
+  void AddKernel(size_t p, int g, KernelSource source, const CachedKernel& kernel) {
     const KernelPlan& plan = exe_->plans[p];
-    int g = plan_groups_[p];
     KernelStep step;
     step.kernel = kernel.kernel;
     step.source = std::move(source);
@@ -223,7 +220,6 @@ class StepBuilder {
 
   Executable* exe_;
   BufferMap* buffers_;
-  const std::vector<int>& plan_groups_;
 };
 
 }  // namespace
@@ -253,25 +249,22 @@ absl::StatusOr<std::shared_ptr<const Executable>> Compile(const Graph& graph, co
                                                           KernelCache* kernels) {
   Clock::time_point start = Clock::now();
   Planned planned;
-  std::vector<KernelSource> sources;
+  Sources emitted;
   {
     CompileGate gate;
     JF_ASSIGN_OR_RETURN(planned, Plan(graph, cls, options, backend));
     JF_RETURN_IF_ERROR(FinishPlan(cls, backend, &planned));
-    JF_ASSIGN_OR_RETURN(sources, EmitAll(planned.graph, backend));
+    JF_ASSIGN_OR_RETURN(emitted, EmitAll(planned.graph, backend));
   }
   double plan_ms = MsSince(start);
-  auto threads = static_cast<int>(std::thread::hardware_concurrency());
-  JF_ASSIGN_OR_RETURN(std::vector<CachedKernel> compiled,
-                      kernels->GetAll(sources, backend, threads));
+  JF_ASSIGN_OR_RETURN(std::vector<CachedKernel> compiled, kernels->GetAll(emitted.all, backend));
 
   auto exe = std::make_shared<Executable>();
   exe->backend = &backend;
   exe->graph = planned.graph.graph;
   exe->fusion = std::move(planned.graph.fusion);
   exe->plans = std::move(planned.graph.plans);
-  StepBuilder(exe.get(), planned.buffers.get(), planned.graph.plan_groups)
-      .Build(std::move(sources), std::move(compiled));
+  StepBuilder(exe.get(), planned.buffers.get()).Build(std::move(emitted), std::move(compiled));
   exe->memory = planned.buffers->PlanArena();
   if (DumpEnabled("memory"))
     Dump("memory", graph.name(),

@@ -31,6 +31,11 @@ absl::StatusOr<BoundStep> BindGemm(const Backend& backend, const GemmCall& call,
   // `align` is that of the least aligned buffer of the call, maybe one of smaller elements.
   problem.align = std::max(align, static_cast<int>(ItemSize(problem.dtype)));
   if (problem.batch == 0 || problem.m == 0 || problem.n == 0) return out;
+  if (problem.k == 0) {  // sums of nothing; the result is dense
+    out.zero_bytes = static_cast<size_t>(problem.batch * problem.m * problem.n) *
+                     static_cast<size_t>(ItemSize(problem.dtype));
+    return out;
+  }
   CompileGate gate;
   JF_ASSIGN_OR_RETURN(out.gemm, backend.PrepareGemm(problem));
   return out;

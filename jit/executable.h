@@ -74,11 +74,13 @@ struct Executable {
 };
 
 // What one step needs, evaluated. Kernel: sizes, grid, rows, cols, bytes_per_row. Gemm: the
-// prepared algorithm. Sort: the problem.
+// prepared algorithm; where an extent is 0 none, but how many bytes of zeros the result is. Sort:
+// the problem.
 struct BoundStep {
   std::vector<int64_t> sizes;
   int64_t grid = 0, rows = 0, cols = 0, bytes_per_row = 0;
   std::shared_ptr<const PreparedGemm> gemm;
+  size_t zero_bytes = 0;
   SortProblem sort;
 };
 

@@ -64,7 +64,8 @@ class Runner {
   }
 
   absl::Status RunGemm(const GemmStep& step, const BoundStep& bound) {
-    if (bound.gemm == nullptr) return absl::OkStatus();  // an extent of 0
+    if (bound.gemm == nullptr)  // an extent of 0
+      return exe_.backend->Zero(Pointer(step.d), bound.zero_bytes, buffers_.stream);
     void* workspace = bound.gemm->workspace_bytes() == 0 ? nullptr : Workspace();
     return exe_.backend->RunGemm(*bound.gemm, Pointer(step.a), Pointer(step.b), Pointer(step.d),
                                  workspace, buffers_.stream);

@@ -1,7 +1,6 @@
 #include "jit/interpret_backend.h"
 
 #include <algorithm>
-#include <cstring>
 #include <new>
 #include <utility>
 #include <vector>
@@ -68,7 +67,7 @@ int CountSymbols(const KernelPlan& plan) {
   return used.empty() ? 0 : *std::max_element(used.begin(), used.end()) + 1;
 }
 
-class InterpretBackend : public Backend {
+class InterpretBackend : public HostBackend {
  public:
   InterpretBackend() : target_(*TargetFor("interpret")) {}
 
@@ -119,23 +118,8 @@ class InterpretBackend : public Backend {
   std::string DescribeSort(const SortProblem&) const override { return "the interpreter's"; }
 
   Allocator* allocator() const override { return &allocator_; }
-  absl::Status CopyFromHost(void* dst, const void* src, size_t bytes, StreamHandle) const override {
-    return Copy(dst, src, bytes);
-  }
-  absl::Status CopyToHost(void* dst, const void* src, size_t bytes, StreamHandle) const override {
-    return Copy(dst, src, bytes);
-  }
-  absl::Status CopyOnDevice(void* dst, const void* src, size_t bytes, StreamHandle) const override {
-    return Copy(dst, src, bytes);
-  }
-  absl::Status Synchronize(StreamHandle) const override { return absl::OkStatus(); }
 
  private:
-  static absl::Status Copy(void* dst, const void* src, size_t bytes) {
-    if (bytes > 0) std::memmove(dst, src, bytes);
-    return absl::OkStatus();
-  }
-
   Target target_;
   mutable HostAllocator allocator_;
 };

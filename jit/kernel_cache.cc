@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <climits>
 #include <mutex>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -11,6 +11,7 @@
 #include "ir/support/fork.h"
 #include "ir/support/stack.h"
 #include "ir/support/status.h"
+#include "ir/support/threads.h"
 
 namespace jitfuse::internal {
 
@@ -96,19 +97,14 @@ absl::StatusOr<CachedKernel> KernelCache::Get(const KernelSource& source, const 
 }
 
 absl::StatusOr<std::vector<CachedKernel>> KernelCache::GetAll(
-    absl::Span<const KernelSource> sources, const Backend& backend, int threads) {
+    absl::Span<const KernelSource> sources, const Backend& backend) {
   std::vector<absl::StatusOr<CachedKernel>> made(sources.size(),
                                                  absl::UnknownError("not compiled"));
   std::atomic<size_t> next{0};
-  auto work = [&] {
+  RunWithHelpers(static_cast<int>(std::min<size_t>(sources.size(), INT_MAX)), [&] {
     for (size_t i = next.fetch_add(1); i < sources.size(); i = next.fetch_add(1))
       made[i] = Get(sources[i], backend);
-  };
-  std::vector<std::thread> pool;
-  auto wanted = std::min(static_cast<size_t>(std::max(threads, 1)), sources.size());
-  for (size_t t = 1; t < wanted; ++t) pool.emplace_back(work);
-  work();
-  for (std::thread& t : pool) t.join();
+  });
   std::vector<CachedKernel> out;
   for (absl::StatusOr<CachedKernel>& m : made) {
     if (!m.ok()) return m.status();

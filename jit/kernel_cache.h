@@ -37,9 +37,10 @@ class KernelCache {
   };
 
   absl::StatusOr<CachedKernel> Get(const KernelSource& source, const Backend& backend);
-  // All of them, compiled in parallel on up to `threads` threads; results in the order asked.
+  // All of them, in parallel as far as ir/support/threads.h has helpers; results in the order
+  // asked.
   absl::StatusOr<std::vector<CachedKernel>> GetAll(absl::Span<const KernelSource> sources,
-                                                   const Backend& backend, int threads);
+                                                   const Backend& backend);
   Stats stats() const;
 
   static std::string KeyText(const KernelSource& source, const Backend& backend);

@@ -248,6 +248,11 @@ inline void FakeDriver::Fill() {
     std::memcpy(reinterpret_cast<void*>(d), reinterpret_cast<void*>(s), n);
     return kCuSuccess;
   };
+  api_.MemsetD8Async = [](CuDevicePtr d, unsigned char value, size_t n, CuStream) {
+    JF_FAKE(MemsetD8Async, "cuMemsetD8Async");
+    std::memset(reinterpret_cast<void*>(d), value, n);
+    return kCuSuccess;
+  };
   api_.StreamSynchronize = [](CuStream) { return Get().Note("cuStreamSynchronize"); };
   api_.GetErrorName = [](CuResult r, const char** text) {
     *text = r == kCuErrorOutOfMemory    ? "CUDA_ERROR_OUT_OF_MEMORY"

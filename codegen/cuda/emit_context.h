@@ -95,7 +95,6 @@ class Emitter {
   void Signature(std::string* text) const;
   void Flat();
   void FlatTail(const SizeExpr& tail, const SizeExpr& total);
-  void LoopBody(const Stage& stage, int stage_number, const Loop& loop);
   void Items(const Stage& stage, int stage_number, const Loop& loop);
   void LoadBatch(const Stage& stage, const Loop& loop, const std::string& item);
   void Vector(const Stage& stage, int stage_number, const Loop& loop, const std::string& item);

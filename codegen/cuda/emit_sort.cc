@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "codegen/cuda/emit_context.h"
 #include "codegen/cuda/prelude.h"
+#include "ir/support/int_math.h"
 #include "ir/support/status.h"
 
 namespace jitfuse::internal {
@@ -39,8 +40,6 @@ const std::vector<SortKernel>& SortKernels() {
   };
   return *kernels;
 }
-
-int64_t CeilDiv(int64_t a, int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
 
 // All kernels but the first are the same for all dtypes.
 std::string Body(const SortKernel& kernel, const std::string& entry, DType indices) {

@@ -121,8 +121,8 @@ struct FusionPlan {
 };
 
 // Layout of a graph edge (input or output): strides in elements, which may hold symbols beyond the
-// graph's own (see CompileClass in jit); align: bytes the pointer is known to be aligned to, at
-// most 16, at least the element size... 1 for deliberately misaligned bases of one-byte types.
+// graph's own (see CallClass in jit); align: bytes the pointer is known to be aligned to, at
+// most 16, at least the element's size.
 struct Layout {
   Shape strides;
   int align = 16;

@@ -28,11 +28,11 @@ CpuSchedule PickCpuSchedule(const KernelPlan& plan, const Target& target,
 // Whether a row of the plan (its inner points) can be held on chip with `values` values of `bytes`
 // bytes alive per point.
 bool RowFits(const KernelPlan& plan, const Target& target, int values, int bytes);
-// The number of inner points if constant, else its bound, else 0.
+
 // Whether rows are so long that scanning each in order is worth a note (ScanInOrder).
 inline constexpr int64_t kLongScan = 64 * 1024;
 bool HasLongScan(const KernelPlan& plan);
-
+// The number of inner points if constant, else its bound, else 0.
 int64_t InnerPoints(const KernelPlan& plan);
 
 // Fills elem_insts of each stage, keep and schedule (none for the interpreter, which needs none).

@@ -1,12 +1,12 @@
 #include "ir/support/dump.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <memory>
 #include <mutex>
 #include <system_error>
@@ -37,6 +37,15 @@ std::string SafeStem(std::string_view stem) {
   return out;
 }
 
+bool WriteAll(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t n = write(fd, text.data(), text.size());
+    if (n < 0 && errno != EINTR) return false;
+    if (n > 0) text.remove_prefix(static_cast<size_t>(n));
+  }
+  return true;
+}
+
 }  // namespace
 
 bool DumpEnabled(std::string_view point) {
@@ -55,15 +64,28 @@ std::string WriteDump(std::string_view stem, std::string_view extension, std::st
     const char* tmp = std::getenv("TMPDIR");
     dir = tmp != nullptr && *tmp != '\0' ? tmp : "/tmp";
   }
-  std::string path = absl::StrCat(dir, "/jitfuse_", getpid(), "_", serial.fetch_add(1), "_",
-                                  SafeStem(stem), ".", ToAbsl(extension));
-  errno = 0;
-  std::ofstream file(path);
-  file << text;
-  if (file.flush().good()) return path;
+  // Names can be guessed and the folder may be everybody's: a file that is there, or a link, is not
+  // ours to write to.
+  constexpr int kTries = 1000;
+  int failed = EEXIST;
+  for (int i = 0; i < kTries; ++i) {
+    std::string path = absl::StrCat(dir, "/jitfuse_", getpid(), "_", serial.fetch_add(1), "_",
+                                    SafeStem(stem), ".", ToAbsl(extension));
+    int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0 && errno == EEXIST) continue;
+    if (fd < 0) {
+      failed = errno;
+      break;
+    }
+    const bool written = WriteAll(fd, text);
+    if (close(fd) == 0 && written) return path;
+    failed = errno;
+    unlink(path.c_str());
+    break;
+  }
   WarnOnce(absl::StrCat("cannot write to ", dir,
                         ", the folder that JITFUSE_DUMP_DIR or TMPDIR names: ",
-                        std::generic_category().message(errno)));
+                        std::generic_category().message(failed)));
   return "";
 }
 

@@ -20,8 +20,9 @@ inline constexpr std::string_view kDumpPoints =
 
 bool DumpEnabled(std::string_view point);
 void Dump(std::string_view point, std::string_view stem, std::string_view text);
-// Writes `text` to a file of its own in JITFUSE_DUMP_DIR (else the temporary folder); returns its
-// path, or "" if no file could be written.
+// Writes `text` to a new file in JITFUSE_DUMP_DIR (else the temporary folder) that its owner alone
+// may read, never through a link or over what is there; returns its path, or "" if none could be
+// written.
 std::string WriteDump(std::string_view stem, std::string_view extension, std::string_view text);
 
 using LogSink = std::function<void(int level, std::string_view message)>;

@@ -249,6 +249,7 @@ class CudaBackend : public Backend {
                           StreamHandle stream) const override;
   absl::Status CopyOnDevice(void* dst, const void* src, size_t bytes,
                             StreamHandle stream) const override;
+  absl::Status Zero(void* dst, size_t bytes, StreamHandle stream) const override;
   absl::Status Synchronize(StreamHandle stream) const override;
 
  private:
@@ -400,6 +401,14 @@ absl::Status CudaBackend::CopyOnDevice(void* dst, const void* src, size_t bytes,
     return device_->Check(
         driver.MemcpyDtoDAsync(ToDevicePtr(dst), ToDevicePtr(src), bytes, ToStream(stream)),
         "cuMemcpyDtoDAsync");
+  });
+}
+
+absl::Status CudaBackend::Zero(void* dst, size_t bytes, StreamHandle stream) const {
+  if (bytes == 0) return absl::OkStatus();
+  return OnDevice([&](const DriverApi& driver) {
+    return device_->Check(driver.MemsetD8Async(ToDevicePtr(dst), 0, bytes, ToStream(stream)),
+                          "cuMemsetD8Async");
   });
 }
 

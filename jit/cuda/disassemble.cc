@@ -5,8 +5,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -61,16 +59,16 @@ absl::StatusOr<std::string> Disassemble(const std::string& cubin) {
   if (path.empty()) {
     return absl::UnavailableError("the cubin could not be written to a temporary file");
   }
-  std::string out_path = absl::StrCat(path, ".sass");
-  std::string command =
-      absl::StrCat(Quoted(program), " ", Quoted(path), " > ", Quoted(out_path), " 2> /dev/null");
-  int code = std::system(command.c_str());
-  std::ifstream file(out_path);
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  file.close();
+  // Its output comes through a pipe: a second file's name could be guessed.
+  std::string text;
+  FILE* pipe =
+      popen(absl::StrCat(Quoted(program), " ", Quoted(path), " 2> /dev/null").c_str(), "re");
+  char buffer[4096];
+  for (size_t n = 0; pipe != nullptr && (n = fread(buffer, 1, sizeof buffer, pipe)) > 0;)
+    text.append(buffer, n);
+  const bool done = pipe != nullptr && pclose(pipe) == 0;
   std::remove(path.c_str());
-  std::remove(out_path.c_str());
-  if (code == 0) return text;
+  if (done) return text;
   return absl::UnavailableError(
       absl::StrCat(program, " failed on the cubin: is it as new as the NVRTC that compiled it?"));
 }

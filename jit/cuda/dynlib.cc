@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -27,7 +28,10 @@ std::vector<std::string> Glob(const std::string& pattern) {
     for (size_t i = 0; i < found.gl_pathc; ++i) out.emplace_back(found.gl_pathv[i]);
   }
   globfree(&found);
-  std::reverse(out.begin(), out.end());  // newest version first
+  // Newest version first: 12.10 before 12.9.
+  std::sort(out.begin(), out.end(), [](const std::string& a, const std::string& b) {
+    return strverscmp(a.c_str(), b.c_str()) > 0;
+  });
   return out;
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/fusion/gemm_runs.h"
 #include "ir/support/status.h"
 
 namespace jitfuse::internal {
@@ -69,8 +70,8 @@ class Owned {
 
 class LtGemm : public PreparedGemm {
  public:
-  LtGemm(const CublasLtApi& api, const GemmProblem& p, const TypeRow& types)
-      : problem(p),
+  LtGemm(const CublasLtApi& api, const GemmRuns& r, const TypeRow& types)
+      : runs(r),
         type(types),
         desc(api.MatmulDescDestroy),
         a(api.MatrixLayoutDestroy),
@@ -78,11 +79,10 @@ class LtGemm : public PreparedGemm {
         d(api.MatrixLayoutDestroy) {}
   size_t workspace_bytes() const override { return workspace; }
   std::string Describe() const override { return text; }
-  // The library multiplies `problem`, `repeats` times, the operands `step` elements on each time.
-  int64_t repeats = 1, step_a = 0, step_b = 0, step_d = 0;
-  bool IsEmpty() const { return problem.batch == 0 || problem.m == 0 || problem.n == 0; }
+  const GemmProblem& problem() const { return runs.each; }
+  bool IsEmpty() const { return problem().batch == 0 || problem().m == 0 || problem().n == 0; }
 
-  GemmProblem problem;
+  GemmRuns runs;
   TypeRow type;
   Owned<LtMatmulDesc> desc;
   Owned<LtMatrixLayout> a, b, d;  // the library's: a is our B, b our A
@@ -96,7 +96,7 @@ class LtGemm : public PreparedGemm {
 // rows].
 absl::Status Layout(const CublasLtApi& api, const LtGemm& gemm, int64_t rows, int64_t columns,
                     int64_t ld, int64_t batch_stride, LtMatrixLayout* out) {
-  const GemmProblem& p = gemm.problem;
+  const GemmProblem& p = gemm.problem();
   // The distance of rows means nothing where there is one row; the library still checks it.
   if (rows <= 1) ld = std::max(ld, columns);
   if (ld < columns)
@@ -119,7 +119,7 @@ absl::Status Layout(const CublasLtApi& api, const LtGemm& gemm, int64_t rows, in
 }
 
 absl::Status Describe(const CublasLtApi& api, LtGemm* gemm) {
-  const GemmProblem& p = gemm->problem;
+  const GemmProblem& p = gemm->problem();
   const bool tf32 = p.allow_tf32 && p.dtype == DType::kF32;
   JF_RETURN_IF_ERROR(LtStatus(
       api.MatmulDescCreate(gemm->desc.out(), tf32 ? kCublasCompute32FFastTf32 : gemm->type.compute,
@@ -168,7 +168,7 @@ int32_t AlgoAttribute(const CublasLtApi& api, const LtAlgo& algo, LtAlgoAttribut
 }
 
 absl::Status PickAlgorithm(const CublasLtApi& api, LtGemm* gemm) {
-  const GemmProblem& p = gemm->problem;
+  const GemmProblem& p = gemm->problem();
   Owned<LtPreference> preference(api.MatmulPreferenceDestroy);
   JF_RETURN_IF_ERROR(
       LtStatus(api.MatmulPreferenceCreate(preference.out()), "cublasLtMatmulPreferenceCreate", p));
@@ -187,37 +187,22 @@ absl::Status PickAlgorithm(const CublasLtApi& api, LtGemm* gemm) {
   gemm->algo = result.algo;
   gemm->workspace = result.workspace_bytes;
   gemm->text = absl::StrCat(
-      gemm->repeats > 1 ? absl::StrCat(gemm->repeats, " calls, one a batch: ") : "", "cuBLASLt ",
-      api.version, ", algorithm ", AlgoAttribute(api, result.algo, kLtAlgoId), ", tile ",
-      AlgoAttribute(api, result.algo, kLtAlgoTile), ", split-k ",
+      gemm->runs.repeats > 1
+          ? absl::StrCat(gemm->runs.repeats,
+                         " calls, one a batch (they run backwards or into each other): ")
+          : "",
+      "cuBLASLt ", api.version, ", algorithm ", AlgoAttribute(api, result.algo, kLtAlgoId),
+      ", tile ", AlgoAttribute(api, result.algo, kLtAlgoTile), ", split-k ",
       AlgoAttribute(api, result.algo, kLtAlgoSplitK), ", workspace ", gemm->workspace);
   return absl::OkStatus();
-}
-
-// Batches that run backwards or begin within the matrix before are not asked of the library: each
-// is a product of its own.
-bool BatchesNest(const GemmProblem& p) {
-  auto fits = [](int64_t stride, int64_t rows, int64_t columns, int64_t ld) {
-    return stride == 0 || stride >= (rows - 1) * ld + columns;
-  };
-  return fits(p.batch_stride_a, p.transpose_a ? p.k : p.m, p.transpose_a ? p.m : p.k, p.lda) &&
-         fits(p.batch_stride_b, p.transpose_b ? p.n : p.k, p.transpose_b ? p.k : p.n, p.ldb);
-}
-
-GemmProblem OneOfBatch(GemmProblem p) {
-  // What an operand is aligned to holds for its first matrix; the next begin `stride` elements on.
-  const int64_t size = ItemSize(p.dtype);
-  for (int64_t stride : {p.batch_stride_a, p.batch_stride_b, p.batch_stride_d}) {
-    while (p.align > size && stride * size % p.align != 0) p.align /= 2;
-  }
-  p.batch = 1;
-  p.batch_stride_a = p.batch_stride_b = p.batch_stride_d = 0;
-  return p;
 }
 
 absl::Status CheckProblem(const GemmProblem& p) {
   if (p.batch < 0 || p.m < 0 || p.n < 0 || p.k < 0)
     return InvalidArgument("matrix product ", Text(p), ": a negative extent");
+  if (p.batch > 0 && p.m > 0 && p.n > 0 && p.k == 0)
+    return InvalidArgument("matrix product ", Text(p),
+                           ": k is 0, so the result is zeros, which the library is not asked for");
   if (p.align < ItemSize(p.dtype))
     return InvalidArgument("matrix product ", Text(p),
                            ": operands must be aligned to their elements");
@@ -248,15 +233,8 @@ absl::StatusOr<std::shared_ptr<const PreparedGemm>> CublasLtGemms::Prepare(
   JF_RETURN_IF_ERROR(CheckProblem(problem));
   const Hash128 key = problem.Key();
   std::lock_guard<std::mutex> lock(mu_);
-  if (auto it = prepared_.find(key); it != prepared_.end()) return it->second;
-  const bool whole = problem.batch <= 1 || BatchesNest(problem);
-  auto gemm = std::make_shared<LtGemm>(api_, whole ? problem : OneOfBatch(problem), *type);
-  if (!whole) {
-    gemm->repeats = problem.batch;
-    gemm->step_a = problem.batch_stride_a;
-    gemm->step_b = problem.batch_stride_b;
-    gemm->step_d = problem.batch_stride_d;
-  }
+  if (const auto* there = prepared_.Find(key)) return *there;
+  auto gemm = std::make_shared<LtGemm>(api_, RunsOf(problem, MatrixEnd::kLastElement), *type);
   if (gemm->IsEmpty()) {
     gemm->text = "empty result, nothing to do";
   } else {
@@ -264,7 +242,7 @@ absl::StatusOr<std::shared_ptr<const PreparedGemm>> CublasLtGemms::Prepare(
     JF_RETURN_IF_ERROR(Describe(api_, gemm.get()));
     JF_RETURN_IF_ERROR(PickAlgorithm(api_, gemm.get()));
   }
-  return prepared_[key] = std::move(gemm);
+  return prepared_.Insert(key, std::move(gemm));
 }
 
 absl::Status CublasLtGemms::Run(const PreparedGemm& prepared, const void* a, const void* b, void* d,
@@ -276,16 +254,16 @@ absl::Status CublasLtGemms::Run(const PreparedGemm& prepared, const void* a, con
   const bool f64 = gemm.type.scale == kCudaR64F;
   const void* alpha = f64 ? static_cast<const void*>(&one_f64) : &one_f32;
   const void* beta = f64 ? static_cast<const void*>(&zero_f64) : &zero_f32;
-  const int64_t size = ItemSize(gemm.problem.dtype);
-  for (int64_t i = 0; i < gemm.repeats; ++i) {
-    const void* a_i = static_cast<const char*>(a) + i * gemm.step_a * size;
-    const void* b_i = static_cast<const char*>(b) + i * gemm.step_b * size;
-    void* d_i = static_cast<char*>(d) + i * gemm.step_d * size;
+  const int64_t size = ItemSize(gemm.problem().dtype);
+  for (int64_t i = 0; i < gemm.runs.repeats; ++i) {
+    const void* a_i = static_cast<const char*>(a) + i * gemm.runs.step_a * size;
+    const void* b_i = static_cast<const char*>(b) + i * gemm.runs.step_b * size;
+    void* d_i = static_cast<char*>(d) + i * gemm.runs.step_d * size;
     JF_RETURN_IF_ERROR(
         LtStatus(api_.Matmul(gemm.handle, gemm.desc.get(), alpha, b_i, gemm.a.get(), a_i,
                              gemm.b.get(), beta, d_i, gemm.d.get(), d_i, gemm.d.get(), &gemm.algo,
                              workspace, gemm.workspace, static_cast<CuStream>(stream)),
-                 "cublasLtMatmul", gemm.problem));
+                 "cublasLtMatmul", gemm.problem()));
   }
   return absl::OkStatus();
 }

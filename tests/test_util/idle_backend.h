@@ -1,5 +1,5 @@
 // IdleBackend: a Backend for tests of what stands above one. Plans as the interpreter does, and
-// moves and launches nothing; a test overrides what it watches.
+// launches nothing; a test overrides what it watches.
 #ifndef JITFUSE_TESTS_TEST_UTIL_IDLE_BACKEND_H_
 #define JITFUSE_TESTS_TEST_UTIL_IDLE_BACKEND_H_
 
@@ -11,7 +11,7 @@
 
 namespace jitfuse::internal {
 
-class IdleBackend : public Backend {
+class IdleBackend : public HostBackend {
  public:
   const Target& target() const override { return rest_->target(); }
   absl::StatusOr<KernelSource> Emit(const KernelPlan& plan) const override {
@@ -37,16 +37,6 @@ class IdleBackend : public Backend {
   }
   std::string DescribeSort(const SortProblem& p) const override { return rest_->DescribeSort(p); }
   Allocator* allocator() const override { return rest_->allocator(); }
-  absl::Status CopyFromHost(void*, const void*, size_t, StreamHandle) const override {
-    return absl::OkStatus();
-  }
-  absl::Status CopyToHost(void*, const void*, size_t, StreamHandle) const override {
-    return absl::OkStatus();
-  }
-  absl::Status CopyOnDevice(void*, const void*, size_t, StreamHandle) const override {
-    return absl::OkStatus();
-  }
-  absl::Status Synchronize(StreamHandle) const override { return absl::OkStatus(); }
 
  private:
   std::unique_ptr<Backend> rest_ = CreateInterpretBackend();

@@ -172,6 +172,53 @@ TEST(FunctionTest, ADTypeThatDoesNotExistIsAnError) {
   EXPECT_THAT(message([&](Builder& b) { (void)Iota(b, {3}, 0, none); }), HasSubstr("number 55"));
 }
 
+TEST(FunctionTest, ArraysOfADTypeThatDoesNotExist) {
+  const auto none = static_cast<DType>(55);
+  EXPECT_STREQ(DTypeName(none), "invalid");
+  EXPECT_EQ(ItemSize(none), 0);
+  EXPECT_EQ(Array::Empty(none, {2}).status().message(),
+            "Array::Empty: dtype number 55, expected one below 13");
+  EXPECT_THAT(Array::FromValues(none, {2}, {1, 2}).status().message(), HasSubstr("number 55"));
+  std::vector<float> data(2);
+  const Array view = Array::View(data.data(), none, {2});
+  EXPECT_THAT(view.ToVector().status().message(), HasSubstr("number 55"));
+  EXPECT_THAT(view.CopyTo({}).status().message(), HasSubstr("number 55"));
+  Builder b("scaled");
+  Tensor x = b.Input("x", DType::kF32, {"n"}), s = b.Scalar("s", DType::kF32);
+  Function f = *b.Compile({x * s}, Cpu());
+  for (const Array& scalar : {Array::Scalar(none, 1.5), Array::ScalarInt(none, 1)}) {
+    EXPECT_EQ(scalar.data(), nullptr);
+    EXPECT_THAT(f.Run({F32({2}, {1, 2}), scalar}).status().message(), HasSubstr("number 55"));
+  }
+}
+
+// Sums of nothing, where only the sizes of a call say so: zeros, whatever was in the memory.
+TEST(FunctionTest, ProductsOfNothingAreZeros) {
+  Builder b("tail");
+  Tensor x = b.Input("x", DType::kF32, {5, "n"}), w = b.Input("w", DType::kF32, {"n", 3}),
+         bias = b.Input("bias", DType::kF32, {3});
+  Tensor product = Matmul(Slice(x, {0, 2}), Slice(w, {2, 0}));
+  Function f = *b.Compile({product, product + bias}, Cpu());
+  const Array bias_of = F32({3}, {1, 2, 3});
+  for (int n : {4, 2, 3}) {
+    Array xs = F32({5, n}, Iota(5 * n)), ws = F32({n, 3}, Iota(3 * n));
+    Array sums = F32({5, 3}, std::vector<double>(15, 77)),
+          biased = F32({5, 3}, std::vector<double>(15, 77));
+    Status s = f.RunInto({xs, ws, bias_of}, {sums, biased});
+    ASSERT_TRUE(s.ok()) << n << ": " << s.message();
+    for (int i = 0; i < 5; ++i) {
+      for (int j = 0; j < 3; ++j) {
+        double sum = 0;
+        for (int k = 2; k < n; ++k) sum += (i * n + k) * (k * 3.0 + j);
+        EXPECT_EQ((*sums.ToVector())[static_cast<size_t>(3 * i + j)], sum) << n;
+        EXPECT_EQ((*biased.ToVector())[static_cast<size_t>(3 * i + j)], sum + j + 1) << n;
+      }
+    }
+  }
+  Array xs = F32({5, 2}, Iota(10)), ws = F32({2, 3}, Iota(6));
+  EXPECT_THAT(*f.Explain({xs, ws, bias_of}), HasSubstr("sums of nothing, the result is zeros"));
+}
+
 TEST(FunctionTest, NamesOfRandomOpsAreNotForInputs) {
   for (const char* name : {"rng_seed", "rng_offset"}) {
     Builder b("bad");

@@ -119,7 +119,7 @@ TEST(VerifyTest, FirstCallsAreComparedAndWrongResultsAreErrors) {
   EXPECT_EQ(f.stats().verified, 2);
 
   // A back end that does nothing leaves what was in the result.
-  class Idle : public internal::Backend {
+  class Idle : public internal::HostBackend {
    public:
     std::string_view name() const override { return "idle"; }
     const internal::Target& target() const override { return rest_->target(); }
@@ -158,19 +158,6 @@ TEST(VerifyTest, FirstCallsAreComparedAndWrongResultsAreErrors) {
       return rest_->DescribeSort(p);
     }
     internal::Allocator* allocator() const override { return rest_->allocator(); }
-    absl::Status CopyFromHost(void* d, const void* s, size_t n,
-                              internal::StreamHandle t) const override {
-      return rest_->CopyFromHost(d, s, n, t);
-    }
-    absl::Status CopyToHost(void* d, const void* s, size_t n,
-                            internal::StreamHandle t) const override {
-      return rest_->CopyToHost(d, s, n, t);
-    }
-    absl::Status CopyOnDevice(void* d, const void* s, size_t n,
-                              internal::StreamHandle t) const override {
-      return rest_->CopyOnDevice(d, s, n, t);
-    }
-    absl::Status Synchronize(internal::StreamHandle) const override { return absl::OkStatus(); }
 
    private:
     std::unique_ptr<internal::Backend> rest_ = internal::CreateInterpretBackend();

@@ -2,12 +2,14 @@
 // broadcast batches, bf16, threads, fork.
 #include "cpu_backend/gemm_onednn.h"
 
+#include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstdio>
 #include <random>
 #include <thread>
 #include <vector>
@@ -173,6 +175,67 @@ TEST(GemmOnednn, BatchesThatDoNotNest) {
     std::copy_n(o.a.data() + (3 - i) * matrix, used, reversed.a.data() + i * matrix);
   reversed.d = o.d;
   ExpectProduct(forward, reversed);
+}
+
+// Batches that begin where the last row of the one before ends, though rows lie further apart: no
+// overlap, but oneDNN 2.6 refuses strides that leave no room for the rest of that row.
+TEST(GemmOnednn, BatchesWithoutTheGapOfARow) {
+  for (DType dtype : Types()) {
+    GemmProblem p = Problem(dtype, 3, 5, 8, 9, false, true, 3);
+    p.batch_stride_a = (p.m - 1) * p.lda + p.k;
+    p.batch_stride_b = (p.n - 1) * p.ldb + p.k;
+    RunAndCheck(p);
+    EXPECT_NE((*PrepareOnednn(p))->Describe().find("one a batch"), std::string::npos);
+    p.batch_stride_a = p.m * p.lda;
+    p.batch_stride_b = p.n * p.ldb;
+    RunAndCheck(p);
+    EXPECT_EQ((*PrepareOnednn(p))->Describe().find("one a batch"), std::string::npos);
+  }
+}
+
+// explain() prints it.
+TEST(GemmOnednn, DescriptionsNameCopiesAndRepeats) {
+  auto text = [](const GemmProblem& p) { return (*PrepareOnednn(p))->Describe(); };
+  auto has = [](const std::string& s, const char* what) { return s.find(what) != s.npos; };
+  GemmProblem p = Problem(DType::kF32, 4, 9, 10, 11, false, false, 0);
+  EXPECT_EQ(text(p).rfind("oneDNN ", 0), 0u) << text(p);
+  EXPECT_FALSE(has(text(p), "copy")) << text(p);
+  p.batch_stride_a = 3;
+  EXPECT_TRUE(
+      has(text(p), "4 calls, one a batch (they run backwards or into each other's rows): oneDNN "))
+      << text(p);
+  p.batch_stride_a = p.batch_stride_b = 0;
+  EXPECT_TRUE(has(text(p), "4 calls, one a batch (each multiplies the same matrices): oneDNN "))
+      << text(p);
+  p = Problem(DType::kF32, 1, 1, 8, 9, true, false, 3);
+  EXPECT_TRUE(has(text(p), "a dense copy of A (a row whose elements lie apart)")) << text(p);
+  EXPECT_FALSE(has(text(p), "copy of D")) << text(p);
+  p = Problem(DType::kF32, 1, 8, 1, 9, false, false, 3);
+  EXPECT_TRUE(has(text(p), "a dense copy of D (a column whose elements lie apart)")) << text(p);
+}
+
+// ONEDNN_DEFAULT_FPMATH_MODE=BF16 lets oneDNN round f32 operands to bf16, where the CPU gains by
+// it. Its log names the mode of a product if it is not strict.
+TEST(GemmOnednn, F32IsMultipliedAsF32WhateverTheDefaultMode) {
+  auto set_mode =
+      reinterpret_cast<int (*)(int)>(dlsym(RTLD_DEFAULT, "dnnl_set_default_fpmath_mode"));
+  auto get_mode =
+      reinterpret_cast<int (*)(int*)>(dlsym(RTLD_DEFAULT, "dnnl_get_default_fpmath_mode"));
+  auto set_verbose = reinterpret_cast<int (*)(int)>(dlsym(RTLD_DEFAULT, "dnnl_set_verbose"));
+  if (set_mode == nullptr || get_mode == nullptr || set_verbose == nullptr)
+    GTEST_SKIP() << "this oneDNN has no default mode";
+  int before = 0;
+  ASSERT_EQ(get_mode(&before), 0);
+  ASSERT_EQ(set_mode(1), 0);  // bf16
+  set_verbose(1);
+  testing::internal::CaptureStdout();
+  RunAndCheck(Problem(DType::kF32, 1, 47, 59, 83, false, false, 0));
+  std::fflush(stdout);
+  const std::string log = testing::internal::GetCapturedStdout();
+  set_verbose(0);
+  set_mode(before);
+  if (log.find("matmul") == log.npos) GTEST_SKIP() << "this oneDNN logs nothing";
+  EXPECT_EQ(log.find("fpmath"), log.npos) << log;
 }
 
 TEST(GemmOnednn, OtherTypesGiveTheReason) {

@@ -1,5 +1,6 @@
 // Compiling and loading: errors, the allow-list, levels, threads.
 #include <atomic>
+#include <cstdlib>
 #include <fstream>
 #include <thread>
 
@@ -30,6 +31,13 @@ TEST(OrcCompile, MalformedTextIsAStatusWithTheDumpedPath) {
     EXPECT_TRUE(file.good()) << path;
     std::remove(path.c_str());
   }
+}
+
+TEST(OrcCompile, MalformedTextThatNoFileTakesSaysSo) {
+  setenv("JITFUSE_DUMP_DIR", "/nowhere/at/all", 1);
+  std::string message(CompileLlvm("nonsense", "x86-64-v3", "").status().message());
+  unsetenv("JITFUSE_DUMP_DIR");
+  EXPECT_NE(message.find("(text in no file: none could be written)"), std::string::npos) << message;
 }
 
 TEST(OrcCompile, UnknownCpuIsRefused) {

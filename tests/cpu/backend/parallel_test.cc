@@ -12,6 +12,7 @@
 
 #include "gtest/gtest.h"
 #include "ir/support/fork.h"
+#include "tests/support/refuse_threads.h"
 
 namespace jitfuse::internal {
 namespace {
@@ -105,6 +106,27 @@ TEST(ParallelFork, ChildWorks) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
   EXPECT_EQ(ForkGeneration(), before);
   ExpectEachOnce(100);
+}
+
+// Our own pool, which a forked child has, when the system gives it no thread.
+TEST(ParallelFork, WithoutThreadsTheCallerDoesItAll) {
+  if (!RefuseThreads::Works() || NumThreads() < 2) GTEST_SKIP() << "no thread would be refused";
+  ForkGeneration();
+  pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    alarm(60);
+    RefuseThreads none;
+    const int before = RefuseThreads::Refused();
+    std::atomic<int> count{0};
+    for (int turn = 0; turn < 10; ++turn) ParallelFor(64, [&](int64_t) { ++count; });
+    if (RefuseThreads::Refused() == before) _exit(2);
+    _exit(count == 640 ? 0 : 3);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 }  // namespace

@@ -13,6 +13,8 @@
 #include "gtest/gtest.h"
 #include "ir/support/status.h"
 #include "jit/cuda/cuda_backend.h"
+#include "jit/executable.h"
+#include "jit/executor.h"
 #include "tests/fake_driver.h"
 #include "tests/support/plan_kit.h"
 
@@ -389,6 +391,47 @@ TEST_F(CudaBackendTest, CapturingStreams) {
   EXPECT_FALSE(backend->IsCapturing(nullptr));
   driver_.capturing = true;
   EXPECT_TRUE(backend->IsCapturing(nullptr));
+}
+
+// An extent that is 0 only in this call: zeros by a memset, and no library is asked for (there is
+// none here).
+TEST_F(CudaBackendTest, ProductsOfNothingAreZeros) {
+  std::unique_ptr<Backend> backend = Make();
+  auto exe = std::make_shared<Executable>();
+  exe->backend = backend.get();
+  GemmStep step;
+  GemmCall& call = step.call;
+  call.batch = kN, call.m = 3, call.n = 5, call.k = SizeExpr::Symbol(1) - 2;
+  call.lda = 8, call.ldb = 5, call.ldd = 5, call.batch_stride_d = 15;
+  step.a = {BufferRef::Kind::kInput, 0};
+  step.b = {BufferRef::Kind::kInput, 1};
+  step.d = {BufferRef::Kind::kOutput, 0};
+  exe->gemms.push_back(step);
+  exe->steps.push_back({Step::Kind::kGemm, 0, -1});
+  std::vector<float> d(31, 7.0f);
+  void* inputs[] = {d.data(), d.data()};
+  void* outputs[] = {d.data()};
+  CallBuffers buffers;
+  buffers.inputs = inputs;
+  buffers.outputs = outputs;
+  const int64_t empty[] = {0, 2}, symbols[] = {2, 2}, some[] = {2, 4};
+  auto nothing = Bind(exe, empty, 16);
+  ASSERT_TRUE(nothing.ok()) << nothing.status();
+  ASSERT_TRUE(Execute(**nothing, buffers).ok());
+  EXPECT_EQ(driver_.Calls("cuMemsetD8Async"), 0);
+  EXPECT_THAT(d, testing::Each(7.0f));
+  auto bound = Bind(exe, symbols, 16);
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  ASSERT_TRUE(Execute(**bound, buffers).ok());
+  EXPECT_EQ(driver_.Calls("cuMemsetD8Async"), 1);
+  EXPECT_EQ(driver_.Calls("cuStreamSynchronize"), 0);
+  EXPECT_THAT(std::vector<float>(d.begin(), d.begin() + 30), testing::Each(0.0f));
+  EXPECT_EQ(d[30], 7.0f);
+  driver_.Fail("cuMemsetD8Async", kCuErrorInvalidValue);
+  EXPECT_THAT(MessageOf(Execute(**bound, buffers)), HasSubstr("cuMemsetD8Async"));
+  setenv("JITFUSE_CUBLASLT_PATH", "/nowhere/libcublasLt.so", 1);
+  EXPECT_FALSE(Bind(exe, some, 16).ok());  // this one does need the library
+  unsetenv("JITFUSE_CUBLASLT_PATH");
 }
 
 TEST_F(CudaBackendTest, GemmSupportReasons) {

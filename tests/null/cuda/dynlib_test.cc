@@ -121,6 +121,21 @@ TEST(Dynlib, MissingLibrariesAreGotIntoAnEnvironment) {
   }
 }
 
+TEST(Dynlib, NewerIsByNumber) {
+  const std::string root = testing::TempDir() + "jf_dynlib_versions";
+  for (const char* version : {"python3.9", "python3.10", "python3.11"})
+    std::filesystem::create_directories(root + "/lib/" + version + "/site-packages");
+  ScopedEnv env("VIRTUAL_ENV", root);
+  std::vector<std::string> ours;
+  for (const std::string& folder : PythonPackageFolders()) {
+    if (folder.rfind(root, 0) == 0) ours.push_back(folder.substr(root.size()));
+  }
+  EXPECT_THAT(ours,
+              testing::ElementsAre("/lib/python3.11/site-packages", "/lib/python3.10/site-packages",
+                                   "/lib/python3.9/site-packages"));
+  std::filesystem::remove_all(root);
+}
+
 TEST(Dynlib, NoDriverSaysWhatWasSearched) {
   ScopedEnv env("JITFUSE_CUDA_PATH", "/nowhere/libcuda.so.1");
   absl::StatusOr<std::unique_ptr<Backend>> backend = CreateCudaBackend();

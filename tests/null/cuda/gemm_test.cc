@@ -300,6 +300,31 @@ TEST(GemmCublasLt, AskedOnceAndCleanedUp) {
   EXPECT_EQ(counts.layouts, 0);
 }
 
+// Each size of a batch is a problem of its own: only those asked for last are kept, and those that
+// calls still hold.
+TEST(GemmCublasLt, WhatIsPreparedIsBounded) {
+  const CublasLtApi api = FakeApi();
+  constexpr int kMax = static_cast<int>(CublasLtGemms::kMaxPrepared);
+  {
+    CublasLtGemms gemms(api);
+    auto prepare = [&](int m) {
+      return *gemms.Prepare(Problem(DType::kF32, 1, m, 8, 8, false, false));
+    };
+    auto held = prepare(1);
+    for (int m = 2; m <= kMax + 10; ++m) prepare(m);
+    EXPECT_EQ(counts.heuristics, kMax + 10);
+    EXPECT_EQ(counts.descs, kMax + 1);
+    EXPECT_EQ(counts.layouts, 3 * (kMax + 1));
+    prepare(kMax + 10);  // still there
+    EXPECT_EQ(counts.heuristics, kMax + 10);
+    prepare(2);  // made room
+    EXPECT_EQ(counts.heuristics, kMax + 11);
+    EXPECT_THAT(held->Describe(), HasSubstr("cuBLASLt"));
+  }
+  EXPECT_EQ(counts.descs, 0);
+  EXPECT_EQ(counts.layouts, 0);
+}
+
 TEST(GemmCublasLt, Tf32OnlyWhereAllowed) {
   const CublasLtApi api = FakeApi();
   CublasLtGemms gemms(api);
@@ -342,6 +367,8 @@ TEST(GemmCublasLt, Errors) {
   p = Problem(DType::kF32, 1, 4, 4, 4, false, false);
   p.align = 2;
   EXPECT_THAT(message(p), HasSubstr("must be aligned to their elements"));
+  EXPECT_THAT(message(Problem(DType::kF32, 1, 4, 4, 0, false, false)),
+              HasSubstr("k is 0, so the result is zeros"));
   counts.found = 0;
   EXPECT_THAT(message(Problem(DType::kF16, 1, 4, 4, 4, false, false)),
               HasSubstr("has no algorithm for f16 1 x [4,4] [4,4]"));

@@ -9,11 +9,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "ir/support/status.h"
 #include "ir/text.h"
 #include "jit/call_cache.h"
 #include "jit/executor.h"
 #include "jit/interpret_backend.h"
+#include "tests/test_util/idle_backend.h"
 
 namespace jitfuse::internal {
 namespace {
@@ -148,6 +150,81 @@ TEST(CompileTest, ExecutablesEndWithTheirFunctionAndTablesWithTheirThread) {
   EXPECT_TRUE(executable.expired());
   done = true;
   idle.join();
+}
+
+TEST(CompileTest, WhatCannotBeCompiledIsNotCounted) {
+  Harness h(
+      "graph f(%x: f32[n,m]) -> (f32[n]) {\n %0 = max(%x) {axes=[1], keepdims=false} : f32[n]\n "
+      "return %0\n}");
+  const int64_t before = ProcessCounters().compiles;
+  EXPECT_FALSE(h.Run({{{3, 0}, {}}}).ok());
+  EXPECT_EQ(h.cache().stats().compiles, 0);
+  EXPECT_EQ(ProcessCounters().compiles, before);
+  EXPECT_TRUE(h.Run({{{1, 2}, {1, 2}}}).ok());
+  EXPECT_EQ(h.cache().stats().compiles, 1);
+}
+
+// Beyond the number of functions at which a thread looks for tables of ended ones, with calls of
+// one function after another.
+TEST(CompileTest, ManyFunctionsLiveAndDead) {
+  const char* text =
+      "graph f(%a: f32[n]) -> (f32[n]) {\n %0 = negative(%a) : f32[n]\n return %0\n}";
+  std::vector<std::unique_ptr<Harness>> alive;
+  for (int i = 0; i < 600; ++i) {
+    Harness dead(text);
+    EXPECT_TRUE(dead.Run({{{1}, {1}}}).ok());
+    alive.push_back(std::make_unique<Harness>(text));
+    EXPECT_TRUE(alive.back()->Run({{{1}, {1}}}).ok());
+  }
+  for (auto& h : alive) {
+    EXPECT_THAT((*h->Run({{{1}, {3}}}))[0], ElementsAre(-3));
+    const Counters s = h->cache().stats();
+    EXPECT_EQ(s.compiles + s.l2_hits, 1);  // the table of the first call is still there
+  }
+}
+
+// Which kernels belong to which sort is not to be guessed from their numbers.
+TEST(CompileTest, SortsOfUnlikeNumbersOfKernels) {
+  class Sorting : public IdleBackend {
+   public:
+    std::string_view name() const override { return "sorting"; }
+    std::string CompilerId() const override { return "none"; }
+    absl::StatusOr<CompiledKernel> Compile(const KernelSource&) const override {
+      return CompiledKernel{};
+    }
+    absl::StatusOr<std::vector<KernelSource>> EmitSort(DType dtype) const override {
+      std::vector<KernelSource> out(dtype == DType::kI32 ? 1 : 4);
+      for (size_t k = 0; k < out.size(); ++k) {
+        out[k].lang = SourceLang::kCuda;
+        out[k].entry = absl::StrCat(ToAbsl(DTypeName(dtype)), "_", k);
+      }
+      return out;
+    }
+  } backend;
+  KernelCache kernels;
+  CallCache cache(
+      *ParseGraph(R"(graph f(%x: f32[9], %i: i32[n], %j: i64[n], %g: f32[n]) -> (f32[9], f32[9]) {
+  %0 = index_add(%x, %i, %g) : f32[9]
+  %1 = index_add(%x, %j, %g) : f32[9]
+  return %0, %1
+})"),
+      Options(), &backend, &kernels);
+  const Dims nine = {9}, n = {5};
+  auto bound = cache.Find({{nullptr, DType::kF32, nine, {}},
+                           {nullptr, DType::kI32, n, {}},
+                           {nullptr, DType::kI64, n, {}},
+                           {nullptr, DType::kF32, n, {}}},
+                          {});
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  std::vector<std::string> entries;
+  for (const SortStep& sort : (*bound)->executable->sorts) {
+    EXPECT_EQ(sort.loaded.size(), sort.kernels.size());
+    for (const KernelStep& kernel : sort.kernels)
+      entries.push_back(
+          absl::StrCat(ToAbsl(DTypeName(sort.call.dtype)), ": ", kernel.source.entry));
+  }
+  EXPECT_THAT(entries, testing::UnorderedElementsAre("i32: i32_0", "i64: i64_0", "i64: i64_1",
+                                                     "i64: i64_2", "i64: i64_3"));
 }
 
 TEST(CompileTest, OutputsThatAreInputsOrRepeatedAreCopied) {

@@ -9,6 +9,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
+#include "ir/support/threads.h"
+#include "tests/support/refuse_threads.h"
 #include "tests/test_util/idle_backend.h"
 
 namespace jitfuse::internal {
@@ -104,13 +107,62 @@ TEST(KernelCacheTest, GetAllKeepsTheOrderAndReportsTheFirstFailure) {
   CountingBackend backend;
   KernelCache cache;
   std::vector<KernelSource> sources = {Source("a"), Source("b"), Source("a"), Source("c")};
-  auto all = cache.GetAll(sources, backend, 4);
+  auto all = cache.GetAll(sources, backend);
   ASSERT_TRUE(all.ok());
   EXPECT_EQ((*all)[0].kernel, (*all)[2].kernel);
   EXPECT_NE((*all)[0].kernel, (*all)[1].kernel);
   backend.fail = true;
   sources.push_back(Source("d"));
-  EXPECT_FALSE(cache.GetAll(sources, backend, 4).ok());
+  EXPECT_FALSE(cache.GetAll(sources, backend).ok());
+}
+
+TEST(KernelCacheTest, WithoutThreadsTheCallerCompilesAll) {
+  if (!RefuseThreads::Works() || NumThreads() < 2) GTEST_SKIP() << "no thread would be refused";
+  CountingBackend backend;
+  KernelCache cache;
+  std::vector<KernelSource> sources = {Source("a"), Source("b"), Source("c")};
+  const int before = RefuseThreads::Refused();
+  {
+    RefuseThreads none;
+    auto all = cache.GetAll(sources, backend);
+    ASSERT_TRUE(all.ok()) << all.status();
+  }
+  EXPECT_EQ(backend.compiles, 3);
+  EXPECT_GT(RefuseThreads::Refused(), before);
+  EXPECT_EQ(HelpersAtWork(), 0);
+  sources.push_back(Source("d"));
+  EXPECT_TRUE(cache.GetAll(sources, backend).ok());
+  EXPECT_EQ(backend.compiles, 4);
+}
+
+// However many callers compile at once, they have NumThreads() - 1 helpers among them.
+TEST(KernelCacheConcurrencyTest, HelpersAreThoseOfTheProcess) {
+  class Watching : public CountingBackend {
+   public:
+    absl::StatusOr<CompiledKernel> Compile(const KernelSource& source) const override {
+      const int now = ++at_once;
+      for (int most = at_most; now > most && !at_most.compare_exchange_weak(most, now);) {
+      }
+      auto made = CountingBackend::Compile(source);
+      --at_once;
+      return made;
+    }
+    mutable std::atomic<int> at_once{0}, at_most{0};
+  } backend;
+  constexpr int kCallers = 16;
+  KernelCache cache;
+  std::vector<std::thread> callers;
+  for (int c = 0; c < kCallers; ++c) {
+    callers.emplace_back([&, c] {
+      std::vector<KernelSource> sources;
+      for (int i = 0; i < 8; ++i) sources.push_back(Source(absl::StrCat(c, " ", i)));
+      EXPECT_TRUE(cache.GetAll(sources, backend).ok());
+    });
+  }
+  for (std::thread& t : callers) t.join();
+  EXPECT_EQ(backend.compiles, 8 * kCallers);
+  EXPECT_LE(backend.at_most, kCallers + NumThreads() - 1);
+  EXPECT_EQ(HelpersAtWork(), 0);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "cpu_backend/lru.h"
+#include "ir/support/lru.h"
 
 #include <gtest/gtest.h>
 

@@ -2,8 +2,8 @@
 //
 // In: keys and values. Finding is a lookup and a stamp; making room looks at all entries, which is
 // little beside what it costs to make a value. Not thread-safe: the owner locks.
-#ifndef JITFUSE_CPU_BACKEND_LRU_H_
-#define JITFUSE_CPU_BACKEND_LRU_H_
+#ifndef JITFUSE_IR_SUPPORT_LRU_H_
+#define JITFUSE_IR_SUPPORT_LRU_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -50,4 +50,4 @@ class Lru {
 
 }  // namespace jitfuse::internal
 
-#endif  // JITFUSE_CPU_BACKEND_LRU_H_
+#endif  // JITFUSE_IR_SUPPORT_LRU_H_

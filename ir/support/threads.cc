@@ -1,0 +1,73 @@
+#include "ir/support/threads.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <limits>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "ir/support/dump.h"
+#include "ir/support/flags.h"
+#include "ir/support/fork.h"
+
+namespace jitfuse::internal {
+namespace {
+
+std::atomic<int> helpers{0};
+
+int CountThreads() {
+  constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
+  const int64_t wanted = EnvInt("NUM_THREADS", kAll);
+  if (wanted > 0 && wanted < kAll) return static_cast<int>(std::min<int64_t>(wanted, 1024));
+  if (wanted <= 0)
+    WarnOnce("JITFUSE_NUM_THREADS: expected a whole number from 1 on; every CPU is used");
+  cpu_set_t set;
+  int cpus = sched_getaffinity(0, sizeof(set), &set) == 0
+                 ? CPU_COUNT(&set)
+                 : static_cast<int>(std::thread::hardware_concurrency());
+  return std::max(1, cpus);
+}
+
+// Up to `wanted` of those that are left.
+int Take(int wanted) {
+  // A child of fork() does not have its parent's helpers.
+  static std::once_flag once;
+  std::call_once(once, [] {
+    pthread_atfork(nullptr, nullptr, [] { helpers.store(0, std::memory_order_relaxed); });
+  });
+  int before = helpers.load(std::memory_order_relaxed), taken = 0;
+  do {
+    taken = std::clamp(NumThreads() - 1 - before, 0, std::max(wanted, 0));
+  } while (!helpers.compare_exchange_weak(before, before + taken, std::memory_order_relaxed));
+  return taken;
+}
+
+}  // namespace
+
+int NumThreads() {
+  static const int threads = CountThreads();
+  return threads;
+}
+
+void RunWithHelpers(int wanted, const std::function<void()>& work) {
+  const int generation = ForkGeneration(), taken = Take(wanted - 1);
+  std::vector<std::thread> threads;
+  try {
+    threads.reserve(static_cast<size_t>(taken));
+    while (threads.size() < static_cast<size_t>(taken)) threads.emplace_back(work);
+  } catch (const std::exception&) {  // the system has no more threads, or no memory for them
+  }
+  work();
+  for (std::thread& t : threads) t.join();
+  if (ForkGeneration() == generation) helpers.fetch_sub(taken, std::memory_order_relaxed);
+}
+
+int HelpersAtWork() { return helpers.load(std::memory_order_relaxed); }
+
+}  // namespace jitfuse::internal
