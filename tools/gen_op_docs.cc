@@ -36,7 +36,10 @@ constexpr const char* kScalarHead = R"(
 
 What bodies are made of (`ir/scalar_ops.inc`), with the largest error of each in ulp of an f32 / f64 result on any back end: 0 is exact, 0.5
 correctly rounded. f16 and bf16 results are computed in f32 and rounded once more: within 0.501 ulp, erfc and gelu of them within 0.54. The
-bounds are swept: every f16 and bf16 value and 2^24 f32 values on the CPU, every f16 and bf16 value and 2^19 f32 values an op on a GPU.
+bounds are swept. Each run of the tests puts through compiled CPU kernels, for each rounded op, every f16 and bf16 value, 2^18 f32 values (one of
+each 2^14 neighbours, where there is one operand) and 2^15 points in the ranges where the functions change; through the evaluator 2^19 f32 points
+of each decomposition; through GPU kernels every f16 and bf16 value and 2^19 f32 points. Once, not in each run, compiled CPU kernels got 2^24 f32
+values an op, one of each 256 neighbours (`JITFUSE_ULP_STEP=256 jf_tests_cpu --gtest_filter=CpuUlp.FloatsByStep`).
 
 | primitive | operands | f32 | f64 | meaning |
 |---|---|---|---|---|

@@ -12,7 +12,7 @@ class GpuSweep : public testing::TestWithParam<SweepCase> {};
 TEST_P(GpuSweep, AgreesWithTheEvaluator) {
   jitfuse::Status gpu = jitfuse::DeviceStatus(jitfuse::DeviceKind::kCuda);
   if (!gpu.ok()) GTEST_SKIP() << gpu.message();
-  RunSweepCase(GetParam(), jitfuse::DeviceKind::kCuda);
+  RunSweepCase(GetParam(), {"cuda"});
 }
 
 INSTANTIATE_TEST_SUITE_P(Graphs, GpuSweep, testing::ValuesIn(SweepCases()),

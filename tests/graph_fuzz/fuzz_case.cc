@@ -18,16 +18,18 @@
 namespace jitfuse::internal {
 namespace {
 
-constexpr const char* kValueNames[kNumFuzzValues] = {"plain",      "wide",       "specials",
-                                                     "small_ints", "full_range", "ones"};
+constexpr const char* kValueNames[kNumFuzzValues] = {"plain",      "wide", "specials", "small_ints",
+                                                     "full_range", "ones", "counts",   "ends"};
 
 double FloatValue(FuzzValues values, FuzzRng* rng) {
   switch (values) {
     case FuzzValues::kPlain:
+    case FuzzValues::kCounts:
       break;
     case FuzzValues::kWide:
       return std::ldexp(rng->Uniform() * 2 - 1, rng->Below(40) - 20);
-    case FuzzValues::kSpecials: {
+    case FuzzValues::kSpecials:
+    case FuzzValues::kEnds: {
       static constexpr double kInf = std::numeric_limits<double>::infinity();
       static const std::vector<double> kSpecial = {
           kInf,   -kInf, std::numeric_limits<double>::quiet_NaN(),
@@ -48,7 +50,22 @@ double FloatValue(FuzzValues values, FuzzRng* rng) {
   return rng->Uniform() * 4 - 2;
 }
 
+// Half of them numbers at which something happens; operands meet each other in all pairs.
+ScalarValue IntAtAnEnd(DType dtype, FuzzRng* rng) {
+  return OnType(dtype, [&](auto tag) {
+    using T = decltype(tag);
+    const T least = std::numeric_limits<T>::lowest(), most = std::numeric_limits<T>::max();
+    const auto width = static_cast<T>(std::numeric_limits<T>::digits + (least < T{0} ? 1 : 0));
+    const T special[] = {T(0),         T(0), T(1),        T(-1),        T(-1), least,      least,
+                         T(least + 1), most, T(most - 1), T(width - 1), width, T(most / 2)};
+    const uint64_t bits = rng->Next();
+    if (rng->OneIn(2)) return Put<T>(special[rng->Below(std::size(special))]);
+    return rng->OneIn(2) ? LoadScalar(dtype, &bits) : ScalarFromInt(dtype, int64_t(bits % 13));
+  });
+}
+
 ScalarValue IntValue(DType dtype, FuzzValues values, FuzzRng* rng) {
+  if (values == FuzzValues::kEnds) return IntAtAnEnd(dtype, rng);
   if (values == FuzzValues::kOnes) return ScalarFromInt(dtype, 1);
   if (values == FuzzValues::kFullRange || values == FuzzValues::kSpecials) {
     const uint64_t bits = rng->Next();
@@ -65,7 +82,7 @@ ScalarValue IntValue(DType dtype, FuzzValues values, FuzzRng* rng) {
         return LoadScalar(dtype, &bits);
     }
   }
-  const int64_t least = IsSigned(dtype) ? -6 : 0;
+  const int64_t least = IsSigned(dtype) && values != FuzzValues::kCounts ? -6 : 0;
   return ScalarFromInt(dtype, least + rng->Below(13));
 }
 

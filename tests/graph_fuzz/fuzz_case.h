@@ -44,8 +44,9 @@ class FuzzRng {
   uint64_t state_;
 };
 
-enum class FuzzValues { kPlain, kWide, kSpecials, kSmallInts, kFullRange, kOnes };
-inline constexpr int kNumFuzzValues = 6;
+// kCounts: of integers, 0 to 12. kEnds: those of the range, and what is special between them.
+enum class FuzzValues { kPlain, kWide, kSpecials, kSmallInts, kFullRange, kOnes, kCounts, kEnds };
+inline constexpr int kNumFuzzValues = 8;
 
 struct FuzzInput {
   // Strides: axes of memory from the outermost, each with a step: 0 repeats one element, -1 runs

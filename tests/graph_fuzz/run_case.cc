@@ -180,6 +180,7 @@ Outcome RunOnBackend(const FuzzCase& c, const std::vector<FuzzCall>& calls, Devi
   for (size_t k = 0; k < calls.size(); ++k) {
     CallRunner runner(c, calls[k], **backend);
     const std::string where = absl::StrCat("call ", k, ": ");
+    outcome.call = static_cast<int>(k);
     if (absl::Status s = runner.Run(&cache); !s.ok()) {
       outcome.verdict = Verdict::kError;
       outcome.text = absl::StrCat(where, s.ToString());
@@ -192,6 +193,7 @@ Outcome RunOnBackend(const FuzzCase& c, const std::vector<FuzzCall>& calls, Devi
       return outcome;
     }
   }
+  outcome.call = -1;
   return outcome;
 }
 

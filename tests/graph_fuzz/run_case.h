@@ -30,6 +30,7 @@ struct Outcome {
   Verdict verdict = Verdict::kOk;
   std::string text;
   double elements = 0, held = 0;  // of the results; those with a finite bound
+  int call = -1;                  // the one that failed
 };
 
 struct FuzzCall {

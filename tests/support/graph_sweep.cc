@@ -1,24 +1,13 @@
 #include "tests/support/graph_sweep.h"
 
-#include <cmath>
-#include <cstring>
-#include <random>
+#include <iterator>
+#include <utility>
 
-#include <gtest/gtest.h>
-
-#include "api/inspect.h"
-#include "api/jitfuse.h"
-#include "ir/op_def.h"
-#include "ir/text.h"
+#include "tests/support/op_sweep.h"
 
 namespace jitfuse_test {
 namespace {
 
-using jitfuse::Array;
-using jitfuse::Device;
-using jitfuse::DeviceKind;
-using jitfuse::DType;
-using Dims = std::vector<std::int64_t>;
 using Sizes = std::map<std::string, std::int64_t>;
 
 const std::vector<std::string> kFloats = {"f32", "f64", "f16", "bf16"};
@@ -51,169 +40,6 @@ const std::vector<Sizes> kPlanes = {{{"n", 3}, {"m", 5}},
 const std::vector<Sizes> kRows = {{{"n", 3}, {"m", 7}},     {{"n", 1}, {"m", 1}},
                                   {{"n", 9}, {"m", 128}},   {{"n", 2}, {"m", 4096}},
                                   {{"n", 2}, {"m", 20011}}, {{"n", 0}, {"m", 4}}};
-
-// What the table's examples say between their braces, or nothing.
-std::string ExampleAttrs(const jitfuse::internal::OpDef& def) {
-  const std::string text(def.example);
-  const std::size_t open = text.find(" {");
-  return open == std::string::npos ? "" : text.substr(open, text.find('}') - open + 1);
-}
-
-// One op as a line of graph text whose operands are %a, %b, %c; "" if it does not take that dtype.
-struct OpLine {
-  std::string text, result;
-};
-OpLine LineFor(const jitfuse::internal::OpDef& def, const std::string& dtype, std::size_t number) {
-  std::string args;
-  for (std::size_t k = 0; k < def.args.size(); ++k)
-    args += (k == 0 ? "%" : ", %") + std::string(1, static_cast<char>('a' + k));
-  const std::string call = "%" + std::to_string(number) + " = " + std::string(def.name) + "(" +
-                           args + ")" + ExampleAttrs(def) + " : ";
-  for (const std::string& result : {dtype, std::string("bool"), std::string("u32")}) {
-    const std::string line = call + result + "[n]";
-    const std::string graph = "graph f(%a: " + dtype + "[n], %b: " + dtype + "[n], %c: " + dtype +
-                              "[n]) -> (" + result + "[n]) {\n " + line + "\n return %" +
-                              std::to_string(number) + "\n}";
-    if (jitfuse::internal::ParseGraph(graph).ok()) return {line, result + "[n]"};
-  }
-  return {};
-}
-
-// Every pointwise row in every dtype it takes, some rows to a graph.
-void AddTable(const std::vector<Sizes>& sizes, std::vector<SweepCase>* out) {
-  constexpr std::size_t kOpsPerGraph = 6;
-  std::vector<std::string> dtypes = kFloats;
-  dtypes.insert(dtypes.end(), kInts.begin(), kInts.end());
-  dtypes.push_back("bool");
-  for (const std::string& t : dtypes) {
-    std::string body, results, returned;
-    std::size_t count = 0, graphs = 0;
-    auto flush = [&] {
-      if (count == 0) return;
-      out->push_back({"rows_" + t + "_" + std::to_string(graphs++),
-                      "graph f(%a: " + t + "[n], %b: " + t + "[n], %c: " + t + "[n]) -> (" +
-                          results + ") {\n" + body + " return " + returned + "\n}",
-                      sizes, true});
-      body = results = returned = "";
-      count = 0;
-    };
-    for (const jitfuse::internal::OpDef* def : jitfuse::internal::AllOps()) {
-      if (def->kind != jitfuse::internal::OpKind::kPointwise) continue;
-      const OpLine line = LineFor(*def, t, count);
-      if (line.text.empty()) continue;
-      body += " " + line.text + "\n";
-      results += (count == 0 ? "" : ", ") + line.result;
-      returned += (count == 0 ? "%" : ", %") + std::to_string(count);
-      if (++count == kOpsPerGraph) flush();
-    }
-    flush();
-  }
-}
-
-// Uniform in [-3, 3) for floats; small integers; with special values every few elements if asked.
-double Draw(DType dtype, bool specials, std::mt19937_64* rng) {
-  static const double kSpecials[] = {std::nan(""), HUGE_VAL, -HUGE_VAL, 0.0,   -0.0,
-                                     1e-40,        -1e-40,   1e-310,    65504, -70000};
-  std::uint64_t bits = (*rng)();
-  bool is_float =
-      dtype == DType::kF16 || dtype == DType::kBF16 || dtype == DType::kF32 || dtype == DType::kF64;
-  if (!is_float)
-    return dtype == DType::kBool
-               ? static_cast<double>(bits & 1)
-               : static_cast<double>(bits % 13) - (dtype <= DType::kU64 ? 0.0 : 6.0);
-  if (specials && bits % 5 == 0) return kSpecials[(bits >> 8) % 10];
-  return static_cast<double>(bits >> 11) * 0x1p-53 * 6 - 3;
-}
-
-// An array of these dims in a larger host buffer, laid out as `layout` says.
-Array MakeInput(DType dtype, const Dims& dims, int layout, bool specials, std::mt19937_64* rng) {
-  auto size = static_cast<std::int64_t>(jitfuse::ItemSize(dtype));
-  Dims strides(dims.size());
-  std::int64_t reach = 1;
-  for (std::size_t d = dims.size(); d-- > 0;) {
-    strides[d] = layout == 1 ? 2 * reach : reach;
-    reach = layout == 1 ? 2 * reach * std::max<std::int64_t>(dims[d], 1)
-                        : reach * std::max<std::int64_t>(dims[d], 1);
-  }
-  auto owner = *Array::Empty(DType::kU8, {(reach + 16) * size + 64});
-  char* base = static_cast<char*>(owner.data()) + (layout == 2 ? size : 0);
-  if (layout == 1 && !dims.empty() && dims[0] > 0) {  // the first dim runs backwards
-    base += strides[0] * (dims[0] - 1) * size;
-    strides[0] = -strides[0];
-  }
-  static auto* keep =
-      new std::vector<Array>;  // views borrow: their owners live as long as the test program
-  keep->push_back(owner);
-  std::int64_t n = 1;
-  for (std::int64_t d : dims) n *= d;
-  for (std::int64_t i = 0; i < n; ++i) {
-    std::int64_t rest = i, offset = 0;
-    for (std::size_t d = dims.size(); d-- > 0; rest /= dims[d])
-      offset += rest % dims[d] * strides[d];
-    Array one = Array::Scalar(dtype, Draw(dtype, specials, rng));
-    std::memcpy(base + offset * size, one.data(), static_cast<std::size_t>(size));
-  }
-  return Array::View(base, dtype, dims, layout == 0 || dims.empty() ? Dims{} : strides);
-}
-
-// The same bytes and layout on a GPU: the buffer behind the view is copied whole.
-struct OnDevice {
-  Array buffer, view;
-};
-OnDevice ToGpu(const Array& a) {
-  auto size = static_cast<std::int64_t>(jitfuse::ItemSize(a.dtype()));
-  std::int64_t lo = 0, hi = 0;
-  bool empty = a.num_elements() == 0;
-  Dims strides = a.strides();
-  if (strides.empty()) {
-    strides.assign(a.dims().size(), 1);
-    for (std::size_t d = strides.size(); d-- > 1;) strides[d - 1] = strides[d] * a.dims()[d];
-  }
-  for (std::size_t d = 0; d < strides.size() && !empty; ++d)
-    (strides[d] < 0 ? lo : hi) += strides[d] * (a.dims()[d] - 1);
-  std::int64_t shift = reinterpret_cast<std::intptr_t>(a.data()) % 16;
-  char* first = static_cast<char*>(a.data()) + lo * size - (shift + lo * size % 16 + 16) % 16;
-  std::int64_t bytes = empty ? 16 : static_cast<char*>(a.data()) + (hi + 1) * size - first;
-  if (empty)
-    return {a, Array::View(static_cast<void*>(nullptr), a.dtype(), a.dims(), {},
-                           Device{DeviceKind::kCuda, 0})};
-  Array host = Array::View(first, DType::kU8, {bytes});
-  Array there = *host.CopyTo(Device{DeviceKind::kCuda, 0});
-  char* base = static_cast<char*>(there.data()) + (static_cast<char*>(a.data()) - first);
-  return {there, Array::View(base, a.dtype(), a.dims(), a.strides(), Device{DeviceKind::kCuda, 0})};
-}
-
-void RunOnce(const SweepCase& c, const jitfuse::Function& f, const Sizes& sizes, int layout) {
-  std::string where = c.name + " layout " + std::to_string(layout);
-  for (const auto& [name, value] : sizes) where += " " + name + "=" + std::to_string(value);
-  SCOPED_TRACE(where + "\n" + c.text);
-  auto infos = *jitfuse::ParseInputs(c.text);
-  auto dims = jitfuse::InputDims(c.text, sizes);
-  ASSERT_TRUE(dims.ok()) << dims.status().message();
-  std::mt19937_64 rng(static_cast<std::uint64_t>(layout) * 7 + c.name.size());
-  std::vector<Array> host, inputs;
-  std::vector<OnDevice> device;
-  for (std::size_t i = 0; i < infos.size(); ++i) {
-    host.push_back(infos[i].scalar
-                       ? Array::Scalar(infos[i].dtype, Draw(infos[i].dtype, false, &rng))
-                       : MakeInput(infos[i].dtype, (*dims)[i], layout, c.specials, &rng));
-    if (f.device() == DeviceKind::kCuda && !infos[i].scalar) {
-      device.push_back(ToGpu(host.back()));
-      inputs.push_back(device.back().view);
-    } else {
-      inputs.push_back(host.back());
-    }
-  }
-  auto results = f.Run(inputs);
-  ASSERT_TRUE(results.ok()) << results.status().message();
-  std::vector<Array> back;
-  for (const Array& r : *results)
-    back.push_back(r.device().kind == DeviceKind::kCpu ? r : *r.CopyTo(Device{}));
-  auto checks = jitfuse::Check(c.text, host, back);
-  ASSERT_TRUE(checks.ok()) << checks.status().message();
-  for (std::size_t o = 0; o < checks->size(); ++o)
-    EXPECT_TRUE((*checks)[o].ok) << "output " << o << ": " << (*checks)[o].where;
-}
 
 const std::vector<std::string> kAll = {"f32", "f64", "f16", "bf16", "i32", "i64", "u8",
                                        "i8",  "i16", "u16", "u32",  "u64", "bool"};
@@ -306,6 +132,11 @@ void AddScatters(std::vector<SweepCase>* out) {
                   "broadcast(%o) {shape=[n]} : i32[n]\n %2 = index_add(%0, %i, %1) : i32[13]\n "
                   "return %2\n}",
                   kLines, false});
+  AddFor(kNumbers, "segments",
+         "graph f(%a: $T[13,m], %s: $T[n,m], %i: i32[n,m]) -> ($T[13,m]) {\n %0, %1, %2 = "
+         "group_positions(%i) {axis=0, size=[13]} : i64[n,m], i64[13,m], i64[13,m]\n %3 = "
+         "segment_add(%a, %s, %0, %1, %2) {axis=0} : $T[13,m]\n return %3\n}",
+         sizes, true, out);
   out->push_back({"group_positions",
                   "graph f(%i: i16[n,m]) -> (i64[n,m], i64[13,m], i64[13,m]) {\n %0, %1, %2 = "
                   "group_positions(%i) {axis=0, size=[13]} : i64[n,m], i64[13,m], i64[13,m]\n "
@@ -415,6 +246,31 @@ void AddEmitters(std::vector<SweepCase>* out) {
 
 }  // namespace
 
+namespace {
+// What the table's rows cannot show by themselves: sources, ranks 0 and 8.
+void AddSources(std::vector<SweepCase>* out) {
+  const std::string sources =
+      "graph f(%p: bool[n], %q: bool[], %a: $T[n], %s: scalar $T) -> ($T[n], $T[n], $T[]) {\n %k = "
+      "constant {value=$1} : $T[]\n %0 = where(%p, %a, %s) : $T[n]\n %1 = where(%p, %k, %a) : "
+      "$T[n]\n %2 = where(%q, %s, %k) : $T[]\n return %0, %1, %2\n}";
+  AddFor(kNumbers, "sources", Replace(sources, "$1", "1"), kLines, true, out);
+  AddFor({"bool"}, "sources", Replace(sources, "$1", "true"), kLines, true, out);
+  AddFor(kAll, "rank_0",
+         "graph f(%a: $T[], %b: $T[1]) -> ($S[], $T[2,3], $T[1], bool[], $T[]) {\n %0 = sum(%a) : "
+         "$S[]\n %1 = broadcast(%a) {shape=[2,3]} : $T[2,3]\n %2 = reshape(%a) {shape=[1]} : "
+         "$T[1]\n %3 = any(%a) : bool[]\n %4 = squeeze(%b) {axes=[0]} : $T[]\n return %0, %1, %2, "
+         "%3, %4\n}",
+         {{}, {}}, true, out);
+  AddFor(kAll, "rank_8",
+         "graph f(%a: $T[n,1,2,1,m,2,1,3], %b: $T[m,1,2,1]) -> (bool[n,1,2,1,m,2,2,3], "
+         "$S[n,2,1,2,1], $T[3,1,2,m,1,2,1,n], $T[n,1,2,1,m,2,1,3]) {\n %0 = equal(%a, %b) : "
+         "bool[n,1,2,1,m,2,2,3]\n %1 = sum(%a) {axes=[1,4,7]} : $S[n,2,1,2,1]\n %2 = transpose(%a) "
+         ": $T[3,1,2,m,1,2,1,n]\n %3 = flip(%a) {axes=[0,4,7]} : $T[n,1,2,1,m,2,1,3]\n return %0, "
+         "%1, %2, %3\n}",
+         {{{"n", 2}, {"m", 5}}, {{"n", 1}, {"m", 1}}, {{"n", 0}, {"m", 3}}}, true, out);
+}
+}  // namespace
+
 std::vector<SweepCase> SweepCases() {
   std::vector<SweepCase> out;
   AddFor(kFloats, "relu_chain",
@@ -509,6 +365,7 @@ std::vector<SweepCase> SweepCases() {
   AddScans(&out);
   AddEmitters(&out);
   AddScatters(&out);
+  AddSources(&out);
   out.push_back({"round_trip",
                  "graph f(%a: f32[n]) -> (f32[n], f32[n]) {\n %0 = cast(%a) {dtype=bf16} : "
                  "bf16[n]\n %1 = cast(%0) {dtype=f32} : f32[n]\n %2 = cast(%a) {dtype=f16} : "
@@ -549,7 +406,13 @@ std::vector<SweepCase> SweepCases() {
          " %0 = mse_loss(%a, %b) : $T[]\n %1 = cross_entropy(%a, %k) {reduction=1} : $T[]\n"
          " %2 = cross_entropy(%a, %k) {reduction=0, label_smoothing=0.1} : $T[n]\n"
          " %3 = vector_norm(%b) {axes=[1]} : $T[n]\n return %0, %1, %2, %3\n}",
-         {{{"n", 3}, {"m", 12}}, {{"n", 40}, {"m", 300}}}, false, &out);
+         {{{"n", 3}, {"m", 13}}, {{"n", 40}, {"m", 300}}}, false, &out);
+  AddFor(kFloats, "weighted_losses",
+         "graph f(%a: $T[n,m], %k: i64[n], %w: $T[m]) -> ($T[], $T[n], $T[]) {\n"
+         " %0 = nll_loss(%a, %k, %w) {reduction=1} : $T[]\n"
+         " %1 = nll_loss(%a, %k, %w) {reduction=0, ignore_index=3} : $T[n]\n"
+         " %2 = cross_entropy(%a, %k, %w) {reduction=2} : $T[]\n return %0, %1, %2\n}",
+         {{{"n", 3}, {"m", 13}}, {{"n", 40}, {"m", 130}}}, false, &out);
   AddFor(kFloats, "channel_norms",
          "graph f(%a: $T[n,6,m], %w: $T[6], %b: $T[6]) -> ($T[n,6,m], $T[n,6,m], $T[n,6,m], $T[6], "
          "$T[6]) {\n %0 = group_norm(%a, %w, %b) {groups=2} : $T[n,6,m]\n"
@@ -557,18 +420,9 @@ std::vector<SweepCase> SweepCases() {
          " %y, %mean, %var, %rm, %rv = batch_norm_training(%a, %w, %b) : $T[n,6,m], $T[6], $T[6], "
          "$T[6], $T[6]\n return %0, %1, %y, %mean, %rv\n}",
          {{{"n", 3}, {"m", 5}}, {{"n", 2}, {"m", 200}}}, false, &out);
-  AddTable({{{"n", 1}}, {{"n", 37}}, {{"n", 1030}}}, &out);
+  std::vector<SweepCase> table = TableCases();
+  std::move(table.begin(), table.end(), std::back_inserter(out));
   return out;
-}
-
-void RunSweepCase(const SweepCase& c, DeviceKind kind) {
-  jitfuse::CompileOptions options;
-  options.device = kind;
-  auto f = jitfuse::CompileText(c.text, options);
-  ASSERT_TRUE(f.ok()) << c.text << "\n" << f.status().message();
-  for (const Sizes& sizes : c.sizes) {
-    for (int layout = 0; layout < 3; ++layout) RunOnce(c, *f, sizes, layout);
-  }
 }
 
 }  // namespace jitfuse_test

@@ -1,9 +1,13 @@
-// Graph text -> results on a back end -> the evaluator's bounds. One list of graphs for the CPU,
-// the interpreter and a GPU.
+// Graph text -> results on executors -> the evaluator's bounds. One list of graphs for the CPU, the
+// interpreter, a GPU and (compiled only) NVRTC.
 //
-// In: a device kind. Out: gtest failures that name the graph, the shapes and the worst element.
-// Inputs are random, with NaN, infinities, zeros of both signs and subnormals mixed in where
-// `specials` says so. Each graph is also run with strided and misaligned inputs.
+// In: a case and executors ("cpu", "interpret", "cuda"). Out: gtest failures that name the graph,
+// the sizes and the worst element, and hold the call as a .jf for jf_fuzz --replay. Each graph is
+// called with all its sizes on dense inputs, and with strided ones (gaps, backwards), misaligned
+// ones, ones that repeat along an axis (stride 0) and ones whose axes lie in another order, whose
+// results have gaps. Values are ordinary numbers, or many of them special: NaN, infinities, zeros
+// of both signs, subnormals; of integers the least and greatest, 0, 1, -1 and the width. Inputs
+// that are positions stay in range.
 #ifndef JITFUSE_TESTS_SUPPORT_GRAPH_SWEEP_H_
 #define JITFUSE_TESTS_SUPPORT_GRAPH_SWEEP_H_
 
@@ -12,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "api/options.h"
+#include "tests/graph_fuzz/run_case.h"
 
 namespace jitfuse_test {
 
@@ -21,12 +25,25 @@ struct SweepCase {
   std::string text;
   std::vector<std::map<std::string, std::int64_t>> sizes;
   bool specials = false;
+  bool both_values = false;  // ordinary values, then special ones
+  bool gemm_library = true;
 };
 
+// Every op in every dtype (TableCases of op_sweep.h), and graphs of several ops.
 std::vector<SweepCase> SweepCases();
-// Runs one case for all its sizes and layouts on `kind`. Layouts: 0 dense, 1 strided (inputs are
-// every other element, some backwards), 2 misaligned.
-void RunSweepCase(const SweepCase& c, jitfuse::DeviceKind kind);
+
+// One call of a case, as the graph fuzzer runs and prints it.
+struct SweepCall {
+  jitfuse::internal::FuzzCase made;
+  std::size_t size = 0;  // of SweepCase::sizes
+  std::string layout;    // dense, strided, misaligned, repeated, reordered
+  bool specials = false;
+};
+std::vector<SweepCall> SweepCalls(const SweepCase& c);
+
+// Runs all calls. Each output must be held to a finite bound in enough of its elements where values
+// are ordinary, else the case shows nothing.
+void RunSweepCase(const SweepCase& c, const std::vector<std::string>& executors);
 
 }  // namespace jitfuse_test
 

@@ -1,5 +1,6 @@
 #include "tests/support/ulp_sweep.h"
 
+#include <bit>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -39,38 +40,60 @@ void ForEachRoundedOp(F f) {
   }
 }
 
-// The op on these operands; results as registers. Stored dtypes are those of the kernel.
-std::vector<ScalarValue> RunOp(const std::string& op, int arity, DType dtype, DeviceKind kind,
-                               const std::vector<ScalarValue> (&in)[2]) {
-  const std::string t(jitfuse::internal::DTypeName(dtype));
-  const std::string args = arity == 1 ? "%x0" : "%x0, %x1";
-  const std::string text = "graph f(%x0: " + t + "[n]" + (arity == 1 ? "" : ", %x1: " + t + "[n]") +
-                           ") -> (" + t + "[n]) {\n %0 = " + op + "(" + args + ") : " + t +
-                           "[n]\n return %0\n}";
-  jitfuse::CompileOptions options;
-  options.device = kind;
-  auto f = jitfuse::CompileText(text, options);
-  EXPECT_TRUE(f.ok()) << text << f.status().message();
-  if (!f.ok()) return {};
-  const auto size = static_cast<std::size_t>(jitfuse::internal::ItemSize(dtype));
-  const Device device{kind == DeviceKind::kCuda ? kind : DeviceKind::kCpu, 0};
-  std::vector<Array> inputs;
-  for (int k = 0; k < arity; ++k) {
-    Array host = *Array::Empty(static_cast<jitfuse::DType>(dtype),
-                               {static_cast<std::int64_t>(in[k].size())});
-    for (std::size_t i = 0; i < in[k].size(); ++i)
-      jitfuse::internal::StoreScalar(dtype, in[k][i], static_cast<char*>(host.data()) + i * size);
-    inputs.push_back(*host.CopyTo(device));
+// The op of that name, compiled; results as registers. Stored dtypes are those of the kernel.
+class CompiledOp {
+ public:
+  CompiledOp(const std::string& op, int arity, DType dtype, DeviceKind kind)
+      : arity_(arity), dtype_(dtype), kind_(kind) {
+    const std::string t(jitfuse::internal::DTypeName(dtype));
+    const std::string args = arity == 1 ? "%x0" : "%x0, %x1";
+    text_ = "graph f(%x0: " + t + "[n]" + (arity == 1 ? "" : ", %x1: " + t + "[n]") + ") -> (" + t +
+            "[n]) {\n %0 = " + op + "(" + args + ") : " + t + "[n]\n return %0\n}";
+    jitfuse::CompileOptions options;
+    options.device = kind;
+    auto f = jitfuse::CompileText(text_, options);
+    EXPECT_TRUE(f.ok()) << text_ << f.status().message();
+    if (f.ok()) function_ = *f;
   }
-  auto results = f->Run(inputs);
-  EXPECT_TRUE(results.ok()) << text << results.status().message();
-  if (!results.ok()) return {};
-  const Array back = *(*results)[0].CopyTo(Device{});
-  std::vector<ScalarValue> out;
-  for (std::size_t i = 0; i < in[0].size(); ++i)
-    out.push_back(
-        jitfuse::internal::LoadScalar(dtype, static_cast<const char*>(back.data()) + i * size));
-  return out;
+
+  std::vector<ScalarValue> Run(const std::vector<ScalarValue> (&in)[2]) const {
+    if (!function_.has_value()) return {};
+    const auto size = static_cast<std::size_t>(jitfuse::internal::ItemSize(dtype_));
+    const Device device{kind_ == DeviceKind::kCuda ? kind_ : DeviceKind::kCpu, 0};
+    std::vector<Array> inputs;
+    for (int k = 0; k < arity_; ++k) {
+      Array host = *Array::Empty(static_cast<jitfuse::DType>(dtype_),
+                                 {static_cast<std::int64_t>(in[k].size())});
+      for (std::size_t i = 0; i < in[k].size(); ++i)
+        jitfuse::internal::StoreScalar(dtype_, in[k][i],
+                                       static_cast<char*>(host.data()) + i * size);
+      inputs.push_back(*host.CopyTo(device));
+    }
+    auto results = function_->Run(inputs);
+    EXPECT_TRUE(results.ok()) << text_ << results.status().message();
+    if (!results.ok()) return {};
+    const Array back = *(*results)[0].CopyTo(Device{});
+    std::vector<ScalarValue> out;
+    for (std::size_t i = 0; i < in[0].size(); ++i)
+      out.push_back(
+          jitfuse::internal::LoadScalar(dtype_, static_cast<const char*>(back.data()) + i * size));
+    return out;
+  }
+
+ private:
+  int arity_;
+  DType dtype_;
+  DeviceKind kind_;
+  std::string text_;
+  std::optional<jitfuse::Function> function_;
+};
+
+void ExpectWithinBound(const ScalarOpDef& def, const std::string& op, DType dtype,
+                       const jitfuse::internal::SweepResult& r) {
+  EXPECT_EQ(r.wrong_kind, 0) << r.where;
+  EXPECT_LE(r.max_ulp, dtype == DType::kF64 ? def.max_ulp_f64 : def.max_ulp_f32) << r.where;
+  testing::Test::RecordProperty(op + "_" + std::string(DTypeName(dtype)),
+                                std::to_string(static_cast<double>(r.max_ulp)));
 }
 
 void SweepOp(const ScalarOpDef& def, const std::string& op, DType dtype, DeviceKind kind,
@@ -84,18 +107,38 @@ void SweepOp(const ScalarOpDef& def, const std::string& op, DType dtype, DeviceK
     in[0].push_back(p[0]);
     in[1].push_back(p[1]);
   }
-  const std::vector<ScalarValue> out = RunOp(op, def.arity, dtype, kind, in);
+  const std::vector<ScalarValue> out = CompiledOp(op, def.arity, dtype, kind).Run(in);
   if (out.empty()) return;
   SweepJudge judge(def.op, dtype);
   for (std::size_t i = 0; i < out.size(); ++i) {
     const ScalarValue p[2] = {in[0][i], in[1][i]};
     judge.See(p, out[i]);
   }
-  const SweepResult& r = judge.result();
-  EXPECT_EQ(r.wrong_kind, 0) << r.where;
-  EXPECT_LE(r.max_ulp, dtype == DType::kF64 ? def.max_ulp_f64 : def.max_ulp_f32) << r.where;
-  testing::Test::RecordProperty(op + "_" + std::string(DTypeName(dtype)),
-                                std::to_string(static_cast<double>(r.max_ulp)));
+  ExpectWithinBound(def, op, dtype, judge.result());
+}
+
+// Every step-th float: one of each `step` neighbours, which of them differing from place to place.
+void SweepFloatsOfOp(const ScalarOpDef& def, const std::string& op, DeviceKind kind,
+                     std::uint32_t step) {
+  using namespace jitfuse::internal;
+  const CompiledOp compiled(op, 1, DType::kF32, kind);
+  SweepJudge judge(def.op, DType::kF32);
+  constexpr std::uint64_t kAll = std::uint64_t{1} << 32;
+  std::uint64_t bits = 0;
+  while (bits < kAll) {
+    std::vector<ScalarValue> in[2];
+    for (; bits < kAll && in[0].size() < (std::size_t{1} << 20); bits += step) {
+      const std::uint64_t mixed = (bits + 1) * 0x9e3779b97f4a7c15u;
+      const auto pattern = static_cast<std::uint32_t>(bits + (mixed >> 32) % step);
+      in[0].push_back(Put<float>(std::bit_cast<float>(pattern)));
+    }
+    const std::vector<ScalarValue> out = compiled.Run(in);
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      const ScalarValue p[2] = {in[0][i], {}};
+      judge.See(p, out[i]);
+    }
+  }
+  ExpectWithinBound(def, op, DType::kF32, judge.result());
 }
 
 // Results in f16 and bf16 come from f32 and are rounded once more: correctly rounded, or (where the
@@ -107,7 +150,7 @@ void SweepHalfOp(const ScalarOpDef& def, const std::string& op, DType dtype, Dev
     const auto stored = static_cast<std::uint16_t>(bits);
     in[0].push_back(LoadScalar(dtype, &stored));
   }
-  const std::vector<ScalarValue> out = RunOp(op, 1, dtype, kind, in);
+  const std::vector<ScalarValue> out = CompiledOp(op, 1, dtype, kind).Run(in);
   // Ops on these types may stand on a primitive of their own, good enough for them (erfc_16).
   const std::optional<ScalarOp> own = FindScalarOp(std::string(def.name) + "_16");
   const double ulp = own ? GetScalarOp(*own).max_ulp_f32 : def.max_ulp_f32;
@@ -140,6 +183,17 @@ void SweepFloats(DeviceKind kind, std::int64_t points_f32, std::int64_t points_f
     SweepOp(def, op, DType::kF64, kind, points_f64);
   });
   EXPECT_GE(ops, 31);
+}
+
+void SweepFloatsByStep(DeviceKind kind, std::uint32_t step) {
+  ASSERT_TRUE(step > 0 && (step & (step - 1)) == 0) << "no power of two: " << step;
+  int ops = 0;
+  ForEachRoundedOp([&](const ScalarOpDef& def, const std::string& op) {
+    if (def.arity != 1) return;
+    ++ops;
+    SweepFloatsOfOp(def, op, kind, step);
+  });
+  EXPECT_GE(ops, 24);
 }
 
 void SweepEveryHalf(DeviceKind kind) {

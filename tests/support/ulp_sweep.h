@@ -13,7 +13,11 @@
 
 namespace jitfuse_test {
 
+// Every rounded op, points spread over all floats and where functions change.
 void SweepFloats(jitfuse::DeviceKind kind, std::int64_t points_f32, std::int64_t points_f64);
+// Every rounded op of one operand, one f32 value of each `step` neighbours (a power of two): 2^32 /
+// step of them an op.
+void SweepFloatsByStep(jitfuse::DeviceKind kind, std::uint32_t step);
 void SweepEveryHalf(jitfuse::DeviceKind kind);
 
 }  // namespace jitfuse_test

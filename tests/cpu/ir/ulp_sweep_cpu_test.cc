@@ -1,6 +1,11 @@
-// The published ulp bounds in compiled CPU kernels: every f16 and bf16 value, 2^14 f32 points an
-// op. (The long sweep of what they compute is scalar_ulp_long_test.cc.)
+// The published ulp bounds in compiled CPU kernels: every f16 and bf16 value; of f32 one value of
+// each 2^14 neighbours (2^18 an op, JITFUSE_ULP_STEP=256: 2^24) for ops of one operand, and 2^15
+// points where functions change for all. (The sweep of the primitives' own programs in the
+// evaluator is scalar_ulp_long_test.cc.)
 #include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
 
 #include "tests/support/ulp_sweep.h"
 
@@ -8,7 +13,13 @@ namespace jitfuse_test {
 namespace {
 
 TEST(CpuUlp, Floats) {
-  SweepFloats(jitfuse::DeviceKind::kCpu, std::int64_t{1} << 14, std::int64_t{1} << 12);
+  SweepFloats(jitfuse::DeviceKind::kCpu, std::int64_t{1} << 15, std::int64_t{1} << 14);
+}
+
+TEST(CpuUlp, FloatsByStep) {
+  const char* step = std::getenv("JITFUSE_ULP_STEP");
+  SweepFloatsByStep(jitfuse::DeviceKind::kCpu,
+                    step == nullptr ? 1u << 14 : static_cast<std::uint32_t>(std::stoul(step)));
 }
 
 TEST(CpuUlp, EveryHalf) { SweepEveryHalf(jitfuse::DeviceKind::kCpu); }
