@@ -241,6 +241,21 @@ TEST(Evaluator, IntegerMatMulWraps) {
   EXPECT_THAT(Values(b.declared[0]), ElementsAre(static_cast<int8_t>(9700)));
 }
 
+// CPUs with dot products of bf16 take a subnormal number for 0: an infinity times it is either.
+TEST(Evaluator, Bf16MatMulOfInfinityAndASubnormal) {
+  for (const auto& [t, either] : {std::pair("bf16", true), std::pair("f32", false)}) {
+    const DType dtype = *ParseDType(t);
+    for (double small : {1e-40, 1e-30}) {
+      const std::string type = std::string(t);
+      Both b = Eval("graph f(%a: " + type + "[1,2], %b: " + type + "[2,1]) -> (" + type +
+                        "[1,1]) {\n %0 = matmul(%a, %b) : " + type + "[1,1]\n return %0\n}",
+                    {Numbers(dtype, {1, 2}, {-kInf, 1}), Numbers(dtype, {2, 1}, {small, 1})});
+      EXPECT_EQ(b.wide[0].value[0], -kInf);
+      EXPECT_EQ(std::isinf(b.wide[0].bound[0]), either && small < 1e-38) << t << " " << small;
+    }
+  }
+}
+
 TEST(Evaluator, SoftmaxEdgeRows) {
   std::vector<double> row = Unary("softmax(%x)", DType::kF32, {1000, 1000, -1000});
   EXPECT_THAT(row, ElementsAre(0.5, 0.5, 0));
