@@ -21,7 +21,7 @@ using Change = std::function<void(Attrs*)>;
 constexpr std::size_t kOutputs = 6;  // of one graph
 
 // Sizes that every graph is called with, and those that only some ops can take.
-const Sizes kUsual[] = {{{"n", 5}, {"m", 37}}, {{"n", 17}, {"m", 130}}};
+const Sizes kUsual[] = {{{"n", 5}, {"m", 37}}, {{"n", 9}, {"m", 130}}};
 const Sizes kSome[] = {{{"n", 1}, {"m", 1}}, {{"n", 0}, {"m", 4}}, {{"n", 4}, {"m", 0}}};
 
 // One way to call an op.
