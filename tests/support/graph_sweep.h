@@ -4,10 +4,10 @@
 // In: a case and executors ("cpu", "interpret", "cuda"). Out: gtest failures that name the graph,
 // the sizes and the worst element, and hold the call as a .jf for jf_fuzz --replay. Each graph is
 // called with all its sizes on dense inputs, and with strided ones (gaps, backwards), misaligned
-// ones, ones that repeat along an axis (stride 0) and ones whose axes lie in another order. Values
-// are ordinary numbers or the ends of the range: NaN, infinities, zeros of both signs, subnormals;
-// of integers the least and greatest, 0, 1, -1 and the width. Inputs that are positions stay in
-// range.
+// ones, ones that repeat along an axis (stride 0) and ones whose axes lie in another order, whose
+// results have gaps. Values are ordinary numbers, or many of them special: NaN, infinities, zeros
+// of both signs, subnormals; of integers the least and greatest, 0, 1, -1 and the width. Inputs
+// that are positions stay in range.
 #ifndef JITFUSE_TESTS_SUPPORT_GRAPH_SWEEP_H_
 #define JITFUSE_TESTS_SUPPORT_GRAPH_SWEEP_H_
 

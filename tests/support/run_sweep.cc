@@ -108,6 +108,7 @@ std::vector<SweepCall> SweepCalls(const SweepCase& c) {
       for (int layout = kDense; layout < kNumLayouts; ++layout) {
         if (s > 0 && layout > (c.both_values ? kDense : kMisaligned)) continue;
         SweepCall call{base, s, kLayoutNames[layout], specials};
+        call.made.strided_outputs = layout == kReordered;
         for (std::size_t i = 0; i < graph->inputs().size(); ++i) {
           const Node& node = graph->node(graph->inputs()[i]);
           FuzzInput spec = SpecFor(i, node.types[0].dims.size(), layout, values[i]);
@@ -138,20 +139,24 @@ void RunSweepCase(const SweepCase& c, const std::vector<std::string>& executors)
   for (std::size_t o = 0; o < held.size(); ++o)
     EXPECT_GE(held[o], 0.3) << c.name << ": output " << o << " is held to nothing\n" << c.text;
   for (const std::string& executor : executors) {
-    // The interpreter takes a microsecond an instruction.
-    std::vector<FuzzCall> run;
-    std::vector<std::size_t> numbers;
-    for (std::size_t k = 0; k < calls.size(); ++k) {
-      if (executor == "interpret" && Elements(prepared[k]) > 20000) continue;
-      run.push_back(prepared[k]);
-      numbers.push_back(k);
+    for (const bool strided_outputs : {false, true}) {
+      std::vector<FuzzCall> run;
+      std::vector<const SweepCall*> of;
+      for (std::size_t k = 0; k < calls.size(); ++k) {
+        if (calls[k].made.strided_outputs != strided_outputs) continue;
+        // The interpreter takes a microsecond an instruction.
+        if (executor == "interpret" && Elements(prepared[k]) > 20000) continue;
+        run.push_back(prepared[k]);
+        of.push_back(&calls[k]);
+      }
+      if (run.empty()) continue;
+      const Outcome outcome = RunCalls(of[0]->made, run, executor);
+      if (outcome.verdict == Verdict::kOk) continue;
+      const SweepCall& failed = *of[static_cast<std::size_t>(std::max(outcome.call, 0))];
+      ADD_FAILURE() << c.name << " on " << executor << ", " << failed.layout << ": "
+                    << VerdictName(outcome.verdict) << ", " << outcome.text << "\n"
+                    << CaseToText(failed.made);
     }
-    const Outcome outcome = RunCalls(calls[0].made, run, executor);
-    if (outcome.verdict == Verdict::kOk) continue;
-    const SweepCall& failed = calls[numbers[static_cast<std::size_t>(std::max(outcome.call, 0))]];
-    ADD_FAILURE() << c.name << " on " << executor << ", " << failed.layout << ": "
-                  << VerdictName(outcome.verdict) << ", " << outcome.text << "\n"
-                  << CaseToText(failed.made);
   }
 }
 
