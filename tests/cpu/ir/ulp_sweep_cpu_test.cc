@@ -18,8 +18,9 @@ TEST(CpuUlp, Floats) {
 
 TEST(CpuUlp, FloatsByStep) {
   const char* step = std::getenv("JITFUSE_ULP_STEP");
-  SweepFloatsByStep(jitfuse::DeviceKind::kCpu,
-                    step == nullptr ? 1u << 14 : static_cast<std::uint32_t>(std::stoul(step)));
+  SweepFloatsByStep(jitfuse::DeviceKind::kCpu, step == nullptr || *step == '\0'
+                                                   ? 1u << 14
+                                                   : static_cast<std::uint32_t>(std::stoul(step)));
 }
 
 TEST(CpuUlp, EveryHalf) { SweepEveryHalf(jitfuse::DeviceKind::kCpu); }
