@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -55,9 +56,13 @@ struct Call {
     jitfuse::CompileOptions options;
     options.device = jitfuse::DeviceKind::kCpu;
     f = Must(jitfuse::CompileText(text, options));
-    for (int i = 0; i < f.num_inputs(); ++i)
-      in.push_back(Must(
-          Array::FromValues(DType::kF32, {n}, std::vector<double>(static_cast<size_t>(n), 0.5))));
+    std::mt19937_64 random(std::random_device{}());
+    std::uniform_real_distribution<double> uniform(-2, 2);
+    for (int i = 0; i < f.num_inputs(); ++i) {
+      std::vector<double> values(static_cast<size_t>(n));
+      for (double& v : values) v = uniform(random);
+      in.push_back(Must(Array::FromValues(DType::kF32, {n}, values)));
+    }
     out = Must(f.Run(in));
   }
 };

@@ -40,6 +40,7 @@ data=$bundle/share/jitfuse
 mkdir -p "$data"
 (cd "$source" && git ls-files -co --exclude-standard tests examples python bench docs ir/support/float_bits.h ':!*.cc' ':!*CMakeLists.txt' |
   tar -cf - --files-from=- --ignore-failed-read) | tar -xf - -C "$data"
+(cd "$source" && git describe --always --dirty --abbrev=12 --exclude='*' 2>/dev/null || echo unknown) >"$data/commit"  # what benchmarks record
 if [ -d "$source/python" ]; then (cd "$source" && git ls-files -co --exclude-standard python | tar -cf - --files-from=-) | tar -xf - -C "$bundle"; fi
 cp "$source/tools/bundle_run.sh" "$bundle/run"
 chmod +x "$bundle/run"

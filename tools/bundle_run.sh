@@ -4,7 +4,7 @@
 #   bench [NAME ARG...]              all benchmarks, or one with its arguments
 #   demo                             handwritten digits
 #   fuzz [ARG...]                    random graphs on every executor: --graphs N --seed S --backend cpu|cuda --jobs J
-#   sanitize [GTEST_FILTER]          compute-sanitizer, memcheck and racecheck, on the GPU tests
+#   sanitize [GTEST_FILTER]          compute-sanitizer (memcheck, racecheck, initcheck) on the GPU tests
 set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 export JITFUSE_TEST_DATA=$root/share/jitfuse PATH=$root/bin:$PATH
@@ -52,7 +52,11 @@ case $verb in
     echo "${#labels[@]} labels run, ${#bad[@]} failed${bad:+: ${bad[*]}}"
     [ ${#bad[@]} = 0 ] ;;
   bench)
-    if [ $# -gt 0 ]; then name=$1; shift; exec "$root/bin/bench_$name" "$@"; fi
+    if [ $# -gt 0 ]; then
+      name=$1; shift
+      [ ! -e "$JITFUSE_TEST_DATA/bench/$name.py" ] || exec python3 "$JITFUSE_TEST_DATA/bench/$name.py" "$@"  # torch_chains
+      exec "$root/bin/bench_$name" "$@"
+    fi
     status=0
     for binary in "$root"/bin/bench_*; do echo "== $(basename "$binary")"; "$binary" || status=1; done
     exit $status ;;
@@ -61,7 +65,7 @@ case $verb in
   sanitize)
     sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sanitizer 2>/dev/null | tail -1)
     [ -n "$sanitizer" ] || { echo "run: compute-sanitizer was not found (PATH, /usr/local/cuda*/bin)" >&2; exit 1; }
-    for tool in memcheck racecheck; do
+    for tool in memcheck racecheck initcheck; do
       echo "== $tool"
       "$sanitizer" --tool $tool --error-exitcode 9 "$root/bin/jf_tests_gpu" --gtest_brief=1 --gtest_filter="${1:-*}" || exit 1
     done ;;

@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "built_from.h"
+
 namespace jitfuse_bench {
 
 double Median(std::vector<double> values) {
@@ -58,6 +60,29 @@ void Report::Add(Row row) {
   rows_.push_back(std::move(row));
 }
 
+void Report::SetColumns(std::vector<std::string> columns) {
+  columns_ = std::move(columns);
+  std::printf("%s on %s\n", benchmark_.c_str(), machine_.c_str());
+  for (size_t i = 0; i < columns_.size(); ++i)
+    std::printf(i == 0 ? "%-54s" : "  %s", columns_[i].c_str());
+  std::printf("\n");
+}
+
+void Report::AddCells(std::vector<Cell> cells) {
+  for (size_t i = 0; i < cells.size(); ++i) {
+    const int width = i == 0 ? 54 : static_cast<int>(columns_[i].size());
+    if (!cells[i].is_number) {
+      std::printf(i == 0 ? "%-*s" : "  %*s", width, cells[i].text.c_str());
+    } else if (cells[i].number == static_cast<double>(static_cast<long long>(cells[i].number))) {
+      std::printf("  %*.0f", width, cells[i].number);
+    } else {
+      std::printf("  %*.2f", width, cells[i].number);
+    }
+  }
+  std::printf("\n");
+  cells_.push_back(std::move(cells));
+}
+
 bool Report::Write(const std::string& path) const {
   if (path.empty()) return true;
   char date[16];
@@ -66,12 +91,20 @@ bool Report::Write(const std::string& path) const {
   nlohmann::json out = {{"benchmark", benchmark_},
                         {"machine", machine_},
                         {"date", date},
+                        {"built_from", nlohmann::json(BuiltFrom())},
                         {"rows", nlohmann::json::array()}};
   for (const Row& r : rows_) {
     nlohmann::json row = {{"name", r.name}, {"unit", r.unit}, {"value", r.value}};
     if (!r.peer.empty()) row.update({{"peer", r.peer}, {"peer_value", r.peer_value}});
     if (r.share != 0) row["share"] = r.share;
     if (r.goal != 0) row.update({{"goal", r.goal}, {"goal_is_max", r.goal_is_max}});
+    out["rows"].push_back(std::move(row));
+  }
+  if (!columns_.empty()) out["columns"] = columns_;
+  for (const std::vector<Cell>& cells : cells_) {
+    nlohmann::json row = nlohmann::json::array();
+    for (const Cell& c : cells)
+      row.push_back(c.is_number ? nlohmann::json(c.number) : nlohmann::json(c.text));
     out["rows"].push_back(std::move(row));
   }
   std::ofstream file(path);

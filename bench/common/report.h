@@ -2,7 +2,8 @@
 // same run.
 //
 // In: rows. Out: a table on stdout and, with --out FILE, JSON {"machine", "benchmark", "date",
-// "rows": [...]}, from which tools/bench_table.py makes the table in docs/benchmarks.md. A row's
+// "built_from", "rows": [...]}, from which tools/bench_table.py makes the table in
+// docs/benchmarks.md. "built_from" is what common/built_from.h found when the program ran. A row's
 // `value` is in `unit`; `peer` is what it is compared with (a copy, a compiled loop, another
 // library), measured in the same run and interleaved; `share` is the ratio that the goal speaks of,
 // `goal` the least (or, with goal_is_max, the most) it should be; 0: no goal.
@@ -27,6 +28,17 @@ struct Row {
   bool goal_is_max = false;
 };
 
+// A table of its own columns, for what no Row can say: cells are numbers or text, none are missing.
+struct Cell {
+  Cell(const char* t) : text(t) {}                // NOLINT: written as they come
+  Cell(std::string t) : text(std::move(t)) {}     // NOLINT
+  Cell(double v) : number(v), is_number(true) {}  // NOLINT
+  Cell(int v) : number(v), is_number(true) {}     // NOLINT
+  std::string text;
+  double number = 0;
+  bool is_number = false;
+};
+
 double Median(std::vector<double> values);
 // Seconds of one call of each function: `samples` rounds, all functions in turn in each round (so
 // that drifting clocks hit them alike), medians.
@@ -39,12 +51,16 @@ class Report {
   Report(std::string benchmark, std::string machine)
       : benchmark_(std::move(benchmark)), machine_(std::move(machine)) {}
   void Add(Row row);  // prints it as well
+  void SetColumns(std::vector<std::string> columns);
+  void AddCells(std::vector<Cell> cells);  // as many as columns; prints them as well
   // Writes JSON if `path` is not empty. False if it could not.
   bool Write(const std::string& path) const;
 
  private:
   std::string benchmark_, machine_;
   std::vector<Row> rows_;
+  std::vector<std::string> columns_;
+  std::vector<std::vector<Cell>> cells_;
 };
 
 // What of a command line keeps a benchmark from running: --help (prints `usage`, exit code 0), or

@@ -24,6 +24,9 @@ constexpr int kDear =
     12;  // issue slots above which the frontier is kept though loads would be fewer
 // On a GPU at most 32 registers of each of 1024 threads.
 constexpr int64_t kMostKept = int64_t{32} * 4 * 1024;
+// On a CPU a core's second cache has at least this many bytes.
+constexpr int64_t kCachedRow = 256 * 1024;
+constexpr int kCacheLine = 64;
 constexpr int kReload = 3;  // issue slots of reading a cached vector again
 
 class KeepPlanner {
@@ -62,20 +65,29 @@ class KeepPlanner {
   }
   std::vector<std::vector<int>>& lists() { return lists_; }
 
-  // Whether some stage reads again, per row, what an earlier one had.
+  // Whether some stage reads again, per row, what an earlier one had and the chip no longer has.
   bool Rereads() const {
     std::vector<int> times(plan_.insts.size(), 0);
     for (const auto& list : lists_) {
       for (int id : list) ++times[static_cast<size_t>(id)];
     }
+    int point = 0;  // bytes
     for (size_t i = 0; i < times.size(); ++i) {
-      if (times[i] > 1 && plan_.insts[i].kind == Inst::Kind::kLoad && !shared_[i]) return true;
+      if (times[i] > 1 && plan_.insts[i].kind == Inst::Kind::kLoad && !shared_[i])
+        point += plan_.columns ? kCacheLine : ItemSize(ParamOf(i).dtype);
     }
-    return false;
+    if (point == 0) return false;
+    if (target_.kind != TargetKind::kCpu) return true;
+    const int64_t points = InnerPoints(plan_);  // 0: nobody knows
+    return points == 0 || points > kCachedRow / point;
   }
 
  private:
   const Inst& At(int id) const { return plan_.insts[static_cast<size_t>(id)]; }
+  const Param& ParamOf(size_t load) const {
+    const AccessMap& access = plan_.accesses[static_cast<size_t>(plan_.insts[load].access)];
+    return plan_.params[static_cast<size_t>(access.param)];
+  }
   bool Computed(int id) const { return first_[static_cast<size_t>(id)] >= 0; }
 
   // Row values, and elem values that do not differ between rows.
@@ -211,7 +223,8 @@ void ListRow(KernelPlan* plan, const Target& target) {
   if (!fits) rereading.Run(false);
   KeepPlanner& chosen = fits ? keeping : rereading;
   plan->keep = chosen.Kept();
-  if (!fits && chosen.Rereads()) plan->notes.push_back({-1, Reason::kRowReread, ""});
+  const bool cpu = target.kind == TargetKind::kCpu;  // reads again what fits, from its caches
+  if ((!fits || cpu) && chosen.Rereads()) plan->notes.push_back({-1, Reason::kRowReread, ""});
   for (size_t s = 0; s < plan->stages.size(); ++s)
     plan->stages[s].elem_insts = std::move(chosen.lists()[s]);
 }

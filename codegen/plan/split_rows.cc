@@ -18,6 +18,7 @@ struct Share {
   int64_t chunks, points;
 };
 constexpr Share kGpu{512, 8 * 1024}, kCpu{64, 64 * 1024};
+Share ShareOf(const Target& target) { return target.kind == TargetKind::kCuda ? kGpu : kCpu; }
 constexpr int64_t kColumns = 64;      // rows side by side that are reduced together
 constexpr int64_t kGranularity = 64;  // chunks of neighbours begin at multiples of it
 // Rows shorter than so many chunks are left alone where it is not known that they are few.
@@ -47,7 +48,7 @@ int CutAxis(const KernelPlan& plan) {
 
 std::optional<Split> PickSplit(const KernelPlan& plan, const Target& target) {
   if (!plan.IsRow() || target.kind == TargetKind::kInterpret) return std::nullopt;
-  const Share share = target.kind == TargetKind::kCuda ? kGpu : kCpu;
+  const Share share = ShareOf(target);
   const bool columns = LieSideBySide(plan);
   const SizeExpr rows = NumElements(plan.parallel);
   const SizeExpr units = columns ? CeilDiv(rows, kColumns) : rows;
@@ -356,6 +357,15 @@ KernelPlan Finish(const KernelPlan& old, const Split& split, const KernelPlan& c
   return out;
 }
 
+// Where it is not known that rows are few: below which number they are.
+std::string FewDetail(const KernelPlan& plan, const Target& target) {
+  if (IsStatic(plan.parallel)) return "";
+  const int64_t few = ShareOf(target).chunks / kWorthIt;
+  if (!LieSideBySide(plan)) return absl::StrCat("where there are less than ", few);
+  return absl::StrCat("where there are less than ", few * kColumns, ", ", kColumns,
+                      " of which are reduced together");
+}
+
 }  // namespace
 
 std::vector<KernelPlan> SplitRows(KernelPlan plan, const Target& target, int offset_bits) {
@@ -363,10 +373,7 @@ std::vector<KernelPlan> SplitRows(KernelPlan plan, const Target& target, int off
   const std::optional<Split> split = PickSplit(plan, target);
   if (!split || !WantedPerRowOnly(plan)) {
     if (split && plan.scans.empty()) {
-      const bool known = IsStatic(plan.parallel);
-      plan.notes.push_back(
-          {-1, Reason::kFewLongRows,
-           known ? "" : absl::StrCat("where there are less than ", kGpu.chunks / kWorthIt)});
+      plan.notes.push_back({-1, Reason::kFewLongRows, FewDetail(plan, target)});
     }
     out.push_back(std::move(plan));
     return out;

@@ -103,6 +103,10 @@ TEST(Schedule, LongRowsAreReadAgain) {
   EXPECT_EQ(plan.stages.size(), 2u) << "online: one reading for max and sum";
   EXPECT_EQ(PlanOf(Unary("softmax", "f32[8,65536]"), "x86-64-v4").stages.size(), 3u)
       << "the second-level cache holds the row";
+  EXPECT_FALSE(HasNote(PlanOf(Unary("softmax", "f32[8,65536]"), "x86-64-v4"), Reason::kRowReread));
+  EXPECT_TRUE(HasNote(PlanOf(Unary("softmax", "f32[8,262144]"), "x86-64-v4"), Reason::kRowReread));
+  Graph columns = Unary("softmax", "f32[262144,64]", "{axis=0}");
+  EXPECT_TRUE(HasNote(PlanOf(columns, "x86-64-v4"), Reason::kRowReread));
 }
 
 TEST(Schedule, SymbolicRowsNeedABound) {
@@ -316,6 +320,25 @@ TEST(SplitRows, RowsThatAreWantedPerElementAreNoted) {
       HasNote(PlanOf(Unary("softmax", "f32[2,1048576]"), "x86-64-v4"), Reason::kFewLongRows));
   EXPECT_FALSE(HasNote(PlanOf(Unary("softmax", "f32[512,65536]"), "sm_90"), Reason::kFewLongRows));
   EXPECT_FALSE(HasNote(PlanOf(Unary("softmax", "f32[8,4096]"), "sm_90"), Reason::kFewLongRows));
+}
+
+// Below which number rows are few is the target's, and columns are counted by 64.
+TEST(SplitRows, TheNoteSaysHowFew) {
+  auto detail = [](std::string_view type, std::string_view axis, std::string_view arch) {
+    KernelPlan plan =
+        PlanOf(Unary("softmax", type, absl::StrCat("{axis=", ToAbsl(axis), "}")), arch);
+    for (const Note& n : plan.notes) {
+      if (n.reason == Reason::kFewLongRows) return n.detail;
+    }
+    return std::string("no note");
+  };
+  EXPECT_EQ(detail("f32[n,1048576]", "1", "sm_90"), "where there are less than 128");
+  EXPECT_EQ(detail("f32[n,1048576]", "1", "x86-64-v3"), "where there are less than 16");
+  EXPECT_EQ(detail("f32[1048576,n]", "0", "sm_90"),
+            "where there are less than 8192, 64 of which are reduced together");
+  EXPECT_EQ(detail("f32[1048576,n]", "0", "x86-64-v3"),
+            "where there are less than 1024, 64 of which are reduced together");
+  EXPECT_EQ(detail("f32[8,1048576]", "1", "sm_90"), "");
 }
 
 TEST(Schedule, OffsetWidth) {
