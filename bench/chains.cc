@@ -66,9 +66,10 @@ void AddChain(const KnownChain& chain, const PlannedChain& gpu, const PlannedCha
 
 int Main(int argc, char** argv) {
   constexpr const char* kUsage =
-      "bench_chains [--out FILE.json] [--explain NAME]\n"
-      "kernels and bytes of known chains, as planned for sm_90; needs no GPU";
-  if (const auto code = ExitCode(argc, argv, kUsage, {"--out", "--explain"})) return *code;
+      "bench_chains [--out FILE.json] [--torch FILE.json] [--explain NAME]\n"
+      "kernels and bytes of known chains, as planned, beside torch's eager mode; needs no GPU";
+  if (const auto code = ExitCode(argc, argv, kUsage, {"--out", "--torch", "--explain"}))
+    return *code;
   const std::string only = Flag(argc, argv, "--explain");
   const std::string torch =
       Flag(argc, argv, "--torch", absl::StrCat(DataDir(), "/bench/results/torch_chains.json"));

@@ -3,8 +3,8 @@
 // In: nothing; reads JITFUSE_COMMIT, else the file `commit` of a bundle this program lies in, else
 // asks git about the repository it was built in (never what was true when CMake ran). Out: names
 // and versions by what they are of: "commit" ("-dirty" where files differ from it, "unknown" where
-// nobody can say), "compiler", "llvm", "nvrtc", "driver" (the latest CUDA it takes); what is not there is
-// left out. Must not know: what is measured.
+// nobody can say), "compiler", "llvm", "nvrtc", "driver" (the latest CUDA it takes); what is not
+// there is left out. Must not know: what is measured.
 #ifndef JITFUSE_BENCH_COMMON_BUILT_FROM_H_
 #define JITFUSE_BENCH_COMMON_BUILT_FROM_H_
 
