@@ -94,7 +94,7 @@ Codes NotVerified() {
   auto bound = cache.Find({&view, 1}, {});
   EXPECT_TRUE(bound.ok()) << bound.status();
   bool skipped = false;
-  EXPECT_FALSE(RunVerifier::Wanted(cache.graph(), **bound, nullptr, &skipped));
+  EXPECT_FALSE(RunVerifier::Wanted(cache.graph(), **bound, nullptr, false, &skipped));
   if (skipped) cache.CountVerified(true);
   Codes out;
   const auto stats = cache.stats();
