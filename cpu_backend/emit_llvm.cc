@@ -115,6 +115,7 @@ absl::StatusOr<KernelSource> LlvmEmitter::Emit() {
       Head(source), absl::StrCat("define void @", plan_.name,
                                  "(ptr %buffers, ptr %scalars, ptr %sizes, i64 %row_begin, ",
                                  "i64 %row_end, i64 %col_begin, i64 %col_end) nounwind"));
+  source.text += helpers_;
   return source;
 }
 

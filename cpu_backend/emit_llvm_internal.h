@@ -10,6 +10,7 @@
 #define JITFUSE_CPU_BACKEND_EMIT_LLVM_INTERNAL_H_
 
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -199,6 +200,8 @@ class LlvmEmitter {
   std::string Apply(ScalarOp op, DType result, DType operand, absl::Span<const std::string> in,
                     int lanes);
   std::string ApplyPlanOp(const Inst& inst, absl::Span<const std::string> in, int lanes);
+  std::string CallExpanded(const Inst& inst, const ScalarProgram& program,
+                           absl::Span<const std::string> in, int lanes);
   std::vector<std::string> Run(const ScalarProgram& program, absl::Span<const std::string> args,
                                int lanes);
 
@@ -251,6 +254,8 @@ class LlvmEmitter {
   std::vector<Scan> scans_;
   bool cascade_ = false;  // some reduce has levels
   std::string block_count_;
+  std::set<std::string> called_;  // names of the functions in helpers_
+  std::string helpers_;           // functions that the kernel calls
   std::map<std::tuple<int, int, int>, ScalarProgram> expanded_;  // (op, operand type, result type)
 };
 

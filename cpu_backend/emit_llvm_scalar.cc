@@ -1,4 +1,6 @@
 // Scalar programs and table templates as instructions on vectors (or scalars: one lane).
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "cpu_backend/emit_llvm_internal.h"
 #include "ir/support/check.h"
@@ -113,7 +115,41 @@ std::string LlvmEmitter::ApplyPlanOp(const Inst& inst, absl::Span<const std::str
     one.results.push_back(static_cast<int16_t>(one.num_args));
     it->second = ExpandDecomps(one, !cpu_.fma);
   }
+  // Without an instruction for fma each is some thirty, and a long kernel of dear ops megabytes.
+  constexpr size_t kWorthACall = 200;
+  if (!cpu_.fma && it->second.insts.size() >= kWorthACall && inst.dtype != DType::kBool)
+    return CallExpanded(inst, it->second, in, lanes);
   return Run(it->second, in, lanes)[0];
+}
+
+// A function of its own, written once per types and lanes (and kernel: some share a module). Calls
+// of it are values like others: they are merged and moved out of loops.
+std::string LlvmEmitter::CallExpanded(const Inst& inst, const ScalarProgram& program,
+                                      absl::Span<const std::string> in, int lanes) {
+  const std::string result = RegisterType(inst.dtype, lanes);
+  std::string name = absl::StrCat("@", plan_.name, "_", ToAbsl(GetScalarOp(inst.op).name), "_",
+                                  ToAbsl(DTypeName(inst.dtype)), "_", lanes);
+  std::string params, args;
+  std::vector<std::string> inside;
+  for (size_t k = 0; k < in.size(); ++k) {
+    const DType dtype = TypeOf(inst.in[k]);
+    absl::StrAppend(&name, "_", ToAbsl(DTypeName(dtype)));
+    const std::string type = RegisterType(dtype, lanes);
+    inside.push_back(absl::StrCat("%a", k));
+    absl::StrAppend(&params, k == 0 ? "" : ", ", type, " ", inside.back());
+    absl::StrAppend(&args, k == 0 ? "" : ", ", type, " ", in[k]);
+  }
+  if (called_.insert(name).second) {
+    LlvmText kernel = std::exchange(text_, LlvmText());
+    const std::string value = Run(program, inside, lanes)[0];
+    absl::StrAppend(&helpers_,
+                    text_.Finish("\n",
+                                 absl::StrCat("define internal ", result, " ", name, "(", params,
+                                              ") noinline nounwind willreturn memory(none)"),
+                                 absl::StrCat(result, " ", value)));
+    text_ = std::move(kernel);
+  }
+  return text_.Value("call ", result, " ", name, "(", args, ")");
 }
 
 }  // namespace jitfuse::internal

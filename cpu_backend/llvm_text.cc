@@ -177,9 +177,10 @@ std::string LlvmText::Splat(std::string_view element_type, const std::string& sc
                VectorOf("i32", lanes), " zeroinitializer");
 }
 
-std::string LlvmText::Finish(std::string_view head, std::string_view signature) const {
+std::string LlvmText::Finish(std::string_view head, std::string_view signature,
+                             std::string_view result) const {
   return absl::StrCat(ToAbsl(head), ToAbsl(signature), " {\nentry:\n", entry_,
-                      "  br label %start\nstart:\n", body_, "  ret void\n}\n");
+                      "  br label %start\nstart:\n", body_, "  ret ", ToAbsl(result), "\n}\n");
 }
 
 }  // namespace jitfuse::internal

@@ -96,7 +96,8 @@ class LlvmText {
 
   std::string Splat(std::string_view element_type, const std::string& scalar,
                     int lanes);  // lanes 1: the scalar
-  std::string Finish(std::string_view head, std::string_view signature) const;
+  std::string Finish(std::string_view head, std::string_view signature,
+                     std::string_view result = "void") const;
 
  private:
   std::string entry_, body_;

@@ -103,8 +103,6 @@ TEST(SourceSize, TwoHundredOpsInOneKernel) {
       if (i % 10 == 9) ASSERT_TRUE(g.AddOutput(a).ok());
     }
     for (const char* arch : kArchs) {
-      // Each fma of f64 is spelt out where the CPU has none, which makes 2.5 MB of this one.
-      if (dtype == DType::kF64 && std::string(arch) == "x86-64-v2") continue;
       absl::StatusOr<size_t> size = LargestSource(g, arch);
       ASSERT_TRUE(size.ok()) << size.status();
       EXPECT_LT(*size, kMost) << arch;
