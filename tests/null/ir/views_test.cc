@@ -321,11 +321,11 @@ TEST(Pooling, CeilModeHasAWindowThatIsOnlyPartlyThere) {
   EXPECT_THAT(Values("%x: f32[1,2]", "avg_pool(%x) {kernel=[3], stride=[2], ceil_mode=true}",
                      "f32[1,1]", {x}),
               ElementsAre(4));
-  EXPECT_THAT(Values("%x: f32[1,2]", "max_pool(%x) {kernel=[4], stride=[2], ceil_mode=true}",
+  EXPECT_THAT(Values("%x: f32[1,2]", "max_pool(%x) {kernel=[4], stride=[3], ceil_mode=true}",
                      "f32[1,1]", {x}),
               ElementsAre(5));
-  // A window further out would be more than a stride short: none.
-  EXPECT_TRUE(Values("%x: f32[1,2]", "max_pool(%x) {kernel=[5], stride=[2], ceil_mode=true}",
+  // A window that is a whole stride short is none.
+  EXPECT_TRUE(Values("%x: f32[1,2]", "max_pool(%x) {kernel=[4], stride=[2], ceil_mode=true}",
                      "f32[1,0]", {x})
                   .empty());
   EXPECT_TRUE(Values("%x: f32[1,0]", "max_pool(%x) {kernel=[2], stride=[2], ceil_mode=true}",
