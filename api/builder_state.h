@@ -52,6 +52,10 @@ struct BuilderState {
 
 namespace internal {
 absl::StatusOr<Dim> DimFromSpec(const DimSpec& spec, Graph* graph);
+// Whether graph text holds that many inputs more.
+absl::Status CheckInputCount(const Graph& graph, std::size_t more);
+// What every use of a Builder without a graph says.
+absl::Status MovedFrom();
 }  // namespace internal
 }  // namespace jitfuse
 

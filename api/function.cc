@@ -17,6 +17,21 @@ namespace jitfuse {
 
 namespace internal {
 
+namespace {
+
+absl::Status CheckOptions(const Graph& graph, const CompileOptions& options) {
+  if (options.numerics != v1::Numerics::kDefault && options.numerics != v1::Numerics::kFast)
+    return InvalidArgument("graph ", graph.name(), ": numerics is ",
+                           static_cast<int>(options.numerics),
+                           ", which is no Numerics; expected kDefault or kFast");
+  if (options.max_fusions < -1)
+    return InvalidArgument("graph ", graph.name(), ": max_fusions is ", options.max_fusions,
+                           ", expected 0 or more, or -1 for no limit");
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 StatusOr<Function> MakeFunction(const Graph& graph, const CompileOptions& options,
                                 ValueNames names) {
   if (options.numerics == v1::Numerics::kStrict || options.batch_invariant) {
@@ -24,6 +39,7 @@ StatusOr<Function> MakeFunction(const Graph& graph, const CompileOptions& option
         "graph ", graph.name(),
         ": numerics=strict and batch_invariant are not built yet; use numerics=default"));
   }
+  JF_API_RETURN_IF_ERROR(CheckOptions(graph, options));
   JF_API_RETURN_IF_ERROR(CheckFlags());
   JF_API_RETURN_IF_ERROR(VerifyGraph(graph));
   DeviceKind kind = options.device;
@@ -207,6 +223,22 @@ class AllocatorAdapter : public internal::Allocator {
   v1::Allocator* outer_;
 };
 
+// Of the part of the workspace that the call uses.
+absl::Status CheckWorkspaceApart(const internal::BoundCall& bound, const Call& call,
+                                 const void* workspace) {
+  const auto check = [&](const Views& views, const char* what) -> absl::Status {
+    for (std::size_t i = 0; i < views.size(); ++i) {
+      if (internal::Touches(views[i], workspace, bound.arena_bytes))
+        return internal::InvalidArgument(
+            call.cache->graph().name(), ": the workspace overlaps the buffer of ", what, " ", i,
+            "; the call needs ", bound.arena_bytes, " bytes of it that are nothing else's");
+    }
+    return absl::OkStatus();
+  };
+  JF_RETURN_IF_ERROR(check(call.inputs, "input"));
+  return check(call.outputs, "output");
+}
+
 absl::Status Enqueue(const internal::BoundCall& bound, const Call& call,
                      const RunOptions& options) {
   const std::string& name = call.cache->graph().name();
@@ -216,13 +248,14 @@ absl::Status Enqueue(const internal::BoundCall& bound, const Call& call,
   buffers.outputs = call.output_data;
   buffers.stream = options.stream;
   if (options.workspace != nullptr) {
-    if (static_cast<std::int64_t>(options.workspace_bytes) < bound.arena_bytes) {
+    if (options.workspace_bytes < static_cast<std::size_t>(bound.arena_bytes)) {
       return internal::InvalidArgument(name, ": the workspace has ", options.workspace_bytes,
                                        " bytes; this call needs ", bound.arena_bytes);
     }
     if (reinterpret_cast<std::uintptr_t>(options.workspace) % internal::kAllocationAlign != 0) {
       return internal::InvalidArgument(name, ": the workspace must be aligned to 256 bytes");
     }
+    JF_RETURN_IF_ERROR(CheckWorkspaceApart(bound, call, options.workspace));
     buffers.arena = options.workspace;
     return internal::Execute(bound, buffers);
   }

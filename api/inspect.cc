@@ -48,6 +48,31 @@ absl::StatusOr<std::vector<HostTensor>> ToHost(const std::vector<Array>& arrays)
   return out;
 }
 
+// The dims of an input for these values of the symbols.
+absl::StatusOr<std::vector<std::int64_t>> DimsOf(const internal::Graph& graph, std::size_t input,
+                                                 const std::vector<std::int64_t>& values) {
+  const std::vector<std::string>& names = graph.symbols().names;
+  std::vector<std::int64_t> out;
+  for (const internal::Dim& dim : graph.type({graph.inputs()[input], 0}).dims) {
+    const std::optional<std::int64_t> value = dim.CheckedEval(values);
+    if (!value || *value < 0) {
+      std::vector<internal::SymbolId> symbols;
+      dim.CollectSymbols(&symbols);
+      const auto given = [&](std::string* text, internal::SymbolId s) {
+        const auto at = static_cast<std::size_t>(s);
+        absl::StrAppend(text, names[at], "=", values[at]);
+      };
+      return internal::InvalidArgument(
+          "graph ", graph.name(), ": input '", graph.input_name(static_cast<int>(input)), "': dim ",
+          out.size(), ", ", dim.ToString(names),
+          value ? absl::StrCat(", is ", *value) : std::string(", does not fit 64 bits"), " for ",
+          absl::StrJoin(symbols, ", ", given), "; expected a size from 0 to 2^63 - 1");
+    }
+    out.push_back(*value);
+  }
+  return out;
+}
+
 }  // namespace
 
 StatusOr<std::vector<InputInfo>> ParseInputs(const std::string& graph_text) {
@@ -108,8 +133,9 @@ StatusOr<std::vector<std::vector<std::int64_t>>> InputDims(
   }
   std::vector<std::vector<std::int64_t>> out;
   for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
-    if (internal::RngRoleOf(graph, i) == internal::RngRole::kNone)
-      out.push_back(internal::EvalDims(graph.type({graph.inputs()[i], 0}).dims, values));
+    if (internal::RngRoleOf(graph, i) != internal::RngRole::kNone) continue;
+    JF_API_ASSIGN_OR_RETURN(std::vector<std::int64_t> dims, DimsOf(graph, i, values));
+    out.push_back(std::move(dims));
   }
   return out;
 }

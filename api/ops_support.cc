@@ -96,6 +96,7 @@ Tensor Apply(const char* name, const std::vector<Tensor>& in,
 
 Tensor Apply(const char* name, const Builder& builder, std::initializer_list<NamedAttr> attrs) {
   std::shared_ptr<BuilderState> state = BuilderState::Of(builder);
+  if (state == nullptr) return BuilderState::Fail(state, internal::MovedFrom());
   return BuilderState::WrapOr(state, Add(state.get(), name, {}, attrs));
 }
 

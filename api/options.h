@@ -4,7 +4,9 @@
 // Compile returns kUnimplemented. kFast may be faster and less exact; where it has nothing to offer
 // it equals kDefault and explain() says so. RunOptions name resources of the caller: Jitfuse
 // enqueues on `stream` and nowhere else, takes scratch memory from `workspace` or `allocator`, and
-// never synchronises. All pointers must stay valid until the stream has passed the call.
+// never synchronises. All pointers must stay valid until the stream has passed the call; allocator
+// and stream longer: until the last copy of the last result of the call is gone, since it is freed
+// with both of them.
 #ifndef JITFUSE_API_OPTIONS_H_
 #define JITFUSE_API_OPTIONS_H_
 
@@ -25,11 +27,12 @@ struct CompileOptions {
   bool fuse = true;              // false: one kernel per op, for comparison
   bool rewrite = true;           // false: no folding, CSE, canonical forms
   bool use_gemm_library = true;  // false: matrix products become loop kernels
-  long long max_fusions = -1;    // stop fusing after so many merges (bisection)
+  long long max_fusions = -1;    // stop fusing after so many merges (bisection); -1: no limit
 };
 
 // Memory for intermediates and for results the library allocates. Must be safe to call from any
-// thread.
+// thread, and outlive the results of Function::Run: the last copy of each calls Free, in the thread
+// that drops it, with the stream of the call.
 class Allocator {
  public:
   virtual ~Allocator() = default;
@@ -58,8 +61,9 @@ struct RunOptions {
   // are freed in its order when their last Array goes: destroy a stream after them.
   void* stream = nullptr;
   Allocator* allocator = nullptr;  // nullptr: the library's own stream-ordered allocator
-  void* workspace = nullptr;  // if set: at least Function::WorkspaceBytes() bytes, aligned to 256;
-                              // no allocation is made for intermediates
+  void* workspace = nullptr;  // if set: at least Function::WorkspaceBytes() bytes, aligned to 256,
+                              // apart from inputs and outputs; no allocation is made for
+                              // intermediates
   std::size_t workspace_bytes = 0;
   Rng rng;
 };

@@ -7,6 +7,7 @@
 #include "api/builder_state.h"
 #include "api/ops_support.h"
 #include "ir/rng.h"
+#include "ir/support/status.h"
 
 namespace jitfuse {
 inline namespace v1 {
@@ -21,7 +22,10 @@ struct Source {
 
 // The Builder's seed and offset, and the next ordinal.
 Source NextSource(const std::shared_ptr<BuilderState>& state) {
+  if (state == nullptr) return {};
   if (state->rng_seed.node < 0) {
+    if (absl::Status s = internal::CheckInputCount(state->graph, 2); !s.ok())
+      return {BuilderState::Fail(state, s), {}, 0};
     auto seed = state->graph.AddScalar(internal::kRngSeedName, internal::DType::kU64);
     auto offset = state->graph.AddScalar(internal::kRngOffsetName, internal::DType::kU64);
     for (const auto& v : {seed, offset}) {
@@ -32,6 +36,13 @@ Source NextSource(const std::shared_ptr<BuilderState>& state) {
   }
   return {BuilderState::Wrap(state, state->rng_seed), BuilderState::Wrap(state, state->rng_offset),
           state->next_stream++};
+}
+
+// Of an operand of these functions, which have no optional ones.
+absl::Status CheckOperand(const char* name, const char* operand, const Tensor& t) {
+  if (t.valid()) return absl::OkStatus();
+  return internal::InvalidArgument(
+      name, ": ", operand, " is an invalid tensor; expected one that a Builder or an op gave");
 }
 
 // An op on x, with the attribute `p` where it is given.
@@ -64,7 +75,12 @@ Tensor RandomNormal(const Builder& builder, const std::vector<DimSpec>& shape, D
 
 Tensor Bernoulli(const Tensor& p) { return Like("bernoulli", p, {}, std::nullopt); }
 Tensor Dropout(const Tensor& x, double p) { return Like("dropout", x, {}, p); }
-Tensor Dropout(const Tensor& x, const Tensor& p) { return Like("dropout", x, p, std::nullopt); }
+Tensor Dropout(const Tensor& x, const Tensor& p) {
+  auto state = BuilderState::Of(x);
+  if (absl::Status s = CheckOperand("dropout", "p", p); state != nullptr && !s.ok())
+    return BuilderState::Fail(state, s);
+  return Like("dropout", x, p, std::nullopt);
+}
 
 }  // namespace v1
 }  // namespace jitfuse

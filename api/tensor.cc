@@ -4,6 +4,7 @@
 #include "api/builder_state.h"
 #include "api/function.h"
 #include "api/function_state.h"
+#include "ir/builder.h"
 #include "ir/rng.h"
 #include "ir/support/status.h"
 #include "ir/text.h"
@@ -22,7 +23,22 @@ absl::StatusOr<Dim> DimFromSpec(const DimSpec& spec, Graph* graph) {
   if (spec.name().empty())
     return InvalidArgument(
         "a dim's name is empty; expected a number, or a symbol's name as in \"n\"");
-  return ParseDim(spec.name(), &graph->symbols());
+  JF_ASSIGN_OR_RETURN(Dim dim, ParseDim(spec.name(), &graph->symbols()));
+  if (graph->symbols().names.size() > kMaxSymbols)
+    return InvalidArgument("dim '", spec.name().substr(0, 64), "' brings more than ", kMaxSymbols,
+                           " symbols, the limit of a graph");
+  return dim;
+}
+
+absl::Status CheckInputCount(const Graph& graph, std::size_t more) {
+  if (graph.inputs().size() + more <= kMaxInputs) return absl::OkStatus();
+  return InvalidArgument("graph ", graph.name(), ": more than ", kMaxInputs,
+                         " inputs, the limit of a graph");
+}
+
+absl::Status MovedFrom() {
+  return InvalidArgument(
+      "this Builder was moved from and holds no graph; use the Builder that it was moved to");
 }
 
 }  // namespace internal
@@ -55,8 +71,11 @@ absl::Status CheckName(const char* what, const std::string& name) {
       " of them");
 }
 
-// Of an input of the caller's: a dtype that exists and a name that random ops do not take.
-absl::Status CheckInput(const std::string& name, DType dtype) {
+// Of an input of the caller's: room for it, a dtype that exists and a name that random ops do not
+// take.
+absl::Status CheckInput(const BuilderState* state, const std::string& name, DType dtype) {
+  if (state == nullptr) return internal::MovedFrom();
+  JF_RETURN_IF_ERROR(internal::CheckInputCount(state->graph, 1));
   if (!name.empty()) JF_RETURN_IF_ERROR(CheckName("input", name));  // "" is arg<i>
   if (absl::Status s = internal::CheckDType(dtype); !s.ok())
     return internal::Annotate(s, absl::StrCat("input '", name, "'"));
@@ -79,7 +98,8 @@ Builder::Builder(const std::string& name) : state_(std::make_shared<BuilderState
 }
 
 Tensor Builder::Input(const std::string& name, DType dtype, const std::vector<DimSpec>& dims) {
-  if (absl::Status s = CheckInput(name, dtype); !s.ok()) return BuilderState::Fail(state_, s);
+  if (absl::Status s = CheckInput(state_.get(), name, dtype); !s.ok())
+    return BuilderState::Fail(state_, s);
   internal::TensorType type{internal::FromPublic(dtype), {}};
   for (const DimSpec& spec : dims) {
     absl::StatusOr<internal::Dim> dim = internal::DimFromSpec(spec, &state_->graph);
@@ -92,22 +112,36 @@ Tensor Builder::Input(const std::string& name, DType dtype, const std::vector<Di
 }
 
 Tensor Builder::Scalar(const std::string& name, DType dtype) {
-  if (absl::Status s = CheckInput(name, dtype); !s.ok()) return BuilderState::Fail(state_, s);
+  if (absl::Status s = CheckInput(state_.get(), name, dtype); !s.ok())
+    return BuilderState::Fail(state_, s);
   return BuilderState::WrapOr(state_, state_->graph.AddScalar(name, internal::FromPublic(dtype)));
 }
 
-Tensor Builder::Constant(DType dtype, double value) {
-  if (absl::Status s = internal::CheckDType(dtype); !s.ok()) return BuilderState::Fail(state_, s);
-  return BuilderState::Wrap(state_, state_->graph.AddConstant(internal::FromPublic(dtype), value));
+namespace {
+
+// The literal of that dtype, if a number fits it as one of graph text must.
+template <typename Number>
+Tensor Literal(const std::shared_ptr<BuilderState>& state, DType dtype, Number value) {
+  if (state == nullptr) return BuilderState::Fail(state, internal::MovedFrom());
+  if (absl::Status s = internal::CheckDType(dtype); !s.ok()) return BuilderState::Fail(state, s);
+  const internal::DType type = internal::FromPublic(dtype);
+  absl::StatusOr<internal::ScalarValue> fits = internal::FitScalar(type, value);
+  if (!fits.ok()) return BuilderState::Fail(state, internal::Annotate(fits.status(), "constant"));
+  return BuilderState::Wrap(state, state->graph.AddConstantBits(type, *fits));
 }
+
+}  // namespace
+
+Tensor Builder::Constant(DType dtype, double value) { return Literal(state_, dtype, value); }
 
 Tensor Builder::ConstantInt(DType dtype, std::int64_t value) {
-  if (absl::Status s = internal::CheckDType(dtype); !s.ok()) return BuilderState::Fail(state_, s);
-  return BuilderState::Wrap(state_,
-                            state_->graph.AddConstantInt(internal::FromPublic(dtype), value));
+  return Literal(state_, dtype, value);
 }
 
-const Status& Builder::status() const { return state_->status; }
+const Status& Builder::status() const {
+  static const Status& moved = *new Status(internal::ToPublic(internal::MovedFrom()));
+  return state_ == nullptr ? moved : state_->status;
+}
 
 absl::StatusOr<internal::Graph> BuilderState::WithOutputs(
     const std::vector<Tensor>& outputs) const {
@@ -127,12 +161,14 @@ absl::StatusOr<internal::Graph> BuilderState::WithOutputs(
 }
 
 std::string Builder::ToText(const std::vector<Tensor>& outputs) const {
+  if (state_ == nullptr) return "";
   absl::StatusOr<internal::Graph> graph = state_->WithOutputs(outputs);
   return graph.ok() ? internal::GraphToString(*graph) : "";
 }
 
 StatusOr<Function> Builder::Compile(const std::vector<Tensor>& outputs,
                                     const CompileOptions& options) const {
+  if (state_ == nullptr) return status();
   JF_API_ASSIGN_OR_RETURN(internal::Graph graph, state_->WithOutputs(outputs));
   return internal::MakeFunction(graph, options);
 }

@@ -82,6 +82,7 @@ class Tensor {
 class Function;
 struct CompileOptions;
 
+// A Builder that was moved from holds no graph: whatever is asked of it is an error.
 class Builder {
  public:
   // Names of graphs and inputs are as in graph text: a letter or _, then letters, digits and _.
@@ -90,7 +91,8 @@ class Builder {
   Tensor Input(const std::string& name, DType dtype, const std::vector<DimSpec>& dims);
   // A number passed by value with each call (learning rate, scale): changing it compiles nothing.
   Tensor Scalar(const std::string& name, DType dtype);
-  // A literal of rank 0; it broadcasts.
+  // A literal of rank 0; it broadcasts. An error if the number is none of that dtype: out of range,
+  // a fraction or NaN for integers, other than 0 and 1 for bool, finite but beyond a float type.
   Tensor Constant(DType dtype, double value);
   Tensor ConstantInt(DType dtype, std::int64_t value);
 

@@ -6,6 +6,7 @@
 #include "ir/op_enum.h"
 #include "ir/scalar_expr.h"
 #include "ir/support/status.h"
+#include "ir/text.h"
 
 namespace jitfuse::internal {
 
@@ -97,18 +98,66 @@ absl::StatusOr<Value> AddPromoted(Graph* graph, Op op, absl::Span<const Value> i
   return graph->Add(op, operands, std::move(attrs));
 }
 
+namespace {
+
+// [lowest, beyond) of an integer type or bool.
+struct IntBounds {
+  double lowest, beyond;
+};
+
+IntBounds BoundsOf(DType dtype) {
+  if (dtype == DType::kBool) return {0, 2};
+  const int bits = 8 * ItemSize(dtype);
+  if (IsUnsigned(dtype)) return {0, std::ldexp(1.0, bits)};
+  return {-std::ldexp(1.0, bits - 1), std::ldexp(1.0, bits - 1)};
+}
+
+bool Fits(DType dtype, double value) {
+  if (IsFloat(dtype))
+    return !std::isfinite(value) ||
+           std::isfinite(ScalarToDouble(dtype, ScalarFromDouble(dtype, value)));
+  const IntBounds bounds = BoundsOf(dtype);
+  return value == std::trunc(value) && value >= bounds.lowest && value < bounds.beyond;
+}
+
+template <typename Number>
+absl::Status DoesNotFit(DType dtype, Number value) {
+  if (IsFloat(dtype))
+    return InvalidArgument("the number ", value, " is beyond what ", ToAbsl(DTypeName(dtype)),
+                           " holds; give an infinity if that is meant");
+  const ScalarValue lowest = ScalarFromDouble(dtype, -HUGE_VAL),
+                    highest = ScalarFromDouble(dtype, HUGE_VAL);
+  return InvalidArgument(
+      "the number ", value, " does not fit ", ToAbsl(DTypeName(dtype)), ", which holds ",
+      dtype == DType::kBool ? "0 and 1"
+                            : absl::StrCat("whole numbers from ", LiteralToString(dtype, lowest),
+                                           " to ", LiteralToString(dtype, highest)));
+}
+
+}  // namespace
+
+absl::StatusOr<ScalarValue> FitScalar(DType dtype, double value) {
+  if (!Fits(dtype, value)) return DoesNotFit(dtype, value);
+  return ScalarFromDouble(dtype, value);
+}
+
+absl::StatusOr<ScalarValue> FitScalar(DType dtype, int64_t value) {
+  // A double beside 2^63 may be above the integer, never beside another power of two.
+  const bool fits = dtype == DType::kI64 || (dtype == DType::kU64 && value >= 0) ||
+                    (dtype != DType::kU64 && Fits(dtype, static_cast<double>(value)));
+  if (!fits) return DoesNotFit(dtype, value);
+  return ScalarFromInt(dtype, value);
+}
+
 absl::StatusOr<Value> ConstantLike(Graph* graph, double value, Value like) {
   DType dtype = graph->type(like).dtype;
-  if (IsFloat(dtype)) return graph->AddConstant(dtype, value);
-  if (value != std::trunc(value) || std::isinf(value))
-    return graph->AddConstant(DType::kF32, value);  // NaN too
+  const bool whole = value == std::trunc(value) && !std::isinf(value);
+  if (!IsFloat(dtype) && !whole) dtype = DType::kF32;  // NaN too
   if (dtype == DType::kBool) dtype = DType::kI64;
-  ScalarValue v = ScalarFromDouble(dtype, value);
-  if (ScalarToDouble(dtype, v) != value) {
-    return InvalidArgument("the number ", value, " does not fit ", ToAbsl(DTypeName(dtype)),
-                           ", the dtype of the tensor beside it; cast the tensor");
-  }
-  return graph->AddConstantBits(dtype, v);
+  absl::StatusOr<ScalarValue> v = FitScalar(dtype, value);
+  if (!v.ok())
+    return Annotate(v.status(), absl::StrCat("a number beside ", graph->TypeString(like)));
+  return graph->AddConstantBits(dtype, *v);
 }
 
 Value Chain::Add(Op op, std::initializer_list<Value> in, Attrs attrs) {

@@ -24,7 +24,11 @@ absl::StatusOr<Value> CastTo(Graph* graph, Value v, DType dtype);
 // keep their dtype. Matmul also takes vectors, as NumPy does.
 absl::StatusOr<Value> AddPromoted(Graph* graph, Op op, absl::Span<const Value> in,
                                   Attrs attrs = {});
-// A rank-0 constant in the dtype that a plain number takes beside `like`; an error if an integer
+// The number as a value of the dtype, if it is one: a whole number in range for integers, 0 or 1
+// for bool; for floats any that does not round to an infinity, as for literals of graph text.
+absl::StatusOr<ScalarValue> FitScalar(DType dtype, double value);
+absl::StatusOr<ScalarValue> FitScalar(DType dtype, int64_t value);
+// A rank-0 constant in the dtype that a plain number takes beside `like`; an error if that
 // dtype cannot hold it.
 absl::StatusOr<Value> ConstantLike(Graph* graph, double value, Value like);
 // Nothing if `v` has exactly these dims.

@@ -1,6 +1,8 @@
 // The parts of the evaluator's walk that do not depend on what an element is.
 #include "ir/eval_walk.h"
 
+#include <limits>
+
 #include "ir/view_index.h"
 
 namespace jitfuse::internal {
@@ -167,8 +169,10 @@ GatherOffsets SplitGather(const Node& node, absl::Span<const int64_t> x,
 
 absl::StatusOr<int64_t> CheckedPosition(const Node& node, int64_t index, int64_t extent) {
   if (index >= -extent && index < extent) return index < 0 ? index + extent : index;
-  return InvalidArgument(ToAbsl(node.def().name), ": index ", index, " is out of range for axis ",
-                         node.Get<int64_t>("axis"), " of size ", extent);
+  return InvalidArgument(ToAbsl(node.def().name), ": index ", index,
+                         index == std::numeric_limits<int64_t>::max() ? " or more" : "",
+                         " is out of range for axis ", node.Get<int64_t>("axis"), " of size ",
+                         extent);
 }
 
 ReduceOffsets SplitReduction(const Node& node, absl::Span<const int64_t> dims) {

@@ -155,6 +155,8 @@ Value Drop(Calc* c, Value bits, Value least, Value scale) {
 // 32-bit lanes; p is a number of the call.
 Expansion DropByScalar(Calc* c, Bits* bits) {
   Value p = c->Cast(c->node().in[3], DType::kF64);
+  p = c->Apply(Op::kMaximum, {p, c->Number(DType::kF64, 0)});
+  p = c->Apply(Op::kMinimum, {p, c->Number(DType::kF64, 1)});
   Value share = c->Apply(Op::kRound, {c->Mul(p, c->Number(DType::kF64, 0x1p32))});
   Value one = c->Number(DType::kF64, 1);
   Value rest = c->Sub(one, c->Mul(share, c->Number(DType::kF64, 0x1p-32)));

@@ -210,10 +210,19 @@ Expansion ExpandAvgPool(Graph* graph, const Node& node) {
     reaches_beyond = reaches_beyond || axis.extra > 0;
     elements *= axis.kernel;
   }
+  const bool varies = (padded && !include) || reaches_beyond;
+  const bool overflows = dtype != DType::kF16;  // whose f32 sum cannot
   Value x = c.Cast(RoomForWindows(&c, node.in[0], &pooling), compute);
-  Value sum = Pooled(&c, Op::kSum, Padded(&c, x, pooling, true, true, 0), pooling);
+  auto pooled = [&](Op reduce, Value v) {
+    return Pooled(&c, reduce, Padded(&c, v, pooling, true, true, 0), pooling);
+  };
+  auto finish = [&](Value mean) {
+    return Done(c, c.Reshape(c.Cast(mean, dtype), node.types[0].dims));
+  };
+  if (!varies && overflows) return finish(pooled(Op::kMean, x));
+  Value sum = pooled(Op::kSum, x);
   Value count = c.Constant(compute, static_cast<double>(elements));
-  if ((padded && !include) || reaches_beyond) {
+  if (varies) {
     // As many as there are: ones in place of x (and of its padding), summed up likewise.
     if (!c.ok()) return c.status();
     const Shape dims = graph->type(x).dims;
@@ -224,8 +233,16 @@ Expansion ExpandAvgPool(Graph* graph, const Node& node) {
     for (PoolAxis& axis : outer.axes) axis.padding = include ? 0 : axis.padding;
     count = Pooled(&c, Op::kSum, Padded(&c, ones, outer, true, true, 0), pooling);
   }
-  Value mean = c.Cast(c.Add(Op::kDivide, {sum, count}), dtype);
-  return Done(c, c.Reshape(mean, node.types[0].dims));
+  Value mean = c.Add(Op::kDivide, {sum, count});
+  if (overflows) {
+    // A sum scaled by 2^-64 takes over where the plain one overflows, as in mean.
+    Value scaled = c.Add(Op::kMultiply, {x, c.Constant(compute, 0x1p-64)});
+    scaled = c.Add(Op::kDivide, {pooled(Op::kSum, scaled), count});
+    scaled = c.Add(Op::kMultiply, {scaled, c.Constant(compute, 0x1p64)});
+    Value finite = c.Add(Op::kIsFinite, {sum});
+    mean = c.Add(Op::kWhere, {finite, mean, scaled});
+  }
+  return finish(mean);
 }
 
 }  // namespace jitfuse::internal

@@ -170,6 +170,21 @@ absl::StatusOr<ResultTypes> InferThreshold(const InferContext& c) {
   return InferSame(c);
 }
 
+absl::StatusOr<ResultTypes> InferSoftshrink(const InferContext& c) {
+  const double lambd = c.Get<double>("lambd");
+  if (lambd < 0) return InvalidArgument(c.Where(), "lambd is ", lambd, ", expected >= 0");
+  return InferSame(c);
+}
+
+absl::StatusOr<ResultTypes> InferCelu(const InferContext& c) {
+  const double alpha = c.Get<double>("alpha");
+  const DType compute = ComputeType(c.in[0].dtype);
+  if (ScalarToDouble(compute, ScalarFromDouble(compute, alpha)) == 0)
+    return InvalidArgument(c.Where(), "alpha is ", alpha, ", expected another number than 0 of ",
+                           ToAbsl(DTypeName(compute)), ", since x is divided by it");
+  return InferSame(c);
+}
+
 absl::StatusOr<ResultTypes> InferCompare(const InferContext& c) {
   JF_ASSIGN_OR_RETURN(ResultTypes types, InferSame(c));
   types[0].dtype = DType::kBool;
@@ -344,6 +359,8 @@ absl::StatusOr<ResultTypes> InferAlongAxis(const InferContext& c) { return Resul
 absl::StatusOr<ResultTypes> InferNorm(const InferContext& c) {
   const Shape& x = c.in[0].dims;
   int64_t count = c.Get<int64_t>("norm_dims");
+  if (x.empty())
+    return InvalidArgument(c.Where(), "x has rank 0, expected at least one dim to normalise");
   if (count < 1 || count > static_cast<int64_t>(x.size())) {
     return InvalidArgument(c.Where(), "norm_dims is ", count, ", expected 1 to ", x.size(),
                            ", the rank of x");

@@ -40,6 +40,8 @@ std::string DTypeSetToString(DTypeSet set);
 absl::StatusOr<ResultTypes> InferSame(
     const InferContext& context);  // operands of one dtype, which the result has
 absl::StatusOr<ResultTypes> InferThreshold(const InferContext& context);
+absl::StatusOr<ResultTypes> InferSoftshrink(const InferContext& context);  // lambd >= 0
+absl::StatusOr<ResultTypes> InferCelu(const InferContext& context);        // alpha other than 0
 absl::StatusOr<ResultTypes> InferCompare(
     const InferContext& context);  // operands of one dtype -> bool
 absl::StatusOr<ResultTypes> InferWhere(const InferContext& context);

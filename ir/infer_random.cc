@@ -43,6 +43,8 @@ absl::StatusOr<ResultTypes> InferRandom(const InferContext& c) {
   for (std::string_view attr : {"low", "high", "mean", "std"}) {
     if (HasAttr(c, attr)) JF_RETURN_IF_ERROR(CheckFiniteIn(c, attr, dtype));
   }
+  if (HasAttr(c, "std") && c.Get<double>("std") < 0)
+    return InvalidArgument(c.Where(), "std is ", c.Get<double>("std"), ", expected >= 0");
   if (HasAttr(c, "low")) {
     const double low = c.Get<double>("low"), high = c.Get<double>("high");
     if (low > high)

@@ -333,8 +333,9 @@ namespace {
 void RoundUpWindows(int64_t size, PoolAxis* axis) {
   const int64_t span = WindowSpan(axis->kernel, axis->dilation);
   const int64_t whole = size + 2 * axis->padding;
-  int64_t out =
-      whole < span ? axis->out.constant() : (whole - span + axis->stride - 1) / axis->stride + 1;
+  const int64_t behind =
+      whole - span + axis->stride - 1;  // one window alone may be partly there too
+  int64_t out = behind < 0 ? 0 : behind / axis->stride + 1;
   if (out > 0 && (out - 1) * axis->stride >= size + axis->padding) --out;
   axis->extra = std::max<int64_t>(0, (out - 1) * axis->stride + span - whole);
   axis->out = out;

@@ -71,11 +71,20 @@ JF_WIDE1(Atanh, std::atanh(a))
 JF_WIDE1(Tanh, std::tanh(a))
 JF_WIDE1(Erf, std::erf(a))
 JF_WIDE1(Erfc, std::erfc(a))
-JF_WIDE2(Pow, std::pow(a, b))
 
 #undef JF_WIDE1
 #undef JF_WIDE2
 
+// The sign apart: glibc's powl takes -2^63 for an odd number (pow(-inf, -2^63) gives -0 or inf).
+Wide Pow(const Wide* in) {
+  const Wide a = in[0], b = in[1];
+  if (!std::signbit(a) || std::isnan(a) || std::isnan(b) || b == 0) return std::pow(a, b);
+  const bool whole = std::isinf(b) || b == std::trunc(b);
+  if (!whole && a != 0 && !std::isinf(a)) return std::pow(a, b);  // NaN
+  const bool odd = whole && !std::isinf(b) && std::fmod(b, Wide{2}) != 0;
+  const Wide size = std::pow(-a, b);
+  return odd ? -size : size;
+}
 Wide Lgamma(const Wide* in) {
   int sign;
   return lgammal_r(in[0], &sign);  // std::lgamma writes a global

@@ -484,6 +484,9 @@ absl::StatusOr<Graph> ParseGraph(std::string_view text) {
   if (text.size() > kMaxTextBytes) {
     return InvalidArgument("the text has ", text.size(), " bytes; the limit is ", kMaxTextBytes);
   }
+  if (text.substr(0, 3) == "\xef\xbb\xbf")
+    return TextCursor(text).Error(
+        {0, 3}, "expected graph text without a byte order mark (EF BB BF); save it as plain UTF-8");
   return GraphParser(text).Parse();
 }
 

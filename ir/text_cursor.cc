@@ -126,9 +126,9 @@ absl::Status TextCursor::Expect(std::string_view punct, std::string_view where) 
 }
 
 absl::StatusOr<Word> TextCursor::TakeWord(size_t begin, size_t end, size_t skip) {
-  if (end - begin > kMaxTokenLength) {
-    return Error({begin, 1}, absl::StrCat("this token has ", end - begin, " bytes; the limit is ",
-                                          kMaxTokenLength));
+  if (end - begin - skip > kMaxTokenLength) {
+    return Error({begin, 1}, absl::StrCat("this token has ", end - begin - skip,
+                                          " bytes; the limit is ", kMaxTokenLength));
   }
   pos_ = end;
   return Word{text_.substr(begin + skip, end - begin - skip),

@@ -153,25 +153,45 @@ ByteRange BytesOf(const TensorView& view) {
   return hi < lo ? ByteRange{base, base} : ByteRange{base + lo * size, base + (hi + 1) * size};
 }
 
-// Two views whose ranges overlap may still interleave without touching: same outer stride, disjoint
-// columns (halves of a wider matrix).
+int64_t StrideBytes(const TensorView& view, size_t d) {
+  const int64_t stride = view.strides.empty() ? ContiguousStrides(view.dims)[d] : view.strides[d];
+  return std::abs(stride) * ItemSize(view.dtype);
+}
+
+// The bytes of a view modulo `pitch`: steps that are multiples of it do not count.
+ByteRange BytesModulo(const TensorView& view, int64_t pitch) {
+  const auto base = static_cast<int64_t>(reinterpret_cast<uintptr_t>(view.ptr));
+  const std::vector<int64_t> dense = ContiguousStrides(view.dims);
+  ByteRange range{base, base + ItemSize(view.dtype)};
+  for (size_t d = 0; d < view.dims.size(); ++d) {
+    if (view.dims[d] == 1) continue;  // whose stride may be anything
+    const int64_t stride = view.strides.empty() ? dense[d] : view.strides[d];
+    const int64_t reach = (view.dims[d] - 1) * stride * ItemSize(view.dtype);
+    if (StrideBytes(view, d) % pitch != 0) (reach < 0 ? range.lo : range.hi) += reach;
+  }
+  return range;
+}
+
+// Two views whose ranges overlap may still interleave without touching: halves of a wider matrix,
+// even and odd elements. Some stride of theirs shows it, modulo which their bytes lie apart; that
+// is exact where all of their strides are equal.
 bool Interleave(const TensorView& a, const TensorView& b) {
-  if (a.strides.empty() || b.strides.empty() || a.dims.size() < 2 || b.dims.size() < 2)
-    return false;
-  if (a.dims[0] == 1 || b.dims[0] == 1) return false;  // whose stride may be anything
-  int64_t pitch = a.strides[0] * ItemSize(a.dtype);
-  if (pitch <= 0 || pitch != b.strides[0] * ItemSize(b.dtype)) return false;
-  TensorView row_a{a.ptr, a.dtype, a.dims.subspan(1), a.strides.subspan(1)};
-  TensorView row_b{b.ptr, b.dtype, b.dims.subspan(1), b.strides.subspan(1)};
-  ByteRange ra = BytesOf(row_a);
-  ByteRange rb = BytesOf(row_b);
-  int64_t len_a = ra.hi - ra.lo, len_b = rb.hi - rb.lo;
-  int64_t delta = ((rb.lo - ra.lo) % pitch + pitch) % pitch;
-  return delta >= len_a && delta + len_b <= pitch;
+  for (const TensorView* view : {&a, &b}) {
+    for (size_t d = 0; d < view->dims.size(); ++d) {
+      const int64_t pitch = view->dims[d] == 1 ? 0 : StrideBytes(*view, d);
+      if (pitch == 0) continue;
+      const ByteRange ra = BytesModulo(a, pitch), rb = BytesModulo(b, pitch);
+      const int64_t len_a = ra.hi - ra.lo, len_b = rb.hi - rb.lo;
+      const int64_t delta = ((rb.lo - ra.lo) % pitch + pitch) % pitch;
+      if (delta >= len_a && delta + len_b <= pitch) return true;
+    }
+  }
+  return false;
 }
 
 bool Overlap(const TensorView& a, const TensorView& b) {
   if (a.ptr == nullptr || b.ptr == nullptr) return false;
+  if (IsEmpty(a) || IsEmpty(b)) return false;
   ByteRange x = BytesOf(a);
   ByteRange y = BytesOf(b);
   return x.lo < y.hi && y.lo < x.hi && !Interleave(a, b);
@@ -202,6 +222,17 @@ class KeyWriter {
  private:
   std::string bytes_;
 };
+
+}  // namespace
+
+bool Touches(const TensorView& view, const void* begin, int64_t bytes) {
+  if (view.ptr == nullptr || bytes <= 0 || IsEmpty(view)) return false;
+  const ByteRange range = BytesOf(view);
+  const auto first = static_cast<int64_t>(reinterpret_cast<uintptr_t>(begin));
+  return range.lo < first + bytes && first < range.hi;
+}
+
+namespace {
 
 // Builds one CallClass; the members are the steps of ClassifyCall.
 class Classifier {

@@ -69,6 +69,9 @@ absl::StatusOr<CallClass> ClassifyCall(const Graph& graph, const GraphShapeFacts
                                        absl::Span<const TensorView> inputs,
                                        absl::Span<const TensorView> outputs);
 
+// Whether the range from the view's first to its last byte reaches into these bytes.
+bool Touches(const TensorView& view, const void* begin, int64_t bytes);
+
 // The graph with each symbol replaced.
 absl::StatusOr<Graph> SpecializeGraph(const Graph& graph, const CallClass& cls);
 

@@ -41,6 +41,9 @@ void ForEachOffset(absl::Span<const int64_t> dims, absl::Span<const int64_t> str
 
 // A host tensor of this shape, or an error where it cannot be.
 absl::StatusOr<HostTensor> Shaped(const TensorView& view) {
+  for (int64_t d : view.dims) {
+    if (d < 0) return InvalidArgument("an array has a dim of ", d, ", expected 0 or more");
+  }
   std::optional<int64_t> elements = CheckedNumElements(view.dims);
   int64_t bytes = 0;
   if (!elements || __builtin_mul_overflow(*elements, int64_t{ItemSize(view.dtype)}, &bytes))

@@ -3,13 +3,16 @@
 // Exit codes: 0 all went well; 1 anything failed, with one message on stderr; 2 the command line
 // itself was wrong (usage is printed).
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <cstdio>
 #include <map>
 #include <new>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/inputs.h"
 #include "jitfuse/context.h"
 
 namespace {
@@ -71,14 +74,25 @@ void AddCommon(CLI::App* command, Args* args) {
       "matrix products become loop kernels");
 }
 
+// CLI11's own integers may be octal, and stop at the greatest where there are more digits.
+void AddWhole(CLI::App* command, const std::string& option, std::optional<std::uint64_t>* value,
+              const std::string& help) {
+  command->add_option_function<std::string>(
+      option,
+      [option, value](const std::string& text) {
+        auto parsed = jitfuse_cli::ParseWhole(option, text);
+        if (!parsed.ok()) throw CLI::ValidationError(parsed.status().message());
+        *value = *parsed;
+      },
+      help);
+}
+
 void AddInputs(CLI::App* command, Args* args) {
   command->add_option("--inputs", args->inputs,
                       "FILE.npz with an array per input, or random:SEED (default random:0)");
-  command->add_option("--seed", args->seed, "of random ops (default: the file's rng_seed, or 0)")
-      ->check(CLI::NonNegativeNumber);
-  command
-      ->add_option("--offset", args->offset, "of random ops (default: the file's rng_offset, or 0)")
-      ->check(CLI::NonNegativeNumber);
+  AddWhole(command, "--seed", &args->seed, "of random ops (default: the file's rng_seed, or 0)");
+  AddWhole(command, "--offset", &args->offset,
+           "of random ops (default: the file's rng_offset, or 0)");
 }
 
 int Finish(const jitfuse::Status& status) {

@@ -45,6 +45,7 @@ def main():
         one = run("--seed", "1")
         assert one != plain and run("--seed", "1", "--offset", "7") not in (one, plain)
         assert "ok" in run("--seed", "18446744073709551615", "--check")
+        assert run("--seed", "010") == run("--seed", "10") != run("--seed", "8")  # decimal, not octal
         u64, i64 = lambda v: npy("<u8", (), struct.pack("<Q", v)), lambda v: npy("<i8", (1,), struct.pack("<q", v))
         assert run("--inputs", npz("a.npz")) == plain
         given = npz("b.npz", rng_seed=u64(1), rng_offset=i64(7))

@@ -63,6 +63,24 @@ def main():
         listed = str(pathlib.Path(folder, "listed.jf"))  # m is listed, and no size of any input
         pathlib.Path(listed).write_text(TEXT.replace("f(", "f<n, m>(", 1))
         assert run("run", listed, "--backend", "cpu", code=0) == ""
+
+        def header(text, version=1):
+            path = str(pathlib.Path(folder, "h.npz"))
+            with zipfile.ZipFile(path, "w") as file:
+                size = len(text).to_bytes(2 if version == 1 else 4, "little")
+                file.writestr("x.npy", b"\x93NUMPY" + bytes([version, 0]) + size + text.encode() + bytes(32))
+            return path
+
+        right = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 4), }\n"
+        for version in [1, 2, 3]:
+            says("expected an array named 'w'", "run", graph, "--inputs", header(right, version), code=1)
+        says("its .npy version is 9, expected 1, 2 or 3", "run", graph, "--inputs", header(right, 9), code=1)
+        for text in [right.replace("'", '"'), "", "x" * 100, right.replace("'fortran_order': False, ", "")]:
+            says("its header is not what NumPy writes; expected {'descr': '<f4'", "run", graph, "--inputs", header(text),
+                 code=1)
+        says("its dtype is structured; expected numbers of one type", "run", graph, "--inputs",
+             header(right.replace("'<f4'", "[('a', '<f4')]")), code=1)
+
         done = subprocess.run([command, "run", graph, "--backend", "cpu", "--check"], capture_output=True, text=True)
         assert re.search(r"\ncheck output 0: ok, largest error [\d.e-]+ ulp; nearest to its bound \([\d.e-]+ of it\): "
                          r"element \[", done.stdout), done.stdout

@@ -184,6 +184,14 @@ StatusOr<SymbolValues> ParseSets(const std::vector<std::string>& sets) {
   return out;
 }
 
+StatusOr<std::uint64_t> ParseWhole(const std::string& option, const std::string& text) {
+  std::uint64_t value = 0;
+  const char* end = text.data() + text.size();
+  auto [at, error] = std::from_chars(text.data(), end, value);
+  if (error == std::errc() && at == end) return value;
+  return Bad(option + " " + text + ": expected a whole number from 0 to 2^64 - 1, as in 7");
+}
+
 Status CheckSource(const std::string& source, const SymbolValues& symbols) {
   if (source.empty() || IsRandom(source)) return SeedOf(source).status();
   if (symbols.empty()) return Status();

@@ -25,6 +25,8 @@ using SymbolValues = std::map<std::string, std::int64_t>;
 
 jitfuse::StatusOr<std::string> ReadFile(const std::string& path);
 jitfuse::StatusOr<SymbolValues> ParseSets(const std::vector<std::string>& sets);
+// A whole number from 0 to 2^64 - 1 in decimal digits; `option` is what the error names.
+jitfuse::StatusOr<std::uint64_t> ParseWhole(const std::string& option, const std::string& text);
 // What can be said of --inputs and --set without a file.
 jitfuse::Status CheckSource(const std::string& source, const SymbolValues& symbols);
 

@@ -71,6 +71,19 @@ std::string Quoted(const std::string& header, const std::string& key) {
              : header.substr(open + 1, close - open - 1);
 }
 
+// That the header is a dict with the keys and quotes that NumPy writes.
+Status CheckHeader(const std::string& where, const std::string& header) {
+  for (const char* key : {"'descr': ", "'fortran_order': ", "'shape': ("}) {
+    if (header.find(key) == std::string::npos)
+      return Bad(where,
+                 "its header is not what NumPy writes; expected {'descr': '<f4', 'fortran_order': "
+                 "False, 'shape': (4,)} with single quotes");
+  }
+  if (header.find("'descr': [") != std::string::npos)
+    return Bad(where, "its dtype is structured; expected numbers of one type");
+  return Status();
+}
+
 StatusOr<std::vector<std::int64_t>> ParseShape(const std::string& where,
                                                const std::string& header) {
   std::size_t at = header.find("'shape': (");
@@ -109,10 +122,14 @@ StatusOr<Array> ParseNpy(const std::string& where, const std::string& data) {
   Bytes bytes(data);
   if (!bytes.Has(0, 12) || data.compare(0, 6, "\x93NUMPY") != 0)
     return Bad(where, "expected .npy data");
-  bool v1 = data[6] == 1;
+  const int version = static_cast<unsigned char>(data[6]);
+  if (version < 1 || version > 3)
+    return Bad(where, "its .npy version is " + std::to_string(version) + ", expected 1, 2 or 3");
+  bool v1 = version == 1;
   std::size_t header_at = v1 ? 10 : 12, header_size = v1 ? bytes.U16(8) : bytes.U32(8);
   if (!bytes.Has(header_at, header_size)) return Bad(where, "its header is cut off");
   std::string header = data.substr(header_at, header_size);
+  if (Status s = CheckHeader(where, header); !s.ok()) return s;
   auto dtype = ParseDescr(where, Quoted(header, "descr"));
   if (!dtype.ok()) return dtype.status();
   auto dims = ParseShape(where, header);

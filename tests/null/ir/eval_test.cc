@@ -469,6 +469,63 @@ TEST(Evaluator, TooLargeAResultIsAnError) {
               HasSubstr("too large to evaluate"));
 }
 
+// NumPy's answers, except for exponents of +-0.5, which it takes as square roots.
+TEST(EvalWide, PowAtTheEndsOfTheRange) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  struct Row {
+    double x, y, result;
+  };
+  for (DType dtype : {DType::kF32, DType::kF64, DType::kBF16}) {
+    const Graph g = Parse(absl::StrCat(
+        "graph f(%x: ", std::string(DTypeName(dtype)), "[1], %y: ", std::string(DTypeName(dtype)),
+        "[1]) -> (", std::string(DTypeName(dtype)),
+        "[1]) {\n %0 = pow(%x, %y) : ", std::string(DTypeName(dtype)), "[1]\n return %0\n}"));
+    for (const Row& r : {Row{-kInf, -0x1p63, 0},
+                         Row{-kInf, 0x1p63, kInf},
+                         Row{-kInf, 0x1p64, kInf},
+                         Row{-kInf, -0x1p100, 0},
+                         Row{-kInf, 3, -kInf},
+                         Row{-kInf, -3, -0.0},
+                         Row{-kInf, 0.25, kInf},
+                         Row{-kInf, -0.25, 0},
+                         Row{-kInf, kInf, kInf},
+                         Row{-kInf, -kInf, 0},
+                         Row{kInf, -0x1p63, 0},
+                         Row{-2, -0x1p63, 0},
+                         Row{-2, 0x1p63, kInf},
+                         Row{-0.5, -0x1p63, kInf},
+                         Row{-1, 0x1p63, 1},
+                         Row{-1, -0x1p63, 1},
+                         Row{-1, kInf, 1},
+                         Row{-1, 3, -1},
+                         Row{-1, 127, -1},
+                         Row{-0.0, -0x1p63, kInf},
+                         Row{-0.0, 0x1p63, 0},
+                         Row{-0.0, -3, -kInf},
+                         Row{-0.0, 3, -0.0},
+                         Row{-0.0, 0.25, 0},
+                         Row{-2, 0.25, std::nan("")},
+                         Row{std::nan(""), 0, 1},
+                         Row{1, std::nan(""), 1}}) {
+      const absl::StatusOr<std::vector<WideTensor>> wide =
+          EvalWide(g, {Numbers(dtype, {1}, {r.x}), Numbers(dtype, {1}, {r.y})});
+      ASSERT_TRUE(wide.ok());
+      const long double got = (*wide)[0].value[0];
+      EXPECT_TRUE(std::isnan(r.result) ? std::isnan(got) : got == r.result)
+          << r.x << " ^ " << r.y << ": " << got;
+      if (r.result == 0)
+        EXPECT_EQ(std::signbit(got), std::signbit(r.result)) << r.x << " ^ " << r.y;
+      const CompareResult same = Compare((*wide)[0], Numbers(dtype, {1}, {r.result}));
+      EXPECT_TRUE(same.ok) << same.text;
+    }
+    if (dtype == DType::kF64) {
+      const auto odd =
+          EvalWide(g, {Numbers(dtype, {1}, {-kInf}), Numbers(dtype, {1}, {9007199254740991.0})});
+      EXPECT_EQ((*odd)[0].value[0], -kInf);
+    }
+  }
+}
+
 TEST(Compare, TextNamesTheWorstElement) {
   WideTensor expect{{2, 2}, DType::kF32, {1, 2, 3, 4}, {0.5, 0.5, 0.5, 0.5}};
   CompareResult r = Compare(expect, Numbers(DType::kF32, {2, 2}, {1, 2.25, 4, 4}));

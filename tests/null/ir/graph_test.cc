@@ -391,6 +391,48 @@ TEST_F(GraphTest, WeakNumbers) {
               HasSubstr("the number 300 does not fit u8"));
   EXPECT_THAT(ConstantLike(&g, -1, i).status().message(),
               HasSubstr("the number -1 does not fit u8"));
+  Value h = In("h", "f16[4]"), l = In("l", "i64[4]");
+  EXPECT_EQ(
+      ConstantLike(&g, 1e6, h).status().message(),
+      "a number beside f16[4]: the number 1e+06 is beyond what f16 holds; give an infinity if "
+      "that is meant");
+  EXPECT_EQ(g.TypeString(*ConstantLike(&g, HUGE_VAL, h)), "f16[]");
+  EXPECT_EQ(g.TypeString(*ConstantLike(&g, -0x1p63, l)), "i64[]");
+  EXPECT_FALSE(ConstantLike(&g, 0x1p63, l).ok());  // of which 2^63 - 1 is the nearest
+}
+
+TEST(FitScalarTest, TakesWhatGraphTextTakes) {
+  struct Row {
+    DType dtype;
+    double value;
+    bool fits;
+  };
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  for (const Row& r : {Row{DType::kI8, 127, true},        Row{DType::kI8, -128, true},
+                       Row{DType::kI8, 128, false},       Row{DType::kI8, -129, false},
+                       Row{DType::kU8, 255, true},        Row{DType::kU8, -1, false},
+                       Row{DType::kI32, 1.5, false},      Row{DType::kI32, kNan, false},
+                       Row{DType::kI32, HUGE_VAL, false}, Row{DType::kI64, 0x1p63, false},
+                       Row{DType::kI64, -0x1p63, true},   Row{DType::kU64, 0x1p64, false},
+                       Row{DType::kU64, 0x1p63, true},    Row{DType::kBool, 1, true},
+                       Row{DType::kBool, 2, false},       Row{DType::kBool, kNan, false},
+                       Row{DType::kF16, 65504, true},     Row{DType::kF16, 65519, true},
+                       Row{DType::kF16, 65520, false},    Row{DType::kF32, 1e39, false},
+                       Row{DType::kF32, kNan, true},      Row{DType::kF32, -HUGE_VAL, true},
+                       Row{DType::kF64, 1e308, true}}) {
+    EXPECT_EQ(FitScalar(r.dtype, r.value).ok(), r.fits) << DTypeName(r.dtype) << " " << r.value;
+    const bool whole = r.value == std::trunc(r.value) && std::fabs(r.value) < 0x1p53;
+    if (whole)
+      EXPECT_EQ(FitScalar(r.dtype, static_cast<int64_t>(r.value)).ok(), r.fits)
+          << DTypeName(r.dtype) << " " << r.value;
+  }
+  const int64_t most = std::numeric_limits<int64_t>::max();
+  EXPECT_EQ(FitScalar(DType::kI64, most)->i, most);
+  EXPECT_EQ(FitScalar(DType::kU64, most)->u, static_cast<uint64_t>(most));
+  EXPECT_EQ(FitScalar(DType::kI8, int64_t{300}).status().message(),
+            "the number 300 does not fit i8, which holds whole numbers from -128 to 127");
+  EXPECT_EQ(FitScalar(DType::kBool, int64_t{2}).status().message(),
+            "the number 2 does not fit bool, which holds 0 and 1");
 }
 
 TEST_F(GraphTest, MatMulOfVectorsAsInNumPy) {

@@ -115,6 +115,18 @@ TEST(Infer, AttributeErrors) {
   }
   EXPECT_EQ(Infer(Op::kSoftmax, {"f32[]"}, {{"axis", int64_t{1}}}),
             "softmax(f32[]): axis is 1, expected an axis from -1 to 0");
+  EXPECT_EQ(Infer(Op::kSoftshrink, {"f32[2]"}, {{"lambd", -0.5}}),
+            "softshrink(f32[2]): lambd is -0.5, expected >= 0");
+  EXPECT_EQ(Infer(Op::kSoftshrink, {"f32[2]"}, {{"lambd", 0.0}}), "f32[2]");
+  EXPECT_EQ(
+      Infer(Op::kCelu, {"f16[2]"}, {{"alpha", 0.0}}),
+      "celu(f16[2]): alpha is 0, expected another number than 0 of f32, since x is divided by "
+      "it");
+  EXPECT_THAT(Infer(Op::kCelu, {"f32[2]"}, {{"alpha", 1e-60}}), HasSubstr("alpha is 1e-60"));
+  EXPECT_EQ(Infer(Op::kCelu, {"f64[2]"}, {{"alpha", 1e-60}}), "f64[2]");
+  EXPECT_EQ(Infer(Op::kCelu, {"f32[2]"}, {{"alpha", -1.0}}), "f32[2]");
+  EXPECT_EQ(Infer(Op::kLayerNorm, {"f32[]"}),
+            "layer_norm(f32[]): x has rank 0, expected at least one dim to normalise");
   // A pointwise op on integers takes whole numbers.
   EXPECT_EQ(Infer(Op::kClamp, {"i32[2]"}, {{"min", 1.5}}),
             "clamp(i32[2]): min is 1.5, expected a whole number, since i32 holds integers");

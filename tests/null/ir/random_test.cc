@@ -228,6 +228,10 @@ TEST(Random, DropoutTakes32BitLanesWhereRoundingWouldMoveP) {
   for (double v : Dropped(1, 3, 100, false)) EXPECT_EQ(v, 0);
   for (double v : Dropped(0, 3, 100, false)) EXPECT_EQ(v, 1);
   for (double v : Dropped(1, 3, 100, true)) EXPECT_EQ(v, 0);
+  // A number of the call is checked by no one: what is no probability counts as the nearest.
+  for (double v : Dropped(-0.5, 3, 100, true)) EXPECT_EQ(v, 1);
+  for (double v : Dropped(1.5, 3, 100, true)) EXPECT_EQ(v, 0);
+  for (double v : Dropped(std::nan(""), 3, 100, true)) EXPECT_TRUE(std::isnan(v));
 }
 
 TEST(Random, BernoulliFollowsItsProbabilities) {
@@ -326,6 +330,7 @@ TEST(Random, BadUses) {
   expect("low=-inf", "uniform", "low is -inf, expected a finite number of f32");
   expect("high=1e6, dtype=f16", "uniform", "high is 1e+06, expected a finite number of f16");
   expect("mean=-inf", "normal", "mean is -inf, expected a finite number of f32");
+  expect("std=-1", "normal", "std is -1, expected >= 0");
   expect("std=1e300", "normal", "std is 1e+300, expected a finite number of f32");
 }
 

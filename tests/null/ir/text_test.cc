@@ -407,5 +407,33 @@ TEST(Text, HundredThousandLinesInWellUnderASecond) {
 #endif
 }
 
+TEST(Text, NamesMayHaveAsManyBytesAsTheLimitSays) {
+  auto text = [](size_t bytes) {
+    const std::string name(bytes, 'x');
+    return absl::StrCat("graph f(%", name, ": f32[2]) -> (f32[2]) {\n  return %", name, "\n}\n");
+  };
+  absl::StatusOr<Graph> longest = ParseGraph(text(kMaxTokenLength));
+  ASSERT_TRUE(longest.ok()) << longest.status();
+  EXPECT_TRUE(ParseGraph(GraphToString(*longest)).ok());
+  EXPECT_THAT(std::string(ParseGraph(text(kMaxTokenLength + 1)).status().message()),
+              HasSubstr("this token has 513 bytes; the limit is 512"));
+}
+
+TEST(Text, AByteOrderMarkIsNamed) {
+  EXPECT_THAT(
+      std::string(ParseGraph("\xef\xbb\xbfgraph f() -> () {\n  return\n}\n").status().message()),
+      ::testing::StartsWith("1:1: expected graph text without a byte order mark"));
+}
+
+TEST(Text, NumbersMayEndOrBeginWithTheirPoint) {
+  for (const char* number : {"1.", ".5", "-.5", "1.e3", "1E3", "0x.8p1", "0X1p-2"}) {
+    absl::StatusOr<Graph> g =
+        ParseGraph(absl::StrCat("graph f(%x: f32[2]) -> (f32[2]) {\n  %0 = add(%x, ", number,
+                                ") : f32[2]\n  return %0\n}\n"));
+    EXPECT_TRUE(g.ok()) << number << ": " << g.status();
+  }
+  EXPECT_FALSE(ParseLiteral(DType::kF32, ".").ok());
+}
+
 }  // namespace
 }  // namespace jitfuse::internal

@@ -312,6 +312,46 @@ TEST(Pooling, AgreesWithLoops) {
   }
 }
 
+TEST(Pooling, CeilModeHasAWindowThatIsOnlyPartlyThere) {
+  // As torch.nn.functional.max_pool1d and avg_pool1d say.
+  HostTensor x = Of(DType::kF32, {1, 2}, {3, 5});
+  EXPECT_THAT(Values("%x: f32[1,2]", "max_pool(%x) {kernel=[3], stride=[2], ceil_mode=true}",
+                     "f32[1,1]", {x}),
+              ElementsAre(5));
+  EXPECT_THAT(Values("%x: f32[1,2]", "avg_pool(%x) {kernel=[3], stride=[2], ceil_mode=true}",
+                     "f32[1,1]", {x}),
+              ElementsAre(4));
+  EXPECT_THAT(Values("%x: f32[1,2]", "max_pool(%x) {kernel=[4], stride=[3], ceil_mode=true}",
+                     "f32[1,1]", {x}),
+              ElementsAre(5));
+  // A window that is a whole stride short is none.
+  EXPECT_TRUE(Values("%x: f32[1,2]", "max_pool(%x) {kernel=[4], stride=[2], ceil_mode=true}",
+                     "f32[1,0]", {x})
+                  .empty());
+  EXPECT_TRUE(Values("%x: f32[1,0]", "max_pool(%x) {kernel=[2], stride=[2], ceil_mode=true}",
+                     "f32[1,0]", {HostTensor::Make(DType::kF32, {1, 0})})
+                  .empty());
+}
+
+TEST(Pooling, AMeanDoesNotOverflowThroughItsSum) {
+  constexpr double kHuge = 0x1.8p127;
+  HostTensor x = Of(DType::kF32, {1, 4}, {kHuge, kHuge, -kHuge, kHuge});
+  const std::string in = "%x: f32[1,4]";
+  EXPECT_THAT(Values(in, "avg_pool(%x) {kernel=[2]}", "f32[1,2]", {x}), ElementsAre(kHuge, 0));
+  EXPECT_THAT(Values(in,
+                     "avg_pool(%x) {kernel=[2], stride=[2], padding=[1], "
+                     "count_include_pad=false}",
+                     "f32[1,3]", {x}),
+              ElementsAre(kHuge, 0, kHuge));
+  HostTensor y = Of(DType::kF32, {1, 3}, {kHuge, kHuge, kHuge});
+  EXPECT_THAT(Values("%x: f32[1,3]", "avg_pool(%x) {kernel=[2], ceil_mode=true}", "f32[1,2]", {y}),
+              ElementsAre(kHuge, kHuge));
+  // An infinity is one, and what is small stays.
+  HostTensor z = Of(DType::kF32, {1, 3}, {HUGE_VAL, 1, 0x1p-149});
+  EXPECT_THAT(Values("%x: f32[1,3]", "avg_pool(%x) {kernel=[2], ceil_mode=true}", "f32[1,2]", {z}),
+              ElementsAre(HUGE_VAL, 0x1p-149));
+}
+
 TEST(Pooling, LayoutsAndRanks) {
   HostTensor x = Counting(DType::kF32, {1, 4, 2});  // [N, L, C]
   EXPECT_THAT(

@@ -214,5 +214,38 @@ TEST(CallClassTest, HalvesOfOneMatrixDoNotOverlap) {
   EXPECT_FALSE(c.Classify({left, y}, {F32(d, pitch, g_buffer + 63 * 4)}).ok());
 }
 
+TEST(CallClassTest, InterleavedElementsDoNotOverlap) {
+  Case c(kAdd);
+  TensorView y = F32({4, 64}, {}, g_buffer + 8192);
+  const Dims d{4, 64}, even{128, 2}, odd{-128, -2};
+  TensorView x = F32(d, even);
+  EXPECT_TRUE(c.Classify({x, y}, {F32(d, even, g_buffer + 4)}).ok());
+  // Backwards from the last odd element: the same places.
+  EXPECT_TRUE(c.Classify({x, y}, {F32(d, odd, g_buffer + (3 * 128 + 63 * 2 + 1) * 4)}).ok());
+  EXPECT_FALSE(c.Classify({x, y}, {F32(d, even, g_buffer + 8)}).ok());
+  EXPECT_FALSE(c.Classify({x, y}, {F32(d, odd, g_buffer + (3 * 128 + 63 * 2) * 4)}).ok());
+  // Rows of which every other is the other's.
+  const Dims rows{128, 1};
+  EXPECT_TRUE(c.Classify({F32(d, rows), y}, {F32(d, rows, g_buffer + 64 * 4)}).ok());
+  EXPECT_FALSE(c.Classify({F32(d, {}), y}, {F32(d, rows, g_buffer + 64 * 4)}).ok());
+}
+
+TEST(CallClassTest, AnEmptyBufferOverlapsNothing) {
+  Case c(R"(graph f(%x: f32[n], %y: f32[m]) -> (f32[n]) {
+  %0 = relu(%x) : f32[n]
+  return %0
+})");
+  const Dims none{0}, four{4};
+  EXPECT_TRUE(c.Classify({F32(none), F32(four)}, {F32(none, {}, g_buffer + 4)}).ok());
+  const TensorView view = F32(none, {}, g_buffer + 4);
+  EXPECT_FALSE(Touches(view, g_buffer, 256));
+  const Dims some{2, 64};
+  const TensorView full = F32(some, {}, g_buffer + 256);
+  EXPECT_FALSE(Touches(full, g_buffer, 256));
+  EXPECT_TRUE(Touches(full, g_buffer, 257));
+  EXPECT_TRUE(Touches(full, g_buffer + 256 + 511, 1));
+  EXPECT_FALSE(Touches(full, g_buffer + 256 + 512, 1));
+}
+
 }  // namespace
 }  // namespace jitfuse::internal
