@@ -193,11 +193,11 @@ std::string ExplainJson(const BoundCall& call, const ValueNames& names) {
 
 std::string ExplainText(const BoundCall& call, const ValueNames& names) {
   json e = Explainer(call, names).Build();
-  std::string out =
-      absl::StrCat("graph ", e["graph"].get<std::string>(), " on ", e["backend"].get<std::string>(),
-                   ":", e["arch"].get<std::string>(), ": ", e["groups"].size(), " groups, ",
-                   Bytes(e["arena_bytes"].get<int64_t>()), " of scratch memory, planned in ",
-                   absl::StrFormat("%.2f ms\n", e["plan_ms"].get<double>()));
+  std::string out = absl::StrCat(
+      "graph ", e["graph"].get<std::string>(), " on ", e["backend"].get<std::string>(), ":",
+      e["arch"].get<std::string>(), ": ", e["groups"].size(),
+      e["groups"].size() == 1 ? " group, " : " groups, ", Bytes(e["arena_bytes"].get<int64_t>()),
+      " of scratch memory, planned in ", absl::StrFormat("%.2f ms\n", e["plan_ms"].get<double>()));
   for (const json& g : e["groups"]) {
     absl::StrAppend(&out, "  group ", g["index"].get<int>(), " (", g["kind"].get<std::string>(),
                     ") over ", g["domain"].get<std::string>(), "\n", OpLines(g));
