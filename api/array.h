@@ -6,9 +6,10 @@
 // or the RunOptions::stream of the call whose result it is). Hence two duties of the caller: that
 // stream must not be destroyed before the last copy of the Array is gone, and work that uses the
 // Array on another stream must come before that in the order of the first (cuStreamWaitEvent).
-// nullptr, the default stream, is never destroyed. RunOptions::allocator must outlive the
-// results that it gave memory to. Host scalars are rank-0 CPU Arrays (Array::Scalar). Nothing here checks what is in the memory. A DType of no dtype's number is an
-// error where a Status can say so; what takes such an Array refuses it.
+// nullptr, the default stream, is never destroyed. RunOptions::allocator must outlive the results
+// that it gave memory to. Host scalars are rank-0 CPU Arrays (Array::Scalar). Nothing here checks
+// what is in the memory. A DType of no dtype's number is an error where a Status can say so; what
+// takes such an Array refuses it.
 #ifndef JITFUSE_API_ARRAY_H_
 #define JITFUSE_API_ARRAY_H_
 

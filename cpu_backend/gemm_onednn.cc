@@ -289,17 +289,17 @@ absl::Status RunOnednn(const PreparedGemm& gemm, const void* a, const void* b, v
   JF_ASSIGN_OR_RETURN(std::shared_ptr<const Primitive> primitive, prepared.Current());
   // The child of a fork runs another primitive, which may want more than was promised.
   std::vector<std::max_align_t> own;
-  if (const size_t need = prepared.WorkspaceOf(*primitive); need > prepared.workspace_bytes()) {
-    own.resize(need / sizeof(std::max_align_t) + 1);
-    workspace = own.data();
-  }
-  auto* room = static_cast<char*>(workspace);
   ThreadScope scope(Threads(prepared.problem()));
   const int64_t size = ItemSize(prepared.problem().dtype);
   auto at = [size](const void* base, int64_t elements) {
     return const_cast<char*>(static_cast<const char*>(base)) + elements * size;
   };
   try {
+    if (const size_t need = prepared.WorkspaceOf(*primitive); need > prepared.workspace_bytes()) {
+      own.resize(need / sizeof(std::max_align_t) + 1);
+      workspace = own.data();
+    }
+    auto* room = static_cast<char*>(workspace);
     dnnl::stream stream(Engine());
     const GemmRuns& runs = prepared.runs();
     for (int64_t i = 0; i < runs.repeats; ++i) {
@@ -316,6 +316,9 @@ absl::Status RunOnednn(const PreparedGemm& gemm, const void* a, const void* b, v
     }
   } catch (const dnnl::error& e) {
     return InternalError(Describe(prepared.problem()), ": oneDNN failed: ", e.what());
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(Describe(prepared.problem()), ": no memory left for oneDNN"));
   }
   return absl::OkStatus();
 }

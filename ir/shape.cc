@@ -350,9 +350,6 @@ std::string Render(const std::vector<Term>& terms, std::string_view prefix,
   }
   return out;
 }
-}  // namespace
-
-namespace {
 
 // 16 of "d/16", else 1.
 int64_t PartOf(SymbolId symbol, absl::Span<const std::string> names) {

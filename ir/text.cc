@@ -480,18 +480,15 @@ class GraphParser {
 
 }  // namespace
 
-absl::StatusOr<Graph> ParseGraph(std::string_view text) {
+absl::StatusOr<Graph> ParseGraph(std::string_view text) { return ParseGraph(text, nullptr); }
+
+absl::StatusOr<Graph> ParseGraph(std::string_view text, ValueNames* names) {
   if (text.size() > kMaxTextBytes) {
     return InvalidArgument("the text has ", text.size(), " bytes; the limit is ", kMaxTextBytes);
   }
   if (text.substr(0, 3) == "\xef\xbb\xbf")
     return TextCursor(text).Error(
         {0, 3}, "expected graph text without a byte order mark (EF BB BF); save it as plain UTF-8");
-  return GraphParser(text).Parse();
-}
-
-absl::StatusOr<Graph> ParseGraph(std::string_view text, ValueNames* names) {
-  if (text.size() > kMaxTextBytes) return ParseGraph(text);  // which says so
   return GraphParser(text).Parse(names);
 }
 

@@ -25,8 +25,6 @@ int CountThreads() {
   constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
   const int64_t wanted = EnvInt("NUM_THREADS", kAll);
   if (wanted > 0 && wanted < kAll) return static_cast<int>(std::min<int64_t>(wanted, 1024));
-  if (wanted <= 0)
-    WarnOnce("JITFUSE_NUM_THREADS: expected a whole number from 1 on; every CPU is used");
   cpu_set_t set;
   int cpus = sched_getaffinity(0, sizeof(set), &set) == 0
                  ? CPU_COUNT(&set)
@@ -52,6 +50,9 @@ int Take(int wanted) {
 
 int NumThreads() {
   static const int threads = CountThreads();
+  // Said after the count is made: a log sink may ask for it.
+  static const bool wrong = EnvInt("NUM_THREADS", 1) <= 0;
+  if (wrong) WarnOnce("JITFUSE_NUM_THREADS: expected a whole number from 1 on; every CPU is used");
   return threads;
 }
 

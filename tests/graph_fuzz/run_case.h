@@ -1,10 +1,11 @@
 // Runs a FuzzCase on one executor and compares it with the wide evaluator.
 //
 // In: a case and the name of an executor: declared (the evaluator's other mode), interpret, cpu,
-// cuda, or nvrtc, which compiles the kernels and runs nothing. Out: an Outcome. Each call of the case is made on one compiled function, so the second one
-// binds other sizes to what is there. Beside the values it is checked that nothing is written
-// between or around the elements of an output, and that inputs stay as they were. `share` is the
-// share of result elements that the evaluator holds to a finite bound: what the case can show.
+// cuda, or nvrtc, which compiles the kernels and runs nothing. Out: an Outcome. Each call of the
+// case is made on one compiled function, so the second one binds other sizes to what is there.
+// Beside the values it is checked that nothing is written between or around the elements of an
+// output, and that inputs stay as they were. `share` is the share of result elements that the
+// evaluator holds to a finite bound: what the case can show.
 #ifndef JITFUSE_TESTS_GRAPH_FUZZ_RUN_CASE_H_
 #define JITFUSE_TESTS_GRAPH_FUZZ_RUN_CASE_H_
 
