@@ -13,7 +13,6 @@ namespace {
 constexpr int kFreeCost = 16;      // issue slots that hide behind the memory traffic of one element
 constexpr int kBijectiveCost = 8;  // recompute instead of read, with one load either way
 constexpr int kFewRepeats = 4;
-constexpr int kMaxLoads = 4;
 constexpr int kReduceInsts =
     24;  // lift, combine and finalize of the largest row (moments), for both passes
 constexpr int kJoinInsts = 3;      // of each operand: two compares and a select

@@ -44,6 +44,7 @@ class CostModel {
 };
 
 inline constexpr int kMaxConeCost = 64;
+inline constexpr int kMaxLoads = 4;  // of a value that is computed again
 
 // `times`: how often a broadcast repeats each element, or points of a join compute it in vain,
 // rounded up; nullopt: unknown. `single`: the value has one element, which loops hoist. `partial`:

@@ -234,7 +234,7 @@ void Sweep::LearnCone(NodeId id, const OpCost& cost) {
     if (IsSource(operand.base) || written) continue;
     const Cone& below = cones_[static_cast<size_t>(operand.base.node)];
     cone.cost = std::min(cone.cost + below.cost, 2 * kMaxConeCost);
-    cone.loads += below.loads;
+    cone.loads = std::min(cone.loads + below.loads, 2 * kMaxLoads);
     cone.computable &= below.computable;
     if (below.dear >= 0) cone.dear = below.dear;
   }

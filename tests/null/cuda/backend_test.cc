@@ -162,7 +162,8 @@ TEST_F(CudaBackendTest, SortsByLaunchesAlone) {
   std::unique_ptr<Backend> backend = Make();
   std::vector<std::shared_ptr<const Kernel>> loaded;
   std::vector<const Kernel*> kernels;
-  for (const KernelSource& source : *backend->EmitSort(DType::kI32)) {
+  const std::vector<KernelSource> sources = *backend->EmitSort(DType::kI32);
+  for (const KernelSource& source : sources) {
     loaded.push_back(*backend->Load(source, {}));
     kernels.push_back(loaded.back().get());
   }

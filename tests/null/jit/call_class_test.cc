@@ -216,8 +216,8 @@ TEST(CallClassTest, HalvesOfOneMatrixDoNotOverlap) {
 
 TEST(CallClassTest, InterleavedElementsDoNotOverlap) {
   Case c(kAdd);
-  TensorView y = F32({4, 64}, {}, g_buffer + 8192);
   const Dims d{4, 64}, even{128, 2}, odd{-128, -2};
+  TensorView y = F32(d, {}, g_buffer + 8192);
   TensorView x = F32(d, even);
   EXPECT_TRUE(c.Classify({x, y}, {F32(d, even, g_buffer + 4)}).ok());
   // Backwards from the last odd element: the same places.
