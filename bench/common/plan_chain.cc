@@ -149,22 +149,29 @@ Moved MovedBy(const PlannedGraph& planned, absl::Span<const int64_t> symbols, bo
   return moved;
 }
 
-absl::StatusOr<PlannedChain> PlanChain(const KnownChain& chain, const std::string& arch) {
-  jitfuse::Builder builder;
-  const std::vector<jitfuse::Tensor> results = chain.build(builder);
-  if (!builder.status().ok()) return InvalidArgument(builder.status().message());
-  JF_ASSIGN_OR_RETURN(Graph graph, ParseGraph(builder.ToText(results)));
+absl::StatusOr<DensePlan> PlanDense(const Graph& graph, const std::string& arch) {
   const bool gpu = arch.substr(0, 3) == "sm_";
   JF_ASSIGN_OR_RETURN(
       auto backend,
       BackendForArch(gpu ? jitfuse::DeviceKind::kCuda : jitfuse::DeviceKind::kCpu, arch));
   JF_ASSIGN_OR_RETURN(CallClass call, DenseClass(graph));
-  JF_ASSIGN_OR_RETURN(PlannedGraph planned, PlanGraph(graph, call, Options{}, *backend));
+  DensePlan out;
+  JF_ASSIGN_OR_RETURN(out.planned, PlanGraph(graph, call, Options{}, *backend));
+  out.moved = MovedBy(out.planned, call.symbols, gpu);
+  return out;
+}
+
+absl::StatusOr<PlannedChain> PlanChain(const KnownChain& chain, const std::string& arch) {
+  jitfuse::Builder builder;
+  const std::vector<jitfuse::Tensor> results = chain.build(builder);
+  if (!builder.status().ok()) return InvalidArgument(builder.status().message());
+  JF_ASSIGN_OR_RETURN(Graph graph, ParseGraph(builder.ToText(results)));
+  JF_ASSIGN_OR_RETURN(const DensePlan plan, PlanDense(graph, arch));
 
   PlannedChain out;
-  out.moved = MovedBy(planned, call.symbols, gpu);
-  out.notes = NotesOf(planned.fusion);
-  out.text = FusionPlanToString(planned.graph, planned.fusion);
+  out.moved = plan.moved;
+  out.notes = NotesOf(plan.planned.fusion);
+  out.text = FusionPlanToString(plan.planned.graph, plan.planned.fusion);
 
   std::vector<NodeId> all;
   for (NodeId id = 0; id < static_cast<NodeId>(graph.size()); ++id) {

@@ -47,6 +47,13 @@ struct PlannedChain {
 };
 
 // `arch`: "sm_90", "x86-64-v3".
+// A dense call of `graph`, planned for `arch`.
+struct DensePlan {
+  jitfuse::internal::PlannedGraph planned;
+  Moved moved;
+};
+absl::StatusOr<DensePlan> PlanDense(const jitfuse::internal::Graph& graph, const std::string& arch);
+
 absl::StatusOr<PlannedChain> PlanChain(const KnownChain& chain, const std::string& arch);
 
 }  // namespace jitfuse_bench

@@ -18,7 +18,7 @@
 #include "api/runtime.h"
 #include "ir/support/fork.h"
 #include "ir/text.h"
-#include "jit/interpret_backend.h"
+#include "tests/test_util/idle_backend.h"
 
 namespace jitfuse {
 namespace {
@@ -119,48 +119,13 @@ TEST(VerifyTest, FirstCallsAreComparedAndWrongResultsAreErrors) {
   EXPECT_EQ(f.stats().verified, 2);
 
   // A back end that does nothing leaves what was in the result.
-  class Idle : public internal::HostBackend {
+  class Idle : public internal::IdleBackend {
    public:
     std::string_view name() const override { return "idle"; }
-    const internal::Target& target() const override { return rest_->target(); }
     std::string CompilerId() const override { return ""; }
-    absl::StatusOr<internal::KernelSource> Emit(const internal::KernelPlan& p) const override {
-      return rest_->Emit(p);
+    absl::StatusOr<internal::CompiledKernel> Compile(const internal::KernelSource&) const override {
+      return internal::CompiledKernel{};
     }
-    absl::StatusOr<internal::CompiledKernel> Compile(
-        const internal::KernelSource& s) const override {
-      return rest_->Compile(s);
-    }
-    absl::StatusOr<std::shared_ptr<const internal::Kernel>> Load(
-        const internal::KernelSource& s, const internal::CompiledKernel& c) const override {
-      return rest_->Load(s, c);
-    }
-    absl::Status Launch(const internal::Kernel&, const internal::LaunchArgs&) const override {
-      return absl::OkStatus();
-    }
-    absl::Status GemmSupport(internal::DType d, internal::Reason* r) const override {
-      return rest_->GemmSupport(d, r);
-    }
-    absl::StatusOr<std::shared_ptr<const internal::PreparedGemm>> PrepareGemm(
-        const internal::GemmProblem& p) const override {
-      return rest_->PrepareGemm(p);
-    }
-    absl::Status RunGemm(const internal::PreparedGemm&, const void*, const void*, void*, void*,
-                         internal::StreamHandle) const override {
-      return absl::OkStatus();
-    }
-    absl::Status RunSort(const internal::SortProblem&, absl::Span<const internal::Kernel* const>,
-                         const internal::SortBuffers&, void*,
-                         internal::StreamHandle) const override {
-      return absl::OkStatus();
-    }
-    std::string DescribeSort(const internal::SortProblem& p) const override {
-      return rest_->DescribeSort(p);
-    }
-    internal::Allocator* allocator() const override { return rest_->allocator(); }
-
-   private:
-    std::unique_ptr<internal::Backend> rest_ = internal::CreateInterpretBackend();
   } idle;
   internal::KernelCache kernels;
   Function wrong = FunctionAccess::Make(std::make_shared<detail::FunctionState>(

@@ -43,13 +43,8 @@ TEST(KnownChains, AreAtTheirLeastNumberOfKernelsOrSayWhyNot) {
 
 absl::StatusOr<Moved> MovedByText(std::string_view text, const std::string& arch) {
   JF_ASSIGN_OR_RETURN(Graph graph, ParseGraph(text));
-  const bool gpu = arch.substr(0, 3) == "sm_";
-  JF_ASSIGN_OR_RETURN(
-      auto backend,
-      BackendForArch(gpu ? jitfuse::DeviceKind::kCuda : jitfuse::DeviceKind::kCpu, arch));
-  JF_ASSIGN_OR_RETURN(CallClass call, DenseClass(graph));
-  JF_ASSIGN_OR_RETURN(PlannedGraph planned, PlanGraph(graph, call, Options{}, *backend));
-  return MovedBy(planned, call.symbols, gpu);
+  JF_ASSIGN_OR_RETURN(const DensePlan plan, PlanDense(graph, arch));
+  return plan.moved;
 }
 
 TEST(MovedBy, ChunksOfALongRowAreASecondKernelAndTheirResultsMove) {
