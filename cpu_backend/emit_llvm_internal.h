@@ -199,6 +199,7 @@ class LlvmEmitter {
   // emit_llvm_scalar.cc
   std::string Apply(ScalarOp op, DType result, DType operand, absl::Span<const std::string> in,
                     int lanes);
+  std::string ApplyAvx512(ScalarOp op, DType operand, absl::Span<const std::string> in, int lanes);
   std::string ApplyPlanOp(const Inst& inst, absl::Span<const std::string> in, int lanes);
   std::string CallExpanded(const Inst& inst, const ScalarProgram& program,
                            absl::Span<const std::string> in, int lanes);

@@ -101,7 +101,7 @@ LlvmEmitter::Reduce LlvmEmitter::MakeReduce(const PlanReduce& def, int lanes, in
   Reduce reduce;
   reduce.def = &def;
   reduce.lanes = lanes;
-  reduce.combine = ExpandDecomps(def.combine, !cpu_.fma);
+  reduce.combine = ExpandDecomps(def.combine, {.fma = cpu_.fma});
   for (int c = 0; c < copies; ++c) reduce.slots.push_back(NewSlots(def, lanes));
   if (has_single) reduce.single = lanes == 1 ? reduce.slots[0] : NewSlots(def, 1);
   reduce.blocked = Rounds(def) && chain > kMaxPlainChain;
@@ -133,7 +133,7 @@ void LlvmEmitter::BeginScans() {
       scan.def.dtypes = plan_.scans[i].dtypes;
       scan.def.init = plan_.scans[i].init;
       scan.join.def = &scan.def;
-      scan.join.combine = ExpandDecomps(plan_.scans[i].combine, !cpu_.fma);
+      scan.join.combine = ExpandDecomps(plan_.scans[i].combine, {.fma = cpu_.fma});
       scan.slots = NewSlots(scan.def, 1);
     }
   }

@@ -48,6 +48,20 @@ std::string Substitute(std::string_view text, const TemplateArgs& args) {
   return out;
 }
 
+// The op alone, on arguments.
+ScalarProgram ProgramOf(ScalarOp op, DType result, absl::Span<const DType> operands) {
+  ScalarProgram program;
+  program.num_args = static_cast<int>(operands.size());
+  ScalarInst call{.op = op, .dtype = result};
+  for (size_t k = 0; k < operands.size(); ++k) {
+    program.insts.push_back({.op = ScalarOp::kArg, .dtype = ComputeType(operands[k]), .imm = k});
+    call.in[k] = static_cast<int16_t>(k);
+  }
+  program.insts.push_back(call);
+  program.results.push_back(static_cast<int16_t>(operands.size()));
+  return program;
+}
+
 }  // namespace
 
 // `operand`: the type by which the template is chosen (of operand 1 for select; the source type for
@@ -55,6 +69,13 @@ std::string Substitute(std::string_view text, const TemplateArgs& args) {
 std::string LlvmEmitter::Apply(ScalarOp op, DType result, DType operand,
                                absl::Span<const std::string> in, int lanes) {
   if (op == ScalarOp::kConvert) return Convert(operand, result, in[0], lanes);
+  if (cpu_.avx512 && IsFloat(operand) && lanes * ItemSize(ComputeType(operand)) == 64) {
+    if (std::string value = ApplyAvx512(op, operand, in, lanes); !value.empty()) return value;
+  }
+  if (op == ScalarOp::kScalePow2Raw) {  // was kept for full registers only
+    return Run(ExpandDecomps(ProgramOf(op, result, {operand, operand}), {.fma = cpu_.fma}), in,
+               lanes)[0];
+  }
   const ScalarOpDef& def = GetScalarOp(op);
   std::string_view text = def.llvm[static_cast<int>(ClassOf(ComputeType(operand)))];
   if (text.empty()) {
@@ -67,6 +88,35 @@ std::string LlvmEmitter::Apply(ScalarOp op, DType result, DType operand,
                                        .operand_type = RegisterType(operand, lanes),
                                        .suffix = OverloadSuffix(operand, lanes),
                                        .bool_type = RegisterType(DType::kBool, lanes)}));
+}
+
+// Single instructions of AVX-512 for what a template would spend many on; empty: there is none. The
+// bits are those of the template or the decomposition, NaN apart.
+std::string LlvmEmitter::ApplyAvx512(ScalarOp op, DType operand, absl::Span<const std::string> in,
+                                     int lanes) {
+  const DType dtype = ComputeType(operand);
+  const std::string type = RegisterType(dtype, lanes);
+  const std::string_view kind = dtype == DType::kF64 ? "pd" : "ps";
+  const std::string all = absl::StrCat("i", lanes, " -1, i32 4");  // every lane, default rounding
+  auto call = [&](std::string_view name, const std::string& a, const std::string& b,
+                  std::string_view more) {
+    return text_.Value("call ", type, " @llvm.x86.avx512.mask.", ToAbsl(name), ".", ToAbsl(kind),
+                       ".512(", type, " ", a, ", ", type, " ", b, ", ", ToAbsl(more), type,
+                       " zeroinitializer, ", all, ")");
+  };
+  if (op == ScalarOp::kScalePow2Raw) {
+    const double biased_zero = dtype == DType::kF64 ? 0x1.8p+52 : 0x1.8p+23;
+    const std::string zero = ConstantOf(dtype, ScalarFromDouble(dtype, biased_zero).u, lanes);
+    return call("scalef", in[0], text_.Value("fsub ", type, " ", in[1], ", ", zero), "");
+  }
+  if (op != ScalarOp::kMinimum && op != ScalarOp::kMaximum) return "";
+  // vrange orders -0 below +0, but prefers a number to a NaN.
+  const std::string number =
+      call("range", in[0], in[1], op == ScalarOp::kMaximum ? "i32 5, " : "i32 4, ");
+  const std::string nan = text_.Value("fadd ", type, " ", in[0], ", ", in[1]);
+  const std::string unordered = text_.Value("fcmp uno ", type, " ", in[0], ", ", in[1]);
+  return text_.Value("select ", RegisterType(DType::kBool, lanes), " ", unordered, ", ", type, " ",
+                     nan, ", ", type, " ", number);
 }
 
 std::vector<std::string> LlvmEmitter::Run(const ScalarProgram& program,
@@ -102,18 +152,10 @@ std::string LlvmEmitter::ApplyPlanOp(const Inst& inst, absl::Span<const std::str
   auto [it, inserted] = expanded_.try_emplace(
       {static_cast<int>(inst.op), static_cast<int>(operand), static_cast<int>(inst.dtype)});
   if (inserted) {
-    ScalarProgram one;
-    one.num_args = static_cast<int>(in.size());
-    ScalarInst call{.op = inst.op, .dtype = inst.dtype};
-    for (int k = 0; k < one.num_args; ++k) {
-      one.insts.push_back({.op = ScalarOp::kArg,
-                           .dtype = ComputeType(TypeOf(inst.in[k])),
-                           .imm = static_cast<uint64_t>(k)});
-      call.in[k] = static_cast<int16_t>(k);
-    }
-    one.insts.push_back(call);
-    one.results.push_back(static_cast<int16_t>(one.num_args));
-    it->second = ExpandDecomps(one, !cpu_.fma);
+    std::vector<DType> types;
+    for (size_t k = 0; k < in.size(); ++k) types.push_back(TypeOf(inst.in[k]));
+    it->second = ExpandDecomps(ProgramOf(inst.op, inst.dtype, types),
+                               {.fma = cpu_.fma, .scale_pow2 = cpu_.avx512});
   }
   // Without an instruction for fma each is some thirty, and a long kernel of dear ops megabytes.
   constexpr size_t kWorthACall = 200;

@@ -74,13 +74,15 @@ Expansion ExpandSoftmax(Graph* graph, const Node& node) {
   DType dtype = DTypeOf(*graph, node);
   Value x = c.Cast(AtLeastOneAxis(&c, node), ComputeType(dtype));
   auto [m, s] = Reduce(&c, Op::kMaxSumexp, x, {node.Get<int64_t>("axis")}, true);
-  // The same shift as max_sumexp's own (a row of all -inf still gives 0 / 0), so that a kernel
+  // The same shift as max_sumexp's own (a row of all -inf still gives 0 * inf), so that a kernel
   // computes each exp once.
   Value all_low = c.Add(
       Op::kEqual, {m, c.Constant(ComputeType(dtype), -std::numeric_limits<double>::infinity())});
   Value shift = c.Add(Op::kWhere, {all_low, c.Constant(ComputeType(dtype), 0), m});
   Value e = c.Add(Op::kExp, {c.Add(Op::kSubtract, {x, shift})});
-  return Done(c, c.Reshape(c.Cast(c.Add(Op::kDivide, {e, s}), dtype), node.types[0].dims));
+  // One division a row. The sum is 1 to the row's length, or 0 or NaN, where both ways give NaN.
+  Value y = c.Add(Op::kMultiply, {e, c.Add(Op::kReciprocal, {s})});
+  return Done(c, c.Reshape(c.Cast(y, dtype), node.types[0].dims));
 }
 
 Expansion ExpandLogSoftmax(Graph* graph, const Node& node) {

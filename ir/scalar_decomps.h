@@ -12,17 +12,26 @@
 
 namespace jitfuse::internal::decomp {
 
-// e^a = 2^n e^r with n = round(a / ln 2). Adding 1.5 * 2^23 leaves n in the low bits of t; 2^n is
-// applied in two factors, so that the last product alone rounds subnormal results. Comparisons are
-// written such that NaN passes the clamps.
+// In two factors, so that the last product alone rounds subnormal results. (AVX2 has no arithmetic
+// shift of 64-bit integers.)
+inline constexpr std::string_view kScalePow2F32 =
+    "i = bitcast_int(b); j = shr_raw(i, 1); s = bitcast_float(shl_raw(j, 23) + 0x3f800000); "
+    "a * s * bitcast_float(shl_raw(i - j, 23) + 0x3f800000)";
+
+inline constexpr std::string_view kScalePow2F64 =
+    "i = cast_u64(bitcast_int(b)); j = shr_raw(i, 1); "
+    "s = bitcast_float(cast_i64(shl_raw(j, 52) + 0x3ff0000000000000)); "
+    "a * s * bitcast_float(cast_i64(shl_raw(i - j, 52) + 0x3ff0000000000000))";
+
+// e^a = 2^n e^r with n = round(a / ln 2). Adding 1.5 * 2^23 leaves n in the low bits of t.
+// Comparisons are written such that NaN passes the clamps.
 inline constexpr std::string_view kExpF32 =
     "h = select(a > 89, 89, a); x = select(h < -104, -104, h); t = fma(x, 0x1.715476p+0, "
     "0x1.8p+23); "
     "n = t - 0x1.8p+23; r = fma(n, 0x1.05c61p-29, fma(n, -0x1.62e43p-1, x)); "
     "p = fma(fma(poly(r, 0x1.fffffcp-2, 0x1.55549p-3, 0x1.5558a8p-5, 0x1.123aecp-7, "
     "0x1.6a5802p-10), r, 1), r, "
-    "1); i = bitcast_int(t); j = shr_raw(i, 1); s = bitcast_float(shl_raw(j, 23) + 0x3f800000); "
-    "u = bitcast_float(shl_raw(i - j, 23) + 0x3f800000); p * s * u";
+    "1); scale_pow2_raw(p, t)";
 
 inline constexpr std::string_view kExpF64 =
     "h = select(a > 710, 710, a); x = select(h < -746, -746, h); t = fma(x, 0x1.71547652b82fep+0, "
@@ -31,10 +40,7 @@ inline constexpr std::string_view kExpF64 =
     "p = 1 + fma(poly(r, 0x1.000000000000ap-1, 0x1.55555555554fep-3, 0x1.555555555065p-5, "
     "0x1.1111111126addp-7, "
     "0x1.6c16c1849c2f4p-10, 0x1.a01a01304284ep-13, 0x1.a01998e0f8fa3p-16, 0x1.71df17922590bp-19, "
-    "0x1.28ae82e582cd9p-22, 0x1.ad9654f86c593p-26), r * r, r); i = cast_u64(bitcast_int(t)); j = "
-    "shr_raw(i, 1); "
-    "s = bitcast_float(cast_i64(shl_raw(j, 52) + 0x3ff0000000000000)); "
-    "u = bitcast_float(cast_i64(shl_raw(i - j, 52) + 0x3ff0000000000000)); p * s * u";
+    "0x1.28ae82e582cd9p-22, 0x1.ad9654f86c593p-26), r * r, r); scale_pow2_raw(p, t)";
 
 // The same with r = a - n exact.
 inline constexpr std::string_view kExp2F32 =
@@ -42,8 +48,7 @@ inline constexpr std::string_view kExp2F32 =
     "0x1.8p+23); "
     "p = fma(poly(r, 0x1.62e43p-1, 0x1.ebfbdcp-3, 0x1.c6af7ap-5, 0x1.3b2dd6p-7, 0x1.5f0952p-10, "
     "0x1.417616p-13), "
-    "r, 1); i = bitcast_int(t); j = shr_raw(i, 1); s = bitcast_float(shl_raw(j, 23) + 0x3f800000); "
-    "u = bitcast_float(shl_raw(i - j, 23) + 0x3f800000); p * s * u";
+    "r, 1); scale_pow2_raw(p, t)";
 
 inline constexpr std::string_view kExp2F64 =
     "h = select(a > 1025, 1025, a); x = select(h < -1076, -1076, h); t = x + 0x1.8p+52; r = x - (t "
@@ -52,10 +57,7 @@ inline constexpr std::string_view kExp2F64 =
     "0x1.3b2ab6fba5187p-7, "
     "0x1.5d87fe7875d33p-10, 0x1.430912f76426dp-13, 0x1.ffcbfd402d7b2p-17, 0x1.62c026e4e7f15p-20, "
     "0x1.b52347588d25cp-24, 0x1.e4bc9a3506e9cp-28, 0x1.ec4f18376cea2p-32, 0x1.df838073944b6p-36), "
-    "r, 1); "
-    "i = cast_u64(bitcast_int(t)); j = shr_raw(i, 1); "
-    "s = bitcast_float(cast_i64(shl_raw(j, 52) + 0x3ff0000000000000)); "
-    "u = bitcast_float(cast_i64(shl_raw(i - j, 52) + 0x3ff0000000000000)); p * s * u";
+    "r, 1); scale_pow2_raw(p, t)";
 
 // With p = e^r - 1: 2^n p + (2^n - 1), halved so that 2^n cannot overflow before the result does. n
 // = 0 must give p itself.
@@ -219,13 +221,11 @@ inline constexpr std::string_view kErfcF32 =
     "r = fma(n, "
     "0x1.05c61p-29, fma(n, -0x1.62e43p-1, -q)) - fma(x, x, -q); p = fma(fma(poly(r, 0x1.fffffcp-2, "
     "0x1.55549p-3, "
-    "0x1.5558a8p-5, 0x1.123aecp-7, 0x1.6a5802p-10), r, 1), r, 1); k = bitcast_int(t); h = "
-    "shr_raw(k, 1); "
-    "s = bitcast_float(shl_raw(h, 23) + 0x3f800000); u = bitcast_float(shl_raw(k - h, 23) + "
-    "0x3f800000); "
-    "y = poly(c, 0x1.12f21ep+0, -0x1.c44c48p-1, 0x1.2e325cp-1, -0x1.3deadcp-2, 0x1.e99a42p-4, "
+    "0x1.5558a8p-5, 0x1.123aecp-7, 0x1.6a5802p-10), r, 1), r, 1); "
+    "y = scale_pow2_raw( poly(c, 0x1.12f21ep+0, -0x1.c44c48p-1, 0x1.2e325cp-1, -0x1.3deadcp-2, "
+    "0x1.e99a42p-4, "
     "-0x1.b7b5c2p-6, "
-    "-0x1.43792ap-10, 0x1.92e83p-9, -0x1.f4f11ep-12, -0x1.4ff276p-12) * i * p * s * u; select(a < "
+    "-0x1.43792ap-10, 0x1.92e83p-9, -0x1.f4f11ep-12, -0x1.4ff276p-12) * i * p, t); select(a < "
     "0, 2 - y, y)";
 
 // t P(t) exp(-a^2) with t = 1 / (1 + 0.51 |a|); P is good to 1.1e-6 of its value for |a| < 10.6.
@@ -245,18 +245,15 @@ inline constexpr std::string_view kErfcF64 =
     "+ fma(poly(r, "
     "0x1.000000000000ap-1, 0x1.55555555554fep-3, 0x1.555555555065p-5, 0x1.1111111126addp-7, "
     "0x1.6c16c1849c2f4p-10, 0x1.a01a01304284ep-13, 0x1.a01998e0f8fa3p-16, 0x1.71df17922590bp-19, "
-    "0x1.28ae82e582cd9p-22, 0x1.ad9654f86c593p-26), r * r, r); k = cast_u64(bitcast_int(t)); h = "
-    "shr_raw(k, 1); "
-    "s = bitcast_float(cast_i64(shl_raw(h, 52) + 0x3ff0000000000000)); u = "
-    "bitcast_float(cast_i64(shl_raw(k - h, "
-    "52) + 0x3ff0000000000000)); y = poly(c, 0x1.18932bf08e154p+0, -0x1.f3fe31ecb49bfp-1, "
+    "0x1.28ae82e582cd9p-22, 0x1.ad9654f86c593p-26), r * r, r); "
+    "y = scale_pow2_raw( poly(c, 0x1.18932bf08e154p+0, -0x1.f3fe31ecb49bfp-1, "
     "0x1.8be202d26c795p-1, "
     "-0x1.14eacb1ad037ep-1, 0x1.52cac2370cd43p-2, -0x1.645fd8a4ba3ccp-3, 0x1.38dbd2c9d5e09p-4, "
     "-0x1.b00c052c72f4dp-6, 0x1.908f468f8842dp-8, -0x1.269b53be282a2p-12, -0x1.dd280fdbc7146p-12, "
     "0x1.72cdd322a7417p-13, -0x1.e8481dba2cb68p-19, -0x1.3c76487b29a58p-16, 0x1.3b738a12e16ddp-18, "
     "0x1.7fb0577ae101p-20, -0x1.ca9c698da54c1p-21, -0x1.69d60cb7fe93cp-24, 0x1.15ee05ecaf8fcp-23, "
     "0x1.2af7e1c341d84p-27, -0x1.1590323b915e1p-26, -0x1.7e2218f9e155dp-29, "
-    "0x1.7c5f88dcc05f2p-32) * i * p * s * u; select(a < 0, 2 - y, y)";
+    "0x1.7c5f88dcc05f2p-32) * i * p, t); select(a < 0, 2 - y, y)";
 
 // sin and cos. r = |a| - n pi/2, |r| <= pi/4; k = n mod 4 picks sin r or cos r (u, v) and the sign.
 // In f32 for every a: |a| times each of 7 pieces of 2/pi (29 bits each: exact in f64) is reduced to

@@ -107,12 +107,14 @@ std::vector<int16_t> Splice(const ScalarProgram& callee, absl::Span<const int16_
   return results;
 }
 
-bool NeedsExpansion(ScalarOp op, DType operand, bool expand_fma) {
-  return HasDecomp(op, operand) || (expand_fma && op == ScalarOp::kFma);
+bool NeedsExpansion(ScalarOp op, DType operand, CpuInstructions has) {
+  if (op == ScalarOp::kFma) return !has.fma;
+  if (op == ScalarOp::kScalePow2Raw) return !has.scale_pow2;
+  return HasDecomp(op, operand);
 }
 
 // One level of expansion. Returns whether anything was expanded.
-bool ExpandOnce(const ScalarProgram& from, bool expand_fma, ScalarProgram* to) {
+bool ExpandOnce(const ScalarProgram& from, CpuInstructions has, ScalarProgram* to) {
   bool expanded = false;
   Appender appender(to);
   auto append = [&appender](const ScalarInst& inst) { return appender.Append(inst); };
@@ -124,7 +126,7 @@ bool ExpandOnce(const ScalarProgram& from, bool expand_fma, ScalarProgram* to) {
       if (in >= 0) in = map[static_cast<size_t>(in)];
     }
     DType operand = inst.in[0] < 0 ? inst.dtype : OperandType(from, static_cast<int>(i));
-    if (inst.in[0] >= 0 && NeedsExpansion(inst.op, operand, expand_fma)) {
+    if (inst.in[0] >= 0 && NeedsExpansion(inst.op, operand, has)) {
       expanded = true;
       map[i] = Splice(Decomp(inst.op, operand), inst.in, append)[0];
     } else {
@@ -203,11 +205,11 @@ std::vector<int16_t> InlineProgram(const ScalarProgram& callee, absl::Span<const
   });
 }
 
-ScalarProgram ExpandDecomps(const ScalarProgram& program, bool expand_fma) {
+ScalarProgram ExpandDecomps(const ScalarProgram& program, CpuInstructions has) {
   ScalarProgram current = program;
   while (true) {
     ScalarProgram next;
-    bool expanded = ExpandOnce(current, expand_fma, &next);
+    bool expanded = ExpandOnce(current, has, &next);
     if (!expanded) return current;
     current = std::move(next);
   }

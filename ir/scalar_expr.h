@@ -176,9 +176,13 @@ absl::StatusOr<ScalarProgram> BuildScalarProgram(std::string_view body,
 std::vector<int16_t> InlineProgram(const ScalarProgram& callee, absl::Span<const int16_t> args,
                                    ScalarProgram* program);
 
-// expand_fma: fma too, for CPUs that have no such instruction (x86-64-v2), where llvm.fma would
-// call a library.
-ScalarProgram ExpandDecomps(const ScalarProgram& program, bool expand_fma = false);
+// What a CPU has instructions for. Without one for fma (x86-64-v2) llvm.fma would call a library.
+struct CpuInstructions {
+  bool fma = true;
+  bool scale_pow2 = false;
+};
+// Leaves only primitives that have an LLVM template, or an instruction.
+ScalarProgram ExpandDecomps(const ScalarProgram& program, CpuInstructions has = {});
 // The form a pointwise body takes where its result is f16 or bf16: primitives that have a row of
 // the same name with "_16" behind it are replaced by that row, which is good enough for such a
 // result.

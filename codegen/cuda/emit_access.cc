@@ -12,6 +12,9 @@
 namespace jitfuse::internal {
 namespace {
 
+// Two of these are in a register, and are converted together.
+bool IsPaired(DType d) { return d == DType::kF16 || d == DType::kBF16; }
+
 bool IsNonNegative(const SizeExpr& size) { return size.IsConstant() && size.constant() >= 0; }
 
 bool IsNonNegative(const Affine& affine) {
@@ -355,14 +358,14 @@ bool Emitter::NoAllocate(const AccessMap& access) const {
   return true;
 }
 
-// The prelude's struct of four 4-byte elements, of a vector that is one such word; empty for
-// others. A front end is through with it sooner than with words. (Of 8-byte elements ptxas keeps
-// part of it in local memory.)
+// The prelude's struct of a vector that one instruction moves: of four 4-byte elements, or of four
+// or eight 16-bit floats in words; empty for others. A front end is through with it sooner than
+// with words. (Of 8-byte elements ptxas keeps part of it in local memory.)
 std::string Emitter::StructType(const AccessMap& access, const AccessShape& shape, int vec) const {
   const DType dtype = ParamType(access);
-  const int size = ItemSize(dtype);
-  if (shape.kind != AccessKind::kVector || shape.width != vec || size != 4 || vec != 4) return "";
-  return absl::StrCat("jf_", ToAbsl(DTypeName(dtype)), "x", vec);
+  if (shape.kind != AccessKind::kVector || shape.width != vec) return "";
+  const bool known = ItemSize(dtype) == 4 ? vec == 4 : IsPaired(dtype) && (vec == 4 || vec == 8);
+  return known ? absl::StrCat("jf_", ToAbsl(DTypeName(dtype)), "x", vec) : "";
 }
 
 std::string Emitter::RawType(const AccessMap& access, const AccessShape& shape, int vec) const {
@@ -392,16 +395,19 @@ std::string Emitter::RawLoad(int load, const AccessShape& shape, const Point& po
 // Element j of what RawLoad gave as a vector.
 std::string Emitter::VectorElement(const AccessMap& access, const AccessShape& shape, int vec,
                                    const std::string& raw) const {
-  if (RawType(access, shape, vec) == StructType(access, shape, vec))
-    return absl::StrCat(raw, ".v[j]");
-  return absl::StrCat("jf_get_", ToAbsl(DTypeName(ParamType(access))), "(", raw, ", j)");
+  const std::string type = StructType(access, shape, vec);
+  const DType dtype = ParamType(access);
+  if (type.empty() || IsPaired(dtype) || RawType(access, shape, vec) != type)
+    return absl::StrCat("jf_get_", ToAbsl(DTypeName(dtype)), "(", raw, ", j)");
+  return absl::StrCat(raw, ".v[j]");
 }
 
 // Room for the elements of a vector store, named `name`, and element j of it.
 Emitter::StoreRoom Emitter::RoomFor(const Store& store, const AccessShape& shape, int vec,
                                     const std::string& name) const {
   const std::string type = StructType(store.access, shape, vec);
-  if (!type.empty()) return {absl::StrCat(type, " ", name, ";"), absl::StrCat(name, ".v[j]")};
+  if (!type.empty() && !IsPaired(ParamType(store.access)))
+    return {absl::StrCat(type, " ", name, ";"), absl::StrCat(name, ".v[j]")};
   return {absl::StrCat(ToAbsl(CudaType(ParamType(store.access))), " ", name, "[", vec, "];"),
           absl::StrCat(name, "[j]")};
 }
@@ -409,11 +415,13 @@ Emitter::StoreRoom Emitter::RoomFor(const Store& store, const AccessShape& shape
 void Emitter::VectorStore(const Store& store, const AccessShape& shape, const Point& point, int vec,
                           const std::string& room) {
   const std::string address = Address(store.access, point);
+  const DType dtype = ParamType(store.access);
   if (std::string type = StructType(store.access, shape, vec); !type.empty()) {
-    out_.Line("*(", type, "*)(", address, ") = ", room, ";");
+    out_.Line("*(", type, "*)(", address, ") = ",
+              IsPaired(dtype) ? absl::StrCat("jf_pack_", type.substr(3), "(", room, ")") : room,
+              ";");
     return;
   }
-  const DType dtype = ParamType(store.access);
   const std::string pack =
       IsFloat(dtype) ? absl::StrCat("_", ToAbsl(DTypeName(dtype))) : absl::StrCat(ItemSize(dtype));
   out_.Line("jf_st", shape.width * ItemSize(dtype), "<", vec / shape.width, ">(", address,

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ir/support/dump.h"
@@ -62,15 +63,17 @@ absl::Status CheckArch(const NvrtcApi& nvrtc, const std::string& arch) {
 }
 
 std::vector<std::string> OptionsFor(const NvrtcApi& nvrtc, const KernelSource& source) {
-  std::vector<std::string> options = source.options;
+  const bool since_12_9 = nvrtc.major > 12 || (nvrtc.major == 12 && nvrtc.minor >= 9);
+  std::vector<std::string> options;
+  for (const std::string& o : source.options) {
+    if (since_12_9 || !absl::StartsWith(o, "--Ofast-compile")) options.push_back(o);
+  }
   options.push_back(absl::StrCat("--gpu-architecture=", source.arch));
   options.push_back("--std=c++17");
   options.push_back("--minimal");  // leaves out textures and run-time calls: a fifth of a small
                                    // kernel's compile time
   options.push_back("--diag-suppress=177");  // "declared but never referenced"
-  // Its own disk cache exists since 12.9.
-  const bool has_cache = nvrtc.major > 12 || nvrtc.minor >= 9;
-  if (has_cache && !EnvString("NVRTC_NO_CACHE").empty()) options.push_back("--no-cache");
+  if (since_12_9 && !EnvString("NVRTC_NO_CACHE").empty()) options.push_back("--no-cache");
   return options;
 }
 

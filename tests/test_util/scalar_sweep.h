@@ -154,14 +154,15 @@ inline bool IsFor16BitTypes(const ScalarOpDef& def) {
   return def.name.size() > 3 && def.name.substr(def.name.size() - 3) == "_16";
 }
 
-// The rows that the sweeps visit: whatever is rounded by a decomposition.
+// The rows that the sweeps visit: whatever is rounded by a decomposition. (What is only part of
+// others has no `wide`, and is swept with them.)
 template <typename F>
 void ForEachSweptOp(F f, DType dtype = DType::kF32) {
   for (int i = static_cast<int>(ScalarOp::kConst) + 1; i < static_cast<int>(ScalarOp::kCount);
        ++i) {
     const ScalarOpDef& def = GetScalarOp(static_cast<ScalarOp>(i));
-    if (def.rule == ScalarTypeRule::kSame && def.eval == nullptr && IsIn(dtype, def.domain) &&
-        HasDecomp(def.op, DType::kF32))
+    if (def.rule == ScalarTypeRule::kSame && def.eval == nullptr && def.wide != nullptr &&
+        IsIn(dtype, def.domain) && HasDecomp(def.op, DType::kF32))
       f(def);
   }
 }

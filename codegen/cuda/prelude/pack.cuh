@@ -21,12 +21,12 @@ template <int N>
 JF_FN short jf_get_i16(const jf_words<N>& r, int j) { return (short)(r.w[j / 2] >> (16 * (j % 2))); }
 
 //: jf_get_f16
-template <int N>
-JF_FN float jf_get_f16(const jf_words<N>& r, int j) { return jf_f16_value((unsigned short)(r.w[j / 2] >> (16 * (j % 2)))); }
+template <typename Words>
+JF_FN float jf_get_f16(const Words& r, int j) { return jf_f16_value((unsigned short)(r.w[j / 2] >> (16 * (j % 2)))); }
 
 //: jf_get_bf16
-template <int N>
-JF_FN float jf_get_bf16(const jf_words<N>& r, int j) {
+template <typename Words>
+JF_FN float jf_get_bf16(const Words& r, int j) {
   return __uint_as_float(j % 2 == 0 ? r.w[j / 2] << 16 : r.w[j / 2] & 0xffff0000u);
 }
 
@@ -140,4 +140,24 @@ JF_FN jf_words<(V + 1) / 2> jf_pack_bf16(const float (&x)[V]) {
 #pragma unroll
   for (int j = 0; j < V; j += 2) r.w[j / 2] = jf_bf16_pair(x[j], x[j + 1 < V ? j + 1 : j]);
   return r;
+}
+
+//: jf_pack_f16x4
+JF_FN jf_f16x4 jf_pack_f16x4(const float (&x)[4]) {
+  return {{jf_f16_pair(x[0], x[1]), jf_f16_pair(x[2], x[3])}};
+}
+
+//: jf_pack_f16x8
+JF_FN jf_f16x8 jf_pack_f16x8(const float (&x)[8]) {
+  return {{jf_f16_pair(x[0], x[1]), jf_f16_pair(x[2], x[3]), jf_f16_pair(x[4], x[5]), jf_f16_pair(x[6], x[7])}};
+}
+
+//: jf_pack_bf16x4
+JF_FN jf_bf16x4 jf_pack_bf16x4(const float (&x)[4]) {
+  return {{jf_bf16_pair(x[0], x[1]), jf_bf16_pair(x[2], x[3])}};
+}
+
+//: jf_pack_bf16x8
+JF_FN jf_bf16x8 jf_pack_bf16x8(const float (&x)[8]) {
+  return {{jf_bf16_pair(x[0], x[1]), jf_bf16_pair(x[2], x[3]), jf_bf16_pair(x[4], x[5]), jf_bf16_pair(x[6], x[7])}};
 }

@@ -33,7 +33,7 @@ sum_columns_bf16(const unsigned short* __restrict__ p0, unsigned short* __restri
     const unsigned end = stop < n0 ? stop : n0;
     #pragma unroll 4
     for (unsigned c = c0; c < end; c += 8u) {
-      const jf_words<2> r0 = jf_ld8<1>(p0 + (b0 + c * 4096u));
+      const jf_bf16x4 r0 = *(const jf_bf16x4*)(p0 + (b0 + c * 4096u));
       #pragma unroll
       for (int j = 0; j < 4; ++j) {
         const float v0 = jf_get_bf16(r0, j);

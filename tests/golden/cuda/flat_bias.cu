@@ -10,7 +10,7 @@ extern "C" __global__ void __launch_bounds__(256)
 bias(const unsigned short* __restrict__ p0, const unsigned short* __restrict__ p1, unsigned short* __restrict__ p2) {
   const unsigned e = (blockIdx.x * 256u + threadIdx.x) * 8u;
   if (e < 224u) {
-    const jf_words<4> r0 = jf_ld16<1>(p0 + e);
+    const jf_f16x8 r0 = *(const jf_f16x8*)(p0 + e);
     float w0[8];
     #pragma unroll
     for (int j = 0; j < 8; ++j) {
@@ -19,7 +19,7 @@ bias(const unsigned short* __restrict__ p0, const unsigned short* __restrict__ p
       const float v2 = v0 + v1;
       w0[j] = v2;
     }
-    jf_st16<1>(p2 + e, jf_pack_f16(w0));
+    *(jf_f16x8*)(p2 + e) = jf_pack_f16x8(w0);
   }
   if (blockIdx.x == gridDim.x - 1 && threadIdx.x < 7u) {
     const unsigned e = 224u + threadIdx.x;

@@ -13,16 +13,16 @@ extern "C" __global__ void __launch_bounds__(256)
 relu_bf16(const unsigned short* __restrict__ p0, const unsigned short* __restrict__ p1, const unsigned short* __restrict__ p2, unsigned short* __restrict__ p3, long long z0, long long z1) {
   const unsigned n0 = (unsigned)z0;
   const unsigned n1 = (unsigned)z1;
-  jf_words<4> r0[2];
-  jf_words<4> r1[2];
-  jf_words<4> r2[2];
+  jf_bf16x8 r0[2];
+  jf_bf16x8 r1[2];
+  jf_bf16x8 r2[2];
   #pragma unroll
   for (int i = 0; i < 2; ++i) {
     const unsigned e = ((blockIdx.x * 2u + i) * 256u + threadIdx.x) * 8u;
     if (e < n0) {
-      r0[i] = jf_ld16<1>(p0 + e);
-      r1[i] = jf_ld16<1>(p1 + e);
-      r2[i] = jf_ld16<1>(p2 + e);
+      r0[i] = *(const jf_bf16x8*)(p0 + e);
+      r1[i] = *(const jf_bf16x8*)(p1 + e);
+      r2[i] = *(const jf_bf16x8*)(p2 + e);
     }
   }
   #pragma unroll
@@ -39,7 +39,7 @@ relu_bf16(const unsigned short* __restrict__ p0, const unsigned short* __restric
         const float v5 = jf_maximum(v3, 0.0f);
         w0[j] = v5;
       }
-      jf_st16<1>(p3 + e, jf_pack_bf16(w0));
+      *(jf_bf16x8*)(p3 + e) = jf_pack_bf16x8(w0);
     }
   }
   if (blockIdx.x == gridDim.x - 1 && threadIdx.x < n1) {

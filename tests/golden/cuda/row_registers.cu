@@ -24,11 +24,11 @@ softmax_bf16(const unsigned short* __restrict__ p0, unsigned short* __restrict__
   float v3[32];
   float a0_0_0 = __int_as_float(0xff800000);
   {
-    jf_words<4> r0[4];
+    jf_bf16x8 r0[4];
     #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const unsigned c = (i * 128u + lane) * 8u;
-      r0[i] = jf_ld16<1>(p0 + (b0 + c));
+      r0[i] = *(const jf_bf16x8*)(p0 + (b0 + c));
     }
     #pragma unroll
     for (int i = 0; i < 4; ++i) {
@@ -109,7 +109,7 @@ softmax_bf16(const unsigned short* __restrict__ p0, unsigned short* __restrict__
         const float v5 = v3[i * 8 + j] / a1_0_0;
         w0[j] = v5;
       }
-      jf_st16<1>(p1 + (b0 + c), jf_pack_bf16(w0));
+      *(jf_bf16x8*)(p1 + (b0 + c)) = jf_pack_bf16x8(w0);
     }
   }
 }

@@ -54,7 +54,7 @@ TEST(EmitCuda, SourceSaysHowToLaunch) {
   EXPECT_EQ(source.entry, "relu_f32");
   EXPECT_EQ(source.arch, "sm_90");
   EXPECT_EQ(source.threads, 64);
-  EXPECT_THAT(source.options, testing::ElementsAre("--fmad=false"));
+  EXPECT_THAT(source.options, testing::ElementsAre("--fmad=false", "--Ofast-compile=min"));
   const int64_t symbols[] = {100};
   EXPECT_EQ(source.grid.Eval(symbols), 5);  // 2400 elements, 512 a block
   ASSERT_EQ(source.size_args.size(), 1u);
@@ -69,7 +69,7 @@ TEST(EmitCuda, IsDeterministic) {
 }
 
 TEST(EmitCuda, VectorsAsWideAsAlignmentAllows) {
-  for (auto [align, load] : {std::pair(16, "jf_ld16<1>(p0"), std::pair(8, "jf_ld8<2>(p0"),
+  for (auto [align, load] : {std::pair(16, "*(const jf_bf16x8*)(p0"), std::pair(8, "jf_ld8<2>(p0"),
                              std::pair(4, "jf_ld4<4>(p0"), std::pair(2, "jf_ld2<8>(p0")}) {
     EXPECT_THAT(Emit(AddMulRelu(DType::kBF16, {1024}, 128, 8, 1, align)).text, HasSubstr(load))
         << align;
@@ -87,12 +87,25 @@ TEST(EmitCuda, FourElementsOfFourBytesAreAStruct) {
   EXPECT_THAT(Emit(AddMulRelu(DType::kF64, {1024}, 128, 2)).text, HasSubstr("jf_ld16<1>(p0"));
 }
 
+TEST(EmitCuda, FourOrEight16BitFloatsAreAStructOfWords) {
+  for (auto [dtype, name] :
+       {std::pair(DType::kF16, "jf_f16x"), std::pair(DType::kBF16, "jf_bf16x")}) {
+    for (int vec : {4, 8}) {
+      const std::string text = Emit(AddMulRelu(dtype, {1024}, 128, vec)).text;
+      EXPECT_THAT(text, HasSubstr(absl::StrCat("r0 = *(const ", name, vec, "*)(p0 + e);")));
+      EXPECT_THAT(text, HasSubstr(absl::StrCat("*(", name, vec, "*)(p3 + e) = jf_pack_")));
+      EXPECT_THAT(text, Not(HasSubstr("jf_words")));
+    }
+  }
+  EXPECT_THAT(Emit(AddMulRelu(DType::kBF16, {1024}, 128, 2)).text, HasSubstr("jf_ld4<1>(p0"));
+}
+
 TEST(EmitCuda, OddRowsGatherEvenRowsDoNot) {
   EXPECT_THAT(Emit(Bias(77)).text, HasSubstr("jf_f16_value(p1[(e + j) % 77u])"));
-  EXPECT_THAT(Emit(Bias(80)).text, HasSubstr("jf_ld16<1>(p1 + (e % 80u))"));
+  EXPECT_THAT(Emit(Bias(80)).text, HasSubstr("*(const jf_f16x8*)(p1 + (e % 80u))"));
   // A symbol may be odd; twice eight of it is not.
   EXPECT_THAT(Emit(Bias(kN)).text, HasSubstr("p1[(e + j) % n"));
-  EXPECT_THAT(Emit(Bias(kN * 16)).text, HasSubstr("jf_ld16<1>(p1 + (e % n"));
+  EXPECT_THAT(Emit(Bias(kN * 16)).text, HasSubstr("*(const jf_f16x8*)(p1 + (e % n"));
 }
 
 TEST(EmitCuda, OffsetsOf64Bits) {

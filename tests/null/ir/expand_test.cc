@@ -83,10 +83,11 @@ graph f(%x: bf16[n,8]) -> (bf16[n,8]) {
   %9 = broadcast(%8) {shape=[n,8]} : f32[n,8]
   %10 = subtract(%0, %9) : f32[n,8]
   %11 = exp(%10) : f32[n,8]
-  %12 = broadcast(%2) {shape=[n,8]} : f32[n,8]
-  %13 = divide(%11, %12) : f32[n,8]
-  %14 = cast(%13) {dtype=bf16} : bf16[n,8]
-  return %14
+  %12 = reciprocal(%2) : f32[n,1]
+  %13 = broadcast(%12) {shape=[n,8]} : f32[n,8]
+  %14 = multiply(%11, %13) : f32[n,8]
+  %15 = cast(%14) {dtype=bf16} : bf16[n,8]
+  return %15
 }
 )");
 }

@@ -451,7 +451,7 @@ TEST(ScalarSemantics, EmulatedFmaRoundsOnce) {
     for (uint64_t k = 0; k < 3; ++k) p.insts.push_back({ScalarOp::kArg, t, {-1, -1, -1}, k});
     p.insts.push_back({ScalarOp::kFma, t, {0, 1, 2}, 0});
     p.results = {3};
-    const ScalarProgram emulated = ExpandDecomps(p, true);
+    const ScalarProgram emulated = ExpandDecomps(p, {.fma = false});
     for (int i = 0; i < 50000; ++i) {
       ScalarValue in[3], want, got;
       for (ScalarValue& v : in) {
@@ -476,7 +476,7 @@ TEST(ScalarSemantics, EmulatedFmaRoundsOnce) {
                {ScalarOp::kFma, DType::kF64, {0, 0, 0}, 0}};
     p.results = {1};
     ScalarValue in = Put<double>(x), got;
-    EvalScalarProgram(ExpandDecomps(p, true), &in, &got);
+    EvalScalarProgram(ExpandDecomps(p, {.fma = false}), &in, &got);
     ExpectSame(got.f64, std::fma(x, x, x));
   }
 }
