@@ -43,7 +43,7 @@ TEST(ExplainNamesTest, EveryStageHasTheUsersNames) {
       const std::string text = Stage(Text("centered"), stage, arch);
       EXPECT_THAT(text, HasSubstr("%mean, %var = moments(%x, axes=[1], keepdims=true)")) << stage;
       EXPECT_THAT(text, HasSubstr("%centered = subtract(%x, %")) << stage;
-      EXPECT_THAT(text, HasSubstr("%soft = divide(")) << stage;
+      EXPECT_THAT(text, HasSubstr("%soft = multiply(")) << stage;
       EXPECT_THAT(text, HasSubstr(": f32[n,d]")) << stage;
       EXPECT_THAT(text, Not(HasSubstr("d*16"))) << stage;
     }
@@ -82,7 +82,7 @@ TEST(ExplainNamesTest, FunctionsMadeOfText) {
   ASSERT_TRUE(f.ok()) << f.status().message();
   const std::string text = *f->Explain(Inputs()), json = *f->ExplainJson(Inputs());
   EXPECT_THAT(text, HasSubstr("      %centered = subtract(%x, %"));
-  EXPECT_THAT(text, HasSubstr("boundary %soft divide : f32[n,d]"));
+  EXPECT_THAT(text, HasSubstr("boundary %soft multiply : f32[n,d]"));
   EXPECT_THAT(json, HasSubstr("\"%mean, %var = moments(%x, axes=[1], keepdims=true) : f32[n,1], "));
 }
 
