@@ -72,6 +72,10 @@ void AddDivided(const IndexTerm& term, IndexExpr* e) {
 
 void AddTerm(const IndexTerm& term, IndexExpr* e) {
   if (term.coef.Is(0)) return;
+  if (term.linear.coefs.empty()) {
+    e->constant = e->constant + ValueWithoutAxes(term);
+    return;
+  }
   if (!term.IsPlain()) return AddDivided(term, e);
   for (const auto& [axis, factor] : term.linear.coefs) AddPlain(axis, factor * term.coef, e);
   e->constant = e->constant + term.linear.constant * term.coef;
@@ -265,6 +269,13 @@ Division Coarsen(Division d, const IndexSpace& space) {
 }
 
 }  // namespace
+
+SizeExpr ValueWithoutAxes(const IndexTerm& term) {
+  JF_DCHECK(term.linear.coefs.empty());
+  SizeExpr v = FloorDiv(term.linear.constant, term.div);
+  if (!term.mod.Is(0)) v = v - FloorDiv(v, term.mod) * term.mod;
+  return v * term.coef;
+}
 
 IndexExpr AxisExpr(int axis) {
   IndexExpr e;

@@ -7,6 +7,8 @@
 // when it would have to nest.
 // Masks say where a map means anything: at points where one of them fails the element is zero and
 // nothing is read (operands of a concatenation or a pad).
+// Every term of an IndexExpr has an axis: quotients and remainders of sizes alone are part of the
+// constant.
 // Invariant: where the masks hold, every coordinate is within the tensor's extent for all axis
 // values within theirs, and what stands under a div or mod is >= 0 (coefficients may be negative:
 // flips). Symbols are taken to be >= 1: where one is 0 there is no element to index.
@@ -73,6 +75,8 @@ struct IndexSpace {
   }
 };
 
+// The value of a term without axes.
+SizeExpr ValueWithoutAxes(const IndexTerm& term);
 IndexExpr AxisExpr(int axis);
 IndexMap IdentityMap(int rank);
 IndexExpr Scale(const IndexExpr& e, const SizeExpr& factor);

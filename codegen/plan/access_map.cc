@@ -154,9 +154,15 @@ void SimplifyTerms(const IndexSpace& space, Affine* linear, std::vector<IndexTer
   while (MergeOnce(space, terms)) {
   }
   for (const IndexTerm& t : *terms) {
-    if (t.IsPlain()) AddScaled(linear, t.linear, t.coef);
+    if (t.linear.coefs.empty()) {
+      linear->constant = linear->constant + ValueWithoutAxes(t);
+    } else if (t.IsPlain()) {
+      AddScaled(linear, t.linear, t.coef);
+    }
   }
-  std::erase_if(*terms, [](const IndexTerm& t) { return t.IsPlain() || t.coef.Is(0); });
+  std::erase_if(*terms, [](const IndexTerm& t) {
+    return t.linear.coefs.empty() || t.IsPlain() || t.coef.Is(0);
+  });
 }
 
 namespace {

@@ -29,7 +29,7 @@ int64_t EvalAffine(const Affine& a, absl::Span<const int64_t> axes,
 AccessMap MakeAccess(int param, const IndexMap& coords, absl::Span<const SizeExpr> strides,
                      const IndexSpace& space);
 // Merges terms with equal (linear, div, mod), drops zeros, and undoes div and mod that belong
-// together.
+// together. Terms without axes become part of the constant.
 void SimplifyTerms(const IndexSpace& space, Affine* linear, std::vector<IndexTerm>* terms);
 
 // ---- Evaluating and bounding.

@@ -88,10 +88,9 @@ void UseAxes(const Axes& axes, IndexMap* map) {
         if (axis >= 0) AddTo(&linear, axis, coef);
       }
       t.linear = std::move(linear);
+      if (t.linear.coefs.empty()) e.constant = e.constant + ValueWithoutAxes(t);
     }
-    std::erase_if(e.terms, [](const IndexTerm& t) {
-      return t.linear.coefs.empty() && t.linear.constant.Is(0);
-    });
+    std::erase_if(e.terms, [](const IndexTerm& t) { return t.linear.coefs.empty(); });
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <random>
 
@@ -232,6 +233,48 @@ TEST(IndexMap, SymbolicChainsByBruteForce) {
           ASSERT_TRUE(map);
           Dims f = EvalDims(from, symbols), t = EvalDims(to, symbols);
           ExpectEqual(*map, [&](const Dims& at) { return Unravel(t, Linear(f, at)); }, f, symbols);
+        }
+      }
+    }
+  }
+}
+
+bool EveryTermHasAnAxis(const IndexExpr& e) {
+  return std::all_of(e.terms.begin(), e.terms.end(),
+                     [](const IndexTerm& t) { return !t.linear.coefs.empty(); });
+}
+
+// Where every axis divides out, a quotient or remainder of sizes is left: part of the constant.
+TEST(IndexMap, QuotientsOfSizesAreSizes) {
+  const SizeExpr n = SizeExpr::Symbol(0), m = SizeExpr::Symbol(1);
+  const SizeExpr last = Max(n * 3 - 1, SizeExpr(0));
+  const IndexSpace space{{n, 1}};
+  auto at = [&](const SizeExpr& step, const SizeExpr& start) {
+    return Sum(Sum(Scale(AxisExpr(0), step), AxisExpr(1)), IndexExpr{{}, start});
+  };
+  auto text = [&](const IndexExpr& e, const SizeExpr& div, const SizeExpr& mod) {
+    auto r = DivMod(e, div, mod, space);
+    return r ? IndexExprToString(*r) : std::string("none");
+  };
+  EXPECT_EQ(text(at(3, last), 3, 0), "d0 + floordiv(max(s0*3-1,0),3)");
+  EXPECT_EQ(text(at(3, last), 1, 3), "floordiv(max(s0*3-1,0),3)*-3+max(s0*3-1,0)");
+  EXPECT_EQ(text(at(0, last), m, 0), "floordiv(max(s0*3-1,0),s1)");
+  for (const SizeExpr& step : {SizeExpr(0), SizeExpr(3), SizeExpr(12), m * 3, m * 12}) {
+    for (const SizeExpr& start : {last, n * 5 + 1, m + 4, Min(n, m), FloorDiv(n, 2) * 7}) {
+      for (const SizeExpr& div : {SizeExpr(1), SizeExpr(3), SizeExpr(4), m, m * 3}) {
+        for (const SizeExpr& mod : {SizeExpr(0), SizeExpr(2), SizeExpr(4), m, n + 2}) {
+          const IndexExpr e = at(step, start);
+          auto made = DivMod(e, div, mod, space);
+          ASSERT_TRUE(made) << IndexExprToString(e);
+          EXPECT_TRUE(EveryTermHasAnAxis(*made)) << IndexExprToString(*made);
+          for (const Dims& symbols : {Dims{1, 1}, Dims{2, 3}, Dims{5, 2}, Dims{7, 4}}) {
+            const int64_t d = div.Eval(symbols), k = mod.Eval(symbols);
+            for (int64_t i = 0; i < symbols[0]; ++i) {
+              const int64_t q = EvalIndexExpr(e, {i, 0}, symbols) / d;
+              ASSERT_EQ(EvalIndexExpr(*made, {i, 0}, symbols), k == 0 ? q : q % k)
+                  << IndexExprToString(*made);
+            }
+          }
         }
       }
     }

@@ -77,6 +77,18 @@ TEST(AccessMap, FoldsSymbolicStrides) {
   EXPECT_FALSE(OffsetRange(PlanWith({4, n, 2}), a).has_value());
 }
 
+// What is left of terms whose axes are gone is part of the offset's constant.
+TEST(AccessMap, TermsWithoutAxesAreConstants) {
+  const SizeExpr n = SizeExpr::Symbol(0);
+  Affine linear;
+  AddTo(&linear, 0, 4);
+  std::vector<IndexTerm> terms = {{Affine{{}, n * 3 + 1}, 4, 0, 8}, {Affine{{}, n}, 2, 3, 1}};
+  SimplifyTerms(IndexSpace{{n}}, &linear, &terms);
+  EXPECT_TRUE(terms.empty());
+  for (int64_t v : {1, 2, 6, 11})
+    EXPECT_EQ(EvalAffine(linear, {5}, {v}), 20 + (v * 3 + 1) / 4 * 8 + v / 2 % 3) << v;
+}
+
 TEST(AccessMap, VectorAccess) {
   KernelPlan plan = PlanWith({4, 64});
   auto access = [](Shape strides) {
