@@ -25,8 +25,8 @@
 //     operand's ends too;
 //   * a product that overflows: anything, since an fma may take it unrounded;
 //   * a sum of negative zeros: a zero of either sign, by a bound smaller than any number;
-//   * where a bound crosses a discontinuity (compare, floor, cast, select, argmax) every outcome it
-//     could have is covered;
+//   * where a bound crosses a discontinuity (compare, floor, cast, select, atan2, argmax) every
+//     outcome it could have is covered, from both sides of 0;
 //   * infinite: anything passes (the result may or may not overflow, or be NaN). NaN and infinities
 //     with bound 0 are exact.
 //

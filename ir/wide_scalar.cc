@@ -65,16 +65,16 @@ ScalarValue ToRegister(DType dtype, Wide v) {
   return ScalarFromLongDouble(dtype, v);
 }
 
-using PointList = absl::InlinedVector<Wide, 4>;
+using PointList = absl::InlinedVector<Wide, 5>;
 
 // The points at which an operand is tried: its value (a NaN with both signs), both ends of its
-// range (whole numbers within the type for integers), and 0 if that lies between: quotients and
-// signs jump there.
+// range (whole numbers within the type for integers), and 0 if that lies between, from either side:
+// quotients, signs and atan2's half turn jump there.
 PointList Points(DType dtype, const WideElem& e) {
   if (std::isnan(e.value)) return {e.value, -e.value};  // its sign is no part of the contract
   if (e.exact()) return {e.value};
-  if (IsFloat(dtype) && std::fabs(e.value) < e.bound)
-    return {e.value, e.value - e.bound, e.value + e.bound, 0};
+  if (IsFloat(dtype) && std::fabs(e.value) <= e.bound)
+    return {e.value, e.value - e.bound, e.value + e.bound, 0.0L, -0.0L};
   if (IsFloat(dtype)) return {e.value, e.value - e.bound, e.value + e.bound};
   return {e.value, ToInteger(dtype, e.value - e.bound), ToInteger(dtype, e.value + e.bound)};
 }
