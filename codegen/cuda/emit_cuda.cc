@@ -1,7 +1,9 @@
 // The skeleton of a kernel, the Flat idiom, and the loop over vectors that both idioms share.
 #include "codegen/cuda/emit_cuda.h"
 
+#include <algorithm>
 #include <bit>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -73,6 +75,22 @@ const CudaSchedule* ScheduleOf(const KernelPlan& plan) {
   return std::get_if<CudaSchedule>(&plan.schedule);
 }
 
+// Code that waits for memory gains nothing from ptxas's last passes, which take a tenth of a small
+// kernel's compile time. Without them erf is a fifth longer, sin, cos and tan have a stack frame,
+// and 64-bit types take a third more instructions or registers; long chains were not measured.
+bool IsAsGoodCompiledQuickly(const KernelPlan& plan) {
+  constexpr size_t kMaxInsts = 64;
+  constexpr ScalarOp kBetterInFull[] = {ScalarOp::kSin, ScalarOp::kCos, ScalarOp::kTan,
+                                        ScalarOp::kErf, ScalarOp::kLgamma};
+  return plan.insts.size() <= kMaxInsts &&
+         std::none_of(plan.insts.begin(), plan.insts.end(), [&](const Inst& i) {
+           return ItemSize(i.dtype) > 4 ||
+                  (i.kind == Inst::Kind::kOp &&
+                   std::find(std::begin(kBetterInFull), std::end(kBetterInFull), i.op) !=
+                       std::end(kBetterInFull));
+         });
+}
+
 struct Emitted {
   KernelSource source;  // without text
   std::string head, body;
@@ -94,9 +112,8 @@ absl::StatusOr<Emitted> EmitOne(const KernelPlan& plan, const Target& target) {
   out.source.arch = target.arch;
   // fma is formed by the planner alone.
   out.source.options = {"--fmad=false"};
-  // Straight code that waits for memory gains nothing from ptxas's last passes, which take a tenth
-  // of its compile time.
-  if (schedule->emitter == CudaEmitter::kFlat) out.source.options.push_back("--Ofast-compile=min");
+  if (schedule->emitter == CudaEmitter::kFlat && IsAsGoodCompiledQuickly(plan))
+    out.source.options.emplace_back(kQuickOption);
   out.source.size_args = emitter.size_args();
   out.source.grid = emitter.grid();
   out.source.threads = schedule->threads;
@@ -560,10 +577,14 @@ absl::StatusOr<KernelSource> EmitCudaBatch(absl::Span<const KernelPlan> plans,
   KernelSource out;
   out.lang = SourceLang::kCuda;
   out.arch = target.arch;
-  out.options = {"--fmad=false"};
   std::string bodies;
   for (const KernelPlan& plan : plans) {
     JF_ASSIGN_OR_RETURN(Emitted kernel, EmitOne(plan, target));
+    const std::vector<std::string>& own = kernel.source.options;
+    if (bodies.empty()) out.options = own;
+    std::erase_if(out.options, [&](const std::string& o) {
+      return std::find(own.begin(), own.end(), o) == own.end();
+    });
     absl::StrAppend(&bodies, "\n", kernel.head, kernel.body);
   }
   out.text = PreludeFor(bodies) + bodies;

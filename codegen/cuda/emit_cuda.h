@@ -15,6 +15,8 @@
 
 #include <string>
 
+#include <string_view>
+
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "codegen/plan/kernel_plan.h"
@@ -23,10 +25,14 @@
 
 namespace jitfuse::internal {
 
+// An option of sources that are as good without ptxas's last passes. NVRTC knows it since 12.9.
+inline constexpr std::string_view kQuickOption = "--Ofast-compile=min";
+
 absl::StatusOr<KernelSource> EmitCuda(const KernelPlan& plan, const Target& target);
 
 // Many kernels in one source (their plans' names must differ): one prelude, one compilation. For
-// sweeps over many plans; text, options and arch are set, the rest is per kernel and not here.
+// sweeps over many plans; text, arch and the options that all of them have are set, the rest is per
+// kernel and not here.
 absl::StatusOr<KernelSource> EmitCudaBatch(absl::Span<const KernelPlan> plans,
                                            const Target& target);
 

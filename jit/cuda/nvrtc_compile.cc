@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "codegen/cuda/emit_cuda.h"
 #include "ir/support/dump.h"
 #include "ir/support/flags.h"
 #include "ir/support/status.h"
@@ -62,21 +62,6 @@ absl::Status CheckArch(const NvrtcApi& nvrtc, const std::string& arch) {
                    ". A newer one does: pip install -U nvidia-cuda-nvrtc"));
 }
 
-std::vector<std::string> OptionsFor(const NvrtcApi& nvrtc, const KernelSource& source) {
-  const bool since_12_9 = nvrtc.major > 12 || (nvrtc.major == 12 && nvrtc.minor >= 9);
-  std::vector<std::string> options;
-  for (const std::string& o : source.options) {
-    if (since_12_9 || !absl::StartsWith(o, "--Ofast-compile")) options.push_back(o);
-  }
-  options.push_back(absl::StrCat("--gpu-architecture=", source.arch));
-  options.push_back("--std=c++17");
-  options.push_back("--minimal");  // leaves out textures and run-time calls: a fifth of a small
-                                   // kernel's compile time
-  options.push_back("--diag-suppress=177");  // "declared but never referenced"
-  if (since_12_9 && !EnvString("NVRTC_NO_CACHE").empty()) options.push_back("--no-cache");
-  return options;
-}
-
 struct Artifact {
   NvrtcResult (*size)(NvrtcProgram, size_t*);
   NvrtcResult (*get)(NvrtcProgram, char*);
@@ -95,7 +80,7 @@ absl::StatusOr<CompiledKernel> Compile(const NvrtcApi& nvrtc, const KernelSource
       nvrtc,
       nvrtc.CreateProgram(program.out(), source.text.c_str(), name.c_str(), 0, nullptr, nullptr),
       "nvrtcCreateProgram"));
-  const std::vector<std::string> options = OptionsFor(nvrtc, source);
+  const std::vector<std::string> options = NvrtcOptions(nvrtc, source);
   std::vector<const char*> pointers;
   for (const std::string& o : options) pointers.push_back(o.c_str());
   const NvrtcResult result =
@@ -130,6 +115,21 @@ absl::StatusOr<std::string> CompileCudaToPtx(const NvrtcApi& nvrtc, const Kernel
                       Compile(nvrtc, source, {nvrtc.GetPTXSize, nvrtc.GetPTX, "nvrtcGetPTX"}));
   while (!compiled.bytes.empty() && compiled.bytes.back() == '\0') compiled.bytes.pop_back();
   return std::move(compiled.bytes);
+}
+
+std::vector<std::string> NvrtcOptions(const NvrtcApi& nvrtc, const KernelSource& source) {
+  const bool since_12_9 = nvrtc.major > 12 || (nvrtc.major == 12 && nvrtc.minor >= 9);
+  std::vector<std::string> options;
+  for (const std::string& o : source.options) {
+    if (since_12_9 || ToAbsl(kQuickOption) != o) options.push_back(o);
+  }
+  options.push_back(absl::StrCat("--gpu-architecture=", source.arch));
+  options.push_back("--std=c++17");
+  options.push_back("--minimal");  // leaves out textures and run-time calls: a fifth of a small
+                                   // kernel's compile time
+  options.push_back("--diag-suppress=177");  // "declared but never referenced"
+  if (since_12_9 && !EnvString("NVRTC_NO_CACHE").empty()) options.push_back("--no-cache");
+  return options;
 }
 
 std::string NvrtcId(const NvrtcApi& nvrtc) {

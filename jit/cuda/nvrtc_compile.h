@@ -7,6 +7,7 @@
 #define JITFUSE_JIT_CUDA_NVRTC_COMPILE_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "jit/backend.h"
@@ -17,6 +18,8 @@ namespace jitfuse::internal {
 absl::StatusOr<CompiledKernel> CompileCuda(const NvrtcApi& nvrtc, const KernelSource& source);
 // For reading.
 absl::StatusOr<std::string> CompileCudaToPtx(const NvrtcApi& nvrtc, const KernelSource& source);
+// What it is told: the source's options that this version knows, and those of every source.
+std::vector<std::string> NvrtcOptions(const NvrtcApi& nvrtc, const KernelSource& source);
 std::string NvrtcId(const NvrtcApi& nvrtc);  // "nvrtc 13.0"
 
 }  // namespace jitfuse::internal

@@ -112,6 +112,13 @@ TEST_F(Nvrtc, NoLocalMemory) {
     plans.push_back(Softmax(dtype, 64, 4096, 256, 1, 16 / ItemSize(dtype), ItemSize(dtype)));
     plans.back().name += "_wide";
   }
+  // Ops whose library bodies have slow paths: what the quick mode makes of sin has a frame.
+  for (ScalarOp op : {ScalarOp::kSin, ScalarOp::kTan, ScalarOp::kSqrt, ScalarOp::kReciprocal,
+                      ScalarOp::kTanh, ScalarOp::kErfc, ScalarOp::kErf}) {
+    PlanKit k(absl::StrCat("flat_", ToAbsl(GetScalarOp(op).name)), {1 << 20});
+    k.Store(k.Op(op, {k.Load(k.Dense(k.Input(DType::kF32)))}), k.Dense(k.Output(DType::kF32)));
+    plans.push_back(k.Flat(256, 4));
+  }
   for (const KernelPlan& plan : plans) {
     absl::StatusOr<KernelSource> source = EmitCuda(plan, target);
     ASSERT_TRUE(source.ok()) << source.status();

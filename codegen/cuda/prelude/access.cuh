@@ -1,7 +1,7 @@
 // Memory access. jf_ldA<K> reads K neighbouring words of A bytes, each with one instruction, and packs them into 32-bit registers;
 // jf_stA<K> writes them. A pointer must be aligned to A.
 // The ..na loads do not allocate in L1; they are for memory that nobody writes while the kernel runs.
-// Four elements of 4 bytes, and four or eight of 16 bits in words, are read and written as a struct, with one instruction.
+// Four elements of 4 bytes, and four or eight 16-bit floats in words, are read and written as a struct, with one instruction.
 //: jf_f32x4
 struct __align__(16) jf_f32x4 {
   float v[4];

@@ -131,6 +131,44 @@ TEST(EmitCuda, RestrictUnlessABufferMayBeShared) {
               HasSubstr("*(const jf_f32x4*)(p1 + e)"));  // .nc is not for what the kernel writes
 }
 
+// The hint is for loads alone, and not for what the kernel may write.
+TEST(EmitCuda, HintsOf16BitFloats) {
+  KernelPlan plan = AddMulRelu(DType::kBF16, {1024}, 128, 8);
+  plan.params[1].may_alias = true;
+  std::get<CudaSchedule>(plan.schedule).no_allocate = true;
+  const std::string text = Emit(plan).text;
+  EXPECT_THAT(text, HasSubstr("const jf_words<4> r0 = jf_ldna16<1>(p0 + e);"));
+  EXPECT_THAT(text, HasSubstr("const jf_bf16x8 r1 = *(const jf_bf16x8*)(p1 + e);"));
+  EXPECT_THAT(text, HasSubstr("*(jf_bf16x8*)(p3 + e) = jf_pack_bf16x8(w0);"));
+}
+
+TEST(EmitCuda, TheQuickModeIsForShortKernelsOf32BitsWithoutSlowPaths) {
+  auto options = [](ScalarOp op, DType dtype, int times) {
+    PlanKit k("k", {1024});
+    int v = k.Load(k.Dense(k.Input(dtype)));
+    for (int i = 0; i < times; ++i) v = k.Op(op, {v});
+    k.Store(v, k.Dense(k.Output(dtype)));
+    return Emit(k.Flat(128, 2)).options;
+  };
+  const auto quick = testing::Contains(std::string(kQuickOption));
+  for (DType dtype : {DType::kF32, DType::kBF16}) {
+    EXPECT_THAT(options(ScalarOp::kTanh, dtype, 1), quick);
+    EXPECT_THAT(options(ScalarOp::kSin, dtype, 1), Not(quick));
+    EXPECT_THAT(options(ScalarOp::kErf, dtype, 1), Not(quick));
+    EXPECT_THAT(options(ScalarOp::kTanh, dtype, 100), Not(quick));
+  }
+  EXPECT_THAT(options(ScalarOp::kTanh, DType::kF64, 1), Not(quick));
+  EXPECT_THAT(Emit(Softmax(DType::kF32, 64, 1024, 128, 1, 4, 2)).options, Not(quick));
+}
+
+TEST(EmitCuda, ABatchHasTheOptionsThatAllOfItHave) {
+  const Target target = *TargetFor("sm_90");
+  const KernelPlan flat = AddMulRelu(DType::kF32, {1024}, 128, 4);
+  const KernelPlan row = Softmax(DType::kF32, 64, 1024, 128, 1, 4, 2);
+  EXPECT_THAT((*EmitCudaBatch({flat}, target)).options, testing::SizeIs(2));
+  EXPECT_THAT((*EmitCudaBatch({flat, row}, target)).options, testing::ElementsAre("--fmad=false"));
+}
+
 TEST(EmitCuda, PreludeHoldsWhatIsUsed) {
   const std::string text = Emit(AddMulRelu(DType::kF32, {1024}, 128, 4)).text;
   EXPECT_THAT(text, HasSubstr("struct __align__(16) jf_f32x4 {"));

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <limits>
 #include <map>
+#include <random>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -442,6 +444,23 @@ TEST(ScalarSemantics, ShiftsByTheWidthAndMore) {
 }
 
 // The decomposition for CPUs without an fma instruction.
+TEST(ScalarSemantics, ScalesByPowersOfTwoRoundedOnce) {
+  std::mt19937 random(1);
+  std::uniform_real_distribution<double> exponent(-20, 20), mantissa(1, 2);
+  for (auto [type, bias, limit] :
+       {std::tuple(DType::kF32, 0x1.8p23, 200), {DType::kF64, 0x1.8p52, 2000}}) {
+    std::uniform_int_distribution<int> power(-limit, limit);
+    for (int i = 0; i < 20000; ++i) {
+      const int n = i == 0 ? -limit : i == 1 ? limit : power(random);
+      const double a =
+          (i % 2 == 0 ? 1 : -1) * std::ldexp(mantissa(random), static_cast<int>(exponent(random)));
+      const double got = Number(ScalarOp::kScalePow2Raw, type, {a, n + bias});
+      ExpectSame(got,
+                 type == DType::kF64 ? std::ldexp(a, n) : std::ldexp(static_cast<float>(a), n));
+    }
+  }
+}
+
 TEST(ScalarSemantics, EmulatedFmaRoundsOnce) {
   uint64_t state = 1;
   auto next = [&state] { return state = state * 6364136223846793005u + 1442695040888963407u; };
