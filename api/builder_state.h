@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "api/convert.h"
+#include "api/ops_support.h"
 #include "api/tensor.h"
 #include "ir/graph.h"
 
@@ -47,10 +48,21 @@ struct BuilderState {
       const std::vector<Tensor>& outputs) const;
 };
 
+// An attribute as graphs hold it.
+[[gnu::visibility("hidden")]] absl::StatusOr<internal::AttrValue> ToAttrValue(
+    const AttrArg& arg, internal::Graph* graph);
+
 }  // namespace detail
 }  // namespace v1
 
 namespace internal {
+// The seed and the offset of a graph's random ops, made for the first of them, and the ordinal of
+// the next one, which is then taken.
+struct RandomSource {
+  Value seed, offset;
+  std::int64_t stream = 0;
+};
+absl::StatusOr<RandomSource> NextRandomSource(v1::detail::BuilderState* state);
 absl::StatusOr<Dim> DimFromSpec(const DimSpec& spec, Graph* graph);
 // Whether graph text holds that many inputs more.
 absl::Status CheckInputCount(const Graph& graph, std::size_t more);

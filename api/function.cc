@@ -1,5 +1,7 @@
 #include "api/function.h"
 
+#include <algorithm>
+
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "api/explain.h"
@@ -75,6 +77,45 @@ struct Call {
   Views inputs, outputs;
   Pointers input_data, output_data;
   Scalars scalars;
+  bool on_gpu = false;
+};
+
+// The caller's LongWork with the inside's interface.
+class Watcher : public internal::CompileWatcher {
+ public:
+  explicit Watcher(LongWork* outer) : outer_(outer) {}
+  void Begin() override { outer_->Begin(); }
+  void End() override { outer_->End(); }
+
+ private:
+  LongWork* outer_;
+};
+
+absl::StatusOr<std::shared_ptr<const internal::BoundCall>> Find(
+    const Call& call, absl::Span<const TensorView> outputs, const RunOptions& options) {
+  if (options.long_work == nullptr) return call.cache->Find(call.inputs, outputs);
+  Watcher watcher(options.long_work);
+  return call.cache->Find(call.inputs, outputs, &watcher);
+}
+
+// Element operations that take some ten microseconds.
+constexpr double kLongWork = 1 << 17;
+
+// Around what is left of a call on the CPU, if that may take long.
+class LongRun {
+ public:
+  LongRun(const internal::BoundCall& bound, const Call& call, LongWork* work)
+      : work_(!call.on_gpu && bound.eval_work > kLongWork ? work : nullptr) {
+    if (work_ != nullptr) work_->Begin();
+  }
+  ~LongRun() {
+    if (work_ != nullptr) work_->End();
+  }
+  LongRun(const LongRun&) = delete;
+  LongRun& operator=(const LongRun&) = delete;
+
+ private:
+  LongWork* work_;
 };
 
 absl::Status CheckDType(const detail::FunctionState& f, const Array& array, const char* what,
@@ -182,6 +223,7 @@ absl::Status MakeCall(detail::FunctionState& f, const std::vector<Array>& inputs
                       const std::vector<Array>* outputs, bool shapes_only, const Rng& rng,
                       Call* call) {
   JF_ASSIGN_OR_RETURN(call->backend, BackendOf(f, inputs, outputs));
+  call->on_gpu = f.kind() == DeviceKind::kCuda;
   if (!f.rng_roles().empty()) JF_RETURN_IF_ERROR(CheckRng(f, rng));
   const bool from_memory = rng.device_state != nullptr && f.rng_from_memory() != nullptr;
   call->cache =
@@ -268,6 +310,7 @@ absl::Status Enqueue(const internal::BoundCall& bound, const Call& call,
 // Verified, where JITFUSE_VERIFY asks for it.
 absl::Status Launch(const internal::BoundCall& bound, const Call& call,
                     absl::Span<const TensorView> outputs, const RunOptions& options) {
+  const LongRun watched(bound, call, options.long_work);
   if (!call.cache->verify()) return Enqueue(bound, call, options);
   bool skipped = false;
   const internal::Graph& graph = call.cache->graph();
@@ -283,15 +326,36 @@ absl::Status Launch(const internal::BoundCall& bound, const Call& call,
   return verifier.Finish(outputs);
 }
 
+// The caller's array for result `i`, checked.
+absl::StatusOr<Array> MadeByCaller(DType dtype, const std::vector<std::int64_t>& dims,
+                                   Device device, std::size_t i, const Call& call,
+                                   const RunOptions& options) {
+  StatusOr<Array> made = options.results->Make(static_cast<int>(i), dtype, dims, device);
+  if (!made.ok())
+    return absl::Status(static_cast<absl::StatusCode>(made.status().code()),
+                        made.status().message());
+  const auto address = reinterpret_cast<std::uintptr_t>(made->data());
+  if (made->dtype() != dtype || made->dims() != dims || !(made->device() == device) ||
+      !made->IsContiguous() || address % static_cast<std::uintptr_t>(ItemSize(dtype)) != 0 ||
+      (made->data() == nullptr && made->num_elements() > 0))
+    return internal::InvalidArgument(
+        call.cache->graph().name(), ": RunOptions::results made an array for output ", i,
+        " that is not contiguous memory on ", internal::DeviceName(device),
+        " with the dtype and dims that were asked for");
+  return *std::move(made);
+}
+
 absl::StatusOr<Array> MakeResult(DType dtype,
                                  const std::shared_ptr<const std::vector<std::int64_t>>& dims,
-                                 Device device, const Call& call, const RunOptions& options) {
+                                 Device device, std::size_t i, const Call& call,
+                                 const RunOptions& options) {
   const auto elements = internal::CheckedNumElements(*dims);
   std::int64_t bytes = 0;
   if (!elements || __builtin_mul_overflow(*elements, std::int64_t{ItemSize(dtype)}, &bytes)) {
     return internal::InvalidArgument("graph ", call.cache->graph().name(),
                                      ": the bytes of a result overflow 64 bits");
   }
+  if (options.results != nullptr) return MadeByCaller(dtype, *dims, device, i, call, options);
   if (bytes == 0) return ArrayAccess::Make(nullptr, dtype, dims, device, nullptr);
   v1::Allocator* allocator = options.allocator;
   void* stream = options.stream;
@@ -308,13 +372,18 @@ absl::StatusOr<Array> MakeResult(DType dtype,
   return ArrayAccess::Make(data, dtype, dims, device, std::move(owner));
 }
 
+bool AreAligned(absl::Span<void* const> data) {
+  return std::all_of(data.begin(), data.end(), [](const void* p) {
+    return reinterpret_cast<std::uintptr_t>(p) % internal::kAllocationAlign == 0;
+  });
+}
+
 absl::StatusOr<std::shared_ptr<const internal::BoundCall>> BindShapes(
     detail::FunctionState& f, const std::vector<Array>& inputs, const RunOptions& options,
     internal::ValueNames* names = nullptr) {
   Call call;
   JF_RETURN_IF_ERROR(MakeCall(f, inputs, nullptr, /*shapes_only=*/true, options.rng, &call));
-  JF_ASSIGN_OR_RETURN(std::shared_ptr<const internal::BoundCall> bound,
-                      call.cache->Find(call.inputs, {}));
+  JF_ASSIGN_OR_RETURN(std::shared_ptr<const internal::BoundCall> bound, Find(call, {}, options));
   // Seed and offset from device memory make another graph, whose values have numbers alone.
   if (names == nullptr || f.names().empty() || &call.cache->graph() != &f.graph()) return bound;
   JF_ASSIGN_OR_RETURN(
@@ -334,17 +403,20 @@ StatusOr<std::vector<Array>> Function::Run(const std::vector<Array>& inputs,
   JF_API_RETURN_IF_ERROR(
       MakeCall(*state_, inputs, nullptr, /*shapes_only=*/false, options.rng, &call));
   JF_API_ASSIGN_OR_RETURN(std::shared_ptr<const internal::BoundCall> bound,
-                          call.cache->Find(call.inputs, {}));
+                          Find(call, {}, options));
   const Device device = DeviceOf(*state_, *call.backend);
   std::vector<Array> results;
   results.reserve(bound->output_dims.size());
   for (std::size_t i = 0; i < bound->output_dims.size(); ++i) {
     DType dtype = internal::ToPublic(bound->executable->outputs[i].dtype);
     JF_API_ASSIGN_OR_RETURN(Array result,
-                            MakeResult(dtype, bound->output_dims[i], device, call, options));
+                            MakeResult(dtype, bound->output_dims[i], device, i, call, options));
     call.output_data.push_back(result.data());
     call.outputs.push_back(internal::ViewOf(result));
     results.push_back(std::move(result));
+  }
+  if (!AreAligned(call.output_data)) {  // by the caller; the code found above counts on it
+    JF_API_ASSIGN_OR_RETURN(bound, Find(call, call.outputs, options));
   }
   JF_API_RETURN_IF_ERROR(Launch(*bound, call, call.outputs, options));
   return results;
@@ -361,7 +433,7 @@ Status Function::RunInto(const std::vector<Array>& inputs, const std::vector<Arr
         state_->graph().name(), ": expected ", num_outputs(), " outputs, got ", outputs.size()));
   }
   JF_API_ASSIGN_OR_RETURN(std::shared_ptr<const internal::BoundCall> bound,
-                          call.cache->Find(call.inputs, call.outputs));
+                          Find(call, call.outputs, options));
   return internal::ToPublic(Launch(*bound, call, call.outputs, options));
 }
 

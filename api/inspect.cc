@@ -1,11 +1,14 @@
 #include "api/inspect.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
+#include <type_traits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "api/convert.h"
+#include "api/function_state.h"
 #include "api/runtime.h"
 #include "ir/eval.h"
 #include "ir/rng.h"
@@ -73,22 +76,59 @@ absl::StatusOr<std::vector<std::int64_t>> DimsOf(const internal::Graph& graph, s
   return out;
 }
 
+InputInfo InfoOf(const internal::Graph& graph, internal::Value v) {
+  InputInfo info;
+  info.dtype = internal::ToPublic(graph.type(v).dtype);
+  for (const internal::Dim& d : graph.type(v).dims)
+    info.dims.push_back(d.ToString(graph.symbols().names));
+  return info;
+}
+
+// Without the seed and the offset of random ops.
+std::vector<InputInfo> SignatureOf(const internal::Graph& graph) {
+  std::vector<InputInfo> out;
+  for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
+    if (internal::RngRoleOf(graph, i) != internal::RngRole::kNone) continue;
+    InputInfo info = InfoOf(graph, {graph.inputs()[i], 0});
+    info.name = graph.input_name(static_cast<int>(i));
+    info.scalar = graph.node(graph.inputs()[i]).kind() == internal::OpKind::kScalar;
+    out.push_back(std::move(info));
+  }
+  return out;
+}
+
 }  // namespace
 
 StatusOr<std::vector<InputInfo>> ParseInputs(const std::string& graph_text) {
   JF_API_ASSIGN_OR_RETURN(internal::Graph graph, internal::ParseGraph(graph_text));
-  std::vector<InputInfo> out;
-  for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
-    if (internal::RngRoleOf(graph, i) != internal::RngRole::kNone) continue;
-    const internal::Node& node = graph.node(graph.inputs()[i]);
-    InputInfo info;
-    info.name = graph.input_name(static_cast<int>(i));
-    info.dtype = internal::ToPublic(node.types[0].dtype);
-    info.scalar = node.kind() == internal::OpKind::kScalar;
-    for (const internal::Dim& d : node.types[0].dims)
-      info.dims.push_back(d.ToString(graph.symbols().names));
-    out.push_back(std::move(info));
+  return SignatureOf(graph);
+}
+
+std::int64_t NumRandomOps(const Function& function) {
+  std::int64_t end = 0;
+  const auto& state = FunctionAccess::State(function);
+  if (state == nullptr) return 0;
+  const internal::Graph& graph = state->graph();
+  for (internal::NodeId id = 0; id < graph.size(); ++id) {
+    const internal::Node& node = graph.node(id);
+    if (node.def().FindAttr("stream") == nullptr) continue;
+    const auto stream = node.Get<std::int64_t>("stream");
+    end = std::max(end, stream < std::numeric_limits<std::int64_t>::max() ? stream + 1 : stream);
   }
+  return end;
+}
+
+std::vector<InputInfo> InputsOf(const Function& function) {
+  const auto& state = FunctionAccess::State(function);
+  return state == nullptr ? std::vector<InputInfo>() : SignatureOf(state->graph());
+}
+
+std::vector<InputInfo> OutputsOf(const Function& function) {
+  std::vector<InputInfo> out;
+  const auto& state = FunctionAccess::State(function);
+  if (state == nullptr) return out;
+  for (const internal::Value& v : state->graph().outputs())
+    out.push_back(InfoOf(state->graph(), v));
   return out;
 }
 
@@ -171,6 +211,35 @@ StatusOr<std::vector<CheckResult>> Check(const std::string& graph_text,
   return out;
 }
 
+namespace {
+
+AttrInfo InfoOf(const internal::AttrDef& attr) {
+  constexpr const char* kTypes[] = {"bool", "int", "float", "dtype", "ints", "dims"};
+  AttrInfo out{std::string(attr.name),
+               kTypes[static_cast<std::size_t>(attr.kind)],
+               std::string(attr.doc),
+               !attr.fallback.has_value(),
+               {}};
+  if (out.required) return out;
+  std::visit(
+      [&](const auto& value) {
+        using T = std::decay_t<decltype(value)>;
+        if constexpr (std::is_same_v<T, internal::DType>) {
+          out.fallback = internal::ToPublic(value);
+        } else if constexpr (std::is_same_v<T, std::vector<internal::Dim>>) {
+          std::vector<DimSpec> dims;
+          for (const internal::Dim& d : value) dims.emplace_back(d.constant());
+          out.fallback = dims;
+        } else {
+          out.fallback = value;
+        }
+      },
+      *attr.fallback);
+  return out;
+}
+
+}  // namespace
+
 std::vector<OpInfo> ListOps() {
   std::vector<OpInfo> out;
   for (const internal::OpDef* def : internal::AllOps()) {
@@ -179,9 +248,15 @@ std::vector<OpInfo> ListOps() {
                 std::string(def->doc),
                 std::string(def->example),
                 {},
-                {}};
+                {},
+                {},
+                1};
     for (std::string_view arg : def->args) info.args.emplace_back(arg);
-    for (const internal::AttrDef& attr : def->attrs) info.attrs.emplace_back(attr.name);
+    for (const internal::AttrDef& attr : def->attrs) {
+      info.attrs.emplace_back(attr.name);
+      info.attr_infos.push_back(InfoOf(attr));
+    }
+    info.num_results = def->num_results();
     out.push_back(std::move(info));
   }
   return out;

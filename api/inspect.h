@@ -12,6 +12,7 @@
 
 #include "array.h"
 #include "function.h"
+#include "ops_support.h"
 #include "options.h"
 #include "status.h"
 
@@ -27,6 +28,12 @@ struct InputInfo {
 // The signature of graph text, without the seed and offset of random ops (scalars named rng_seed
 // and rng_offset, which RunOptions::rng gives); also the check that it is well-formed.
 StatusOr<std::vector<InputInfo>> ParseInputs(const std::string& graph_text);
+// How many random ops it holds: by so much its calls advance RunOptions::rng.offset.
+std::int64_t NumRandomOps(const Function& function);
+// The signature of a function, in the order of its arguments, and its results. As ParseInputs: no
+// seed, no offset. Results have no name. None of an empty Function.
+std::vector<InputInfo> InputsOf(const Function& function);
+std::vector<InputInfo> OutputsOf(const Function& function);
 StatusOr<std::string> FormatText(const std::string& graph_text);  // parsed and printed
 
 // Concrete dims of the inputs when the graph's symbols have these values; every symbol must be
@@ -64,9 +71,18 @@ struct Finding {
 };
 std::vector<Finding> Doctor();
 
+struct AttrInfo {
+  std::string name;
+  std::string type;  // bool, int, float, dtype, ints or dims
+  std::string doc;
+  bool required = false;
+  detail::AttrArg fallback;  // where it is not required
+};
 struct OpInfo {
   std::string name, kind, doc, example;
   std::vector<std::string> args, attrs;
+  std::vector<AttrInfo> attr_infos;  // of `attrs`
+  int num_results = 1;
 };
 std::vector<OpInfo> ListOps();
 

@@ -10,7 +10,6 @@
 namespace jitfuse {
 inline namespace v1 {
 namespace detail {
-namespace {
 
 using internal::AttrValue;
 
@@ -25,11 +24,17 @@ absl::StatusOr<AttrValue> ToAttrValue(const AttrArg& arg, internal::Graph* graph
   if (const auto* ints = std::get_if<std::vector<std::int64_t>>(&arg)) return AttrValue(*ints);
   std::vector<internal::Dim> dims;
   for (const DimSpec& spec : std::get<std::vector<DimSpec>>(arg)) {
+    if (!spec.is_name() && spec.size() == -1) {  // of a reshape; others say what they expected
+      dims.emplace_back(-1);
+      continue;
+    }
     JF_ASSIGN_OR_RETURN(internal::Dim dim, internal::DimFromSpec(spec, graph));
     dims.push_back(dim);
   }
   return AttrValue(std::move(dims));
 }
+
+namespace {
 
 absl::StatusOr<internal::Value> Add(BuilderState* state, const char* name,
                                     absl::Span<const internal::Value> in,

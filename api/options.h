@@ -12,6 +12,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
+
+#include "status.h"
 
 namespace jitfuse {
 inline namespace v1 {
@@ -43,6 +46,31 @@ class Allocator {
   virtual void Free(void* ptr, std::size_t bytes, void* stream) = 0;
 };
 
+// Where Function::Run takes its results from, in place of the allocator: for results that belong to
+// another library. Called once per output, in order, before anything is enqueued; dims and device
+// are what the Array has to have, which must be contiguous and aligned to its items, and overlap
+// neither inputs nor one another. An error ends the call. `dtype` is a DType (api/tensor.h).
+class Array;
+struct Device;
+enum class DType : std::uint8_t;
+class ResultMaker {
+ public:
+  virtual ~ResultMaker() = default;
+  virtual StatusOr<Array> Make(int output, DType dtype, const std::vector<std::int64_t>& dims,
+                               Device device) = 0;
+};
+
+// Told around the parts of a call that may take long: compiling, waiting for another thread that
+// compiles, and kernels of more than some ten microseconds on the CPU. For callers that hold a lock
+// which others want meanwhile, such as Python's. Every Begin is followed by its End on the same
+// thread; they do not nest.
+class LongWork {
+ public:
+  virtual ~LongWork() = default;
+  virtual void Begin() = 0;
+  virtual void End() = 0;
+};
+
 // Seed and position of the random stream. Random op k of a Builder draws from offset + k: from one
 // call to the next, advance the offset by at least the number of random ops. If device_state is
 // set, two 64-bit words {seed, offset}, aligned to 8 bytes, are used in place of the values here.
@@ -66,6 +94,8 @@ struct RunOptions {
                               // intermediates
   std::size_t workspace_bytes = 0;
   Rng rng;
+  ResultMaker* results = nullptr;  // of Run; nullptr: `allocator`
+  LongWork* long_work = nullptr;
 };
 
 }  // namespace v1

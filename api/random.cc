@@ -10,6 +10,20 @@
 #include "ir/support/status.h"
 
 namespace jitfuse {
+
+namespace internal {
+
+absl::StatusOr<RandomSource> NextRandomSource(v1::detail::BuilderState* state) {
+  if (state->rng_seed.node < 0) {
+    JF_RETURN_IF_ERROR(CheckInputCount(state->graph, 2));
+    JF_ASSIGN_OR_RETURN(state->rng_seed, state->graph.AddScalar(kRngSeedName, DType::kU64));
+    JF_ASSIGN_OR_RETURN(state->rng_offset, state->graph.AddScalar(kRngOffsetName, DType::kU64));
+  }
+  return RandomSource{state->rng_seed, state->rng_offset, state->next_stream++};
+}
+
+}  // namespace internal
+
 inline namespace v1 {
 namespace {
 
@@ -20,22 +34,12 @@ struct Source {
   std::int64_t stream = 0;
 };
 
-// The Builder's seed and offset, and the next ordinal.
 Source NextSource(const std::shared_ptr<BuilderState>& state) {
   if (state == nullptr) return {};
-  if (state->rng_seed.node < 0) {
-    if (absl::Status s = internal::CheckInputCount(state->graph, 2); !s.ok())
-      return {BuilderState::Fail(state, s), {}, 0};
-    auto seed = state->graph.AddScalar(internal::kRngSeedName, internal::DType::kU64);
-    auto offset = state->graph.AddScalar(internal::kRngOffsetName, internal::DType::kU64);
-    for (const auto& v : {seed, offset}) {
-      if (!v.ok()) return {BuilderState::Fail(state, v.status()), {}, 0};
-    }
-    state->rng_seed = *seed;
-    state->rng_offset = *offset;
-  }
-  return {BuilderState::Wrap(state, state->rng_seed), BuilderState::Wrap(state, state->rng_offset),
-          state->next_stream++};
+  absl::StatusOr<internal::RandomSource> next = internal::NextRandomSource(state.get());
+  if (!next.ok()) return {BuilderState::Fail(state, next.status()), {}, 0};
+  return {BuilderState::Wrap(state, next->seed), BuilderState::Wrap(state, next->offset),
+          next->stream};
 }
 
 // Of an operand of these functions, which have no optional ones.

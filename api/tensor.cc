@@ -1,5 +1,7 @@
 #include "api/tensor.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "api/builder_state.h"
 #include "api/function.h"
@@ -47,12 +49,28 @@ inline namespace v1 {
 
 using detail::BuilderState;
 
+namespace {
+
+DimSpec SpecOf(const internal::Dim& dim, const internal::Graph& graph) {
+  return dim.IsConstant() ? DimSpec(dim.constant()) : DimSpec(dim.ToString(graph.symbols().names));
+}
+
+}  // namespace
+
 DType Tensor::dtype() const {
   return valid() ? internal::ToPublic(state_->graph.type({node_, result_}).dtype) : DType::kF32;
 }
 
 int Tensor::rank() const {
   return valid() ? static_cast<int>(state_->graph.type({node_, result_}).dims.size()) : 0;
+}
+
+std::vector<DimSpec> Tensor::dims() const {
+  std::vector<DimSpec> out;
+  if (!valid()) return out;
+  for (const internal::Dim& dim : state_->graph.type({node_, result_}).dims)
+    out.push_back(SpecOf(dim, state_->graph));
+  return out;
 }
 
 std::string Tensor::type_string() const {
@@ -141,6 +159,19 @@ Tensor Builder::ConstantInt(DType dtype, std::int64_t value) {
 const Status& Builder::status() const {
   static const Status& moved = *new Status(internal::ToPublic(internal::MovedFrom()));
   return state_ == nullptr ? moved : state_->status;
+}
+
+std::vector<std::pair<DimSpec, DimSpec>> Builder::Guards() const {
+  std::vector<std::pair<DimSpec, DimSpec>> out;
+  if (state_ == nullptr) return out;
+  for (const internal::Guard& guard : state_->graph.guards())
+    out.emplace_back(SpecOf(guard.a, state_->graph), SpecOf(guard.b, state_->graph));
+  return out;
+}
+
+Status Builder::TakeStatus() {
+  if (state_ == nullptr) return status();
+  return std::exchange(state_->status, Status());
 }
 
 absl::StatusOr<internal::Graph> BuilderState::WithOutputs(

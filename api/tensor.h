@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "status.h"
@@ -67,9 +68,10 @@ class Tensor {
  public:
   Tensor() = default;  // invalid
   bool valid() const { return state_ != nullptr && node_ >= 0; }
-  DType dtype() const;              // of an invalid tensor: kF32
-  int rank() const;                 // of an invalid tensor: 0
-  std::string type_string() const;  // "f32[n,784]", or "invalid"
+  DType dtype() const;                // of an invalid tensor: kF32
+  int rank() const;                   // of an invalid tensor: 0
+  std::vector<DimSpec> dims() const;  // of an invalid tensor: none
+  std::string type_string() const;    // "f32[n,784]", or "invalid"
 
  private:
   friend struct detail::BuilderState;
@@ -97,8 +99,14 @@ class Builder {
   Tensor ConstantInt(DType dtype, std::int64_t value);
 
   const Status& status() const;  // the first error so far
+  // The first error so far, which is then forgotten: for those who ask after each step, and go on.
+  Status TakeStatus();
   std::string ToText(
       const std::vector<Tensor>& outputs) const;  // graph text (docs/text.md), or "" after an error
+
+  // What the sizes of the inputs must fulfil beyond what their dims say, as pairs that are equal:
+  // add(f32[n], f32[m]) brings n = m. Numbers or size expressions; checked in each call.
+  std::vector<std::pair<DimSpec, DimSpec>> Guards() const;
 
   // The function that computes `outputs` from the inputs, in the order they were declared. Nothing
   // is compiled until the first call or Warm.

@@ -164,7 +164,8 @@ CallCache::ThreadTable& CallCache::TableOfThisThread() {
 }
 
 absl::StatusOr<std::shared_ptr<const BoundCall>> CallCache::Find(
-    absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs) {
+    absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs,
+    CompileWatcher* watcher) {
   ExactKey key;
   key.push_back(static_cast<int64_t>(inputs.size() << 32 | outputs.size()));
   for (const TensorView& v : inputs) AppendView(v, &key);
@@ -178,7 +179,7 @@ absl::StatusOr<std::shared_ptr<const BoundCall>> CallCache::Find(
   }
 
   JF_ASSIGN_OR_RETURN(CallClass cls, ClassifyCall(graph_, facts_, inputs, outputs));
-  JF_ASSIGN_OR_RETURN(std::shared_ptr<const Executable> executable, FindClass(cls));
+  JF_ASSIGN_OR_RETURN(std::shared_ptr<const Executable> executable, FindClass(cls, watcher));
   JF_ASSIGN_OR_RETURN(std::shared_ptr<const BoundCall> bound,
                       Bind(std::move(executable), cls.symbols, cls.least_align));
   table.last = nullptr;
@@ -187,7 +188,27 @@ absl::StatusOr<std::shared_ptr<const BoundCall>> CallCache::Find(
   return bound;
 }
 
-absl::StatusOr<std::shared_ptr<const Executable>> CallCache::FindClass(const CallClass& cls) {
+std::shared_ptr<const Executable> CallCache::ReadyClass(const CallClass& cls) {
+  CachesLock lock(LockOf(ForkLock::kCaches));
+  const auto it = classes_.find(cls.key);
+  if (it == classes_.end() || it->second == nullptr || !it->second->done) return nullptr;
+  ++counters_.l2_hits;
+  ++Totals().l2_hits;
+  return it->second->executable;
+}
+
+absl::StatusOr<std::shared_ptr<const Executable>> CallCache::FindClass(const CallClass& cls,
+                                                                       CompileWatcher* watcher) {
+  if (std::shared_ptr<const Executable> ready = ReadyClass(cls); ready != nullptr) return ready;
+  struct Watched {
+    CompileWatcher* const watcher;
+    explicit Watched(CompileWatcher* w) : watcher(w) {
+      if (watcher != nullptr) watcher->Begin();
+    }
+    ~Watched() {
+      if (watcher != nullptr) watcher->End();
+    }
+  } watched(watcher);
   auto entry = std::make_shared<Entry>();
   entry->generation = ForkGeneration();
   {

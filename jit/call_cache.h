@@ -31,6 +31,14 @@ namespace jitfuse::internal {
 // What all functions of the process have counted.
 Counters ProcessCounters();
 
+// Told before and after a thread compiles or waits for one that does; neither under a lock.
+class CompileWatcher {
+ public:
+  virtual ~CompileWatcher() = default;
+  virtual void Begin() = 0;
+  virtual void End() = 0;
+};
+
 class CallCache {
  public:
   CallCache(Graph graph, const Options& options, const Backend* backend, KernelCache* kernels);
@@ -41,7 +49,8 @@ class CallCache {
   // One view per signature position; `outputs` is empty (results will be allocated dense) or one
   // per output.
   absl::StatusOr<std::shared_ptr<const BoundCall>> Find(absl::Span<const TensorView> inputs,
-                                                        absl::Span<const TensorView> outputs);
+                                                        absl::Span<const TensorView> outputs,
+                                                        CompileWatcher* watcher = nullptr);
 
   Counters stats() const;
   // A call was compared with the evaluator, or was not and should have been.
@@ -65,7 +74,10 @@ class CallCache {
     absl::Status status;
     std::shared_ptr<const Executable> executable;
   };
-  absl::StatusOr<std::shared_ptr<const Executable>> FindClass(const CallClass& cls);
+  absl::StatusOr<std::shared_ptr<const Executable>> FindClass(const CallClass& cls,
+                                                              CompileWatcher* watcher);
+  // Null if it is not there, or not yet.
+  std::shared_ptr<const Executable> ReadyClass(const CallClass& cls);
 
   ThreadTable& TableOfThisThread();
 
