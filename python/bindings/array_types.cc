@@ -1,0 +1,116 @@
+#include "python/bindings/array_types.h"
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "python/bindings/errors.h"
+#include "python/bindings/numpy_abi.h"
+
+namespace jitfuse::python {
+namespace {
+
+constexpr std::size_t kMaxTypes = 256;
+
+// The table of DLPack's major version 1 that the type offers; null if it has none.
+const DLPackExchangeAPI* ExchangeOf(PyTypeObject* type) {
+  auto* type_object = reinterpret_cast<PyObject*>(type);
+  nb::object capsule = nb::steal(PyObject_GetAttrString(type_object, "__dlpack_c_exchange_api__"));
+  if (!capsule.is_valid() || !PyCapsule_IsValid(capsule.ptr(), "dlpack_exchange_api")) {
+    PyErr_Clear();
+    return nullptr;
+  }
+  auto* header = static_cast<const DLPackExchangeAPIHeader*>(
+      PyCapsule_GetPointer(capsule.ptr(), "dlpack_exchange_api"));
+  while (header != nullptr && header->version.major != DLPACK_MAJOR_VERSION)
+    header = header->prev_api;
+  const auto* api = reinterpret_cast<const DLPackExchangeAPI*>(header);
+  return api != nullptr && api->dltensor_from_py_object_no_sync != nullptr ? api : nullptr;
+}
+
+bool IsTorch(PyTypeObject* type) {
+  for (nb::handle base :
+       nb::borrow<nb::tuple>(nb::handle(reinterpret_cast<PyObject*>(type)).attr("__mro__"))) {
+    const nb::object module = nb::getattr(base, "__module__", nb::none());
+    if (nb::isinstance<nb::str>(module) &&
+        nb::cast<std::string_view>(module).substr(0, 5) == "torch")
+      return true;
+  }
+  return false;
+}
+
+// A tensor class of torch that is no plain tensor (a wrapper: DTensor, FakeTensor) has
+// __torch_dispatch__ of its own; its memory is not its value.
+bool IsTorchWrapper(PyTypeObject* type) {
+  const nb::handle t(reinterpret_cast<PyObject*>(type));
+  nb::object torch = nb::module_::import_("torch");
+  return !nb::getattr(t, "__torch_dispatch__", nb::none())
+              .is(nb::getattr(torch.attr("Tensor"), "__torch_dispatch__", nb::none()));
+}
+
+// They have the buffer protocol, but are numbers.
+bool IsNumpyScalar(PyTypeObject* type) {
+  nb::object generic = nb::module_::import_("numpy").attr("generic");
+  return PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(generic.ptr())) != 0;
+}
+
+bool IsMasked(PyTypeObject* type) {
+  return PyObject_HasAttrString(reinterpret_cast<PyObject*>(type), "__array_finalize__") != 0 &&
+         PyObject_HasAttrString(reinterpret_cast<PyObject*>(type), "harden_mask") != 0;
+}
+
+TypeInfo Examine(PyTypeObject* type, PyObject* object) {
+  TypeInfo info;
+  info.type = type;
+  const Numpy* numpy = LoadedNumpy();
+  if (numpy != nullptr && PyType_IsSubtype(type, numpy->array_type)) {
+    if (IsMasked(type))
+      ThrowTypeError("arguments of type " + TypeName(object) +
+                     " are not taken, since their mask would be lost; pass .filled(value)");
+    info.family = Family::kNumpy;
+    return info;
+  }
+  info.is_numpy_scalar = numpy != nullptr && IsNumpyScalar(type);
+  if (info.is_numpy_scalar) return info;
+  auto* type_object = reinterpret_cast<PyObject*>(type);
+  info.is_torch = PyObject_HasAttrString(type_object, "__torch_function__") != 0 && IsTorch(type);
+  if (info.is_torch && IsTorchWrapper(type))
+    ThrowTypeError("arguments of type " + TypeName(object) +
+                   " are not taken: what is in their memory is not their value; pass a plain "
+                   "torch.Tensor");
+  info.api = ExchangeOf(type);
+  if (info.api != nullptr) {
+    info.family = Family::kExchange;
+  } else if (PyObject_HasAttrString(type_object, "__dlpack__") != 0) {
+    info.family = Family::kDLPack;
+  } else if (PyObject_CheckBuffer(object) != 0 && !PyBytes_Check(object) &&
+             !PyByteArray_Check(object)) {
+    info.family = Family::kBuffer;
+  }
+  return info;
+}
+
+}  // namespace
+
+const TypeInfo& TypeInfoOf(PyObject* object) {
+  static const TypeInfo* last = nullptr;                             // guarded by the GIL, as
+  static auto& types = *new std::vector<std::unique_ptr<TypeInfo>>;  // these
+  thread_local TypeInfo beyond;
+  PyTypeObject* type = Py_TYPE(object);
+  if (last != nullptr && last->type == type) return *last;
+  for (const auto& info : types) {
+    if (info->type == type) {
+      last = info.get();
+      return *last;
+    }
+  }
+  TypeInfo info = Examine(type, object);
+  if (types.size() >= kMaxTypes) return beyond = info;
+  // A heap type is kept alive, so that no other takes its address.
+  Py_INCREF(reinterpret_cast<PyObject*>(type));
+  types.push_back(std::make_unique<TypeInfo>(info));
+  last = types.back().get();
+  return *last;
+}
+
+}  // namespace jitfuse::python

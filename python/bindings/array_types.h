@@ -1,0 +1,36 @@
+// What kind of array a Python type is: how its objects are borrowed and how results of its kind
+// are made. Found once per type, then looked up.
+#ifndef JITFUSE_PYTHON_BINDINGS_ARRAY_TYPES_H_
+#define JITFUSE_PYTHON_BINDINGS_ARRAY_TYPES_H_
+
+#include <Python.h>
+
+#include <cstdint>
+
+#include "dlpack/dlpack.h"
+
+namespace jitfuse::python {
+
+enum class Family : std::uint8_t {
+  kNone,      // no array: a Python number, or what is an error
+  kNumpy,     // numpy.ndarray, read through its C structure
+  kExchange,  // has DLPack's C exchange table (torch.Tensor)
+  kDLPack,    // has __dlpack__ (CuPy, JAX)
+  kBuffer,    // has the buffer protocol (array.array, memoryview)
+};
+
+struct TypeInfo {
+  PyTypeObject* type = nullptr;
+  Family family = Family::kNone;
+  const DLPackExchangeAPI* api = nullptr;  // kExchange
+  bool is_torch = false;                   // may require grad
+  bool is_numpy_scalar = false;            // kNone
+};
+
+// Of an object's type. The reference stays good for the life of the process (a bounded number of
+// types is remembered; those beyond share a slot of the thread, good until the next call).
+const TypeInfo& TypeInfoOf(PyObject* object);
+
+}  // namespace jitfuse::python
+
+#endif  // JITFUSE_PYTHON_BINDINGS_ARRAY_TYPES_H_

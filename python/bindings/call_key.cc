@@ -1,0 +1,199 @@
+#include "python/bindings/call_key.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace jitfuse::python {
+namespace {
+
+constexpr int kMaxDepth = 32;
+
+// The first 8 bits of a part of the key.
+enum Tag : std::int64_t {
+  kNone = 1,
+  kTuple,
+  kList,
+  kDict,
+  kArray,
+  kBool,
+  kInt,
+  kFloat,
+  kNumpyScalar,
+  kOpaque,
+  kStaticBool,
+  kStaticInt,
+  kStaticFloat,
+  kStaticObject,
+  kKeyword,
+};
+
+std::int64_t Part(Tag tag, std::int64_t rest = 0) { return tag | rest << 8; }
+
+class Flattener {
+ public:
+  explicit Flattener(FlatCall* out) : out_(*out) {}
+
+  bool Add(PyObject* object, int depth);
+  bool AddStatic(PyObject* object);
+  // An address as a part of the key; strings of equal text are the same one.
+  bool AddName(PyObject* object);
+
+ private:
+  bool AddLeaf(PyObject* object, int depth);
+  bool AddItems(PyObject* sequence, Tag tag, int depth);
+  bool AddDict(PyObject* dict, int depth);
+
+  FlatCall& out_;
+};
+
+bool Flattener::AddName(PyObject* object) {
+  if (PyUnicode_CheckExact(object)) {
+    PyObject* interned = Py_NewRef(object);
+    PyUnicode_InternInPlace(&interned);
+    if (interned != object) out_.held.push_back(nb::borrow(interned));
+    Py_DECREF(interned);
+    object = interned;
+  }
+  out_.key.push_back(reinterpret_cast<std::int64_t>(object));
+  out_.named.push_back(object);
+  return true;
+}
+
+bool Flattener::AddStatic(PyObject* object) {
+  if (PyBool_Check(object)) {
+    out_.key.push_back(Part(kStaticBool, object == Py_True ? 1 : 0));
+    return true;
+  }
+  if (PyLong_CheckExact(object)) {
+    int overflow = 0;
+    const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
+    if (overflow != 0) return false;
+    out_.key.push_back(Part(kStaticInt));
+    out_.key.push_back(value);
+    return true;
+  }
+  if (PyFloat_CheckExact(object)) {
+    const double value = PyFloat_AsDouble(object);
+    std::int64_t bits;
+    std::memcpy(&bits, &value, sizeof bits);
+    out_.key.push_back(Part(kStaticFloat));
+    out_.key.push_back(bits);
+    return true;
+  }
+  out_.key.push_back(Part(kStaticObject));
+  return AddName(object);
+}
+
+bool Flattener::AddItems(PyObject* sequence, Tag tag, int depth) {
+  const bool is_list = tag == kList;
+  const Py_ssize_t n = is_list ? PyList_Size(sequence) : PyTuple_Size(sequence);
+  out_.key.push_back(Part(tag, n));
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    PyObject* item = is_list ? PyList_GetItem(sequence, i) : PyTuple_GetItem(sequence, i);
+    if (item == nullptr || !Add(item, depth + 1)) return false;  // null: it has shrunk meanwhile
+  }
+  return true;
+}
+
+bool Flattener::AddDict(PyObject* dict, int depth) {
+  out_.key.push_back(Part(kDict, PyDict_Size(dict)));
+  Py_ssize_t at = 0;
+  PyObject *key = nullptr, *value = nullptr;
+  while (PyDict_Next(dict, &at, &key, &value) != 0) {
+    if (!AddName(key) || !Add(value, depth + 1)) return false;
+  }
+  return true;
+}
+
+bool Flattener::AddLeaf(PyObject* object, int depth) {
+  CallLeaf leaf;
+  leaf.object = object;
+  if (depth > 0) out_.held.push_back(nb::borrow(object));
+  if (PyFloat_CheckExact(object)) {
+    out_.key.push_back(Part(kFloat));
+  } else if (PyBool_Check(object)) {
+    out_.key.push_back(Part(kBool));
+  } else if (PyLong_CheckExact(object)) {
+    out_.key.push_back(Part(kInt));
+  } else {
+    const TypeInfo& type = TypeInfoOf(object);
+    leaf.is_array = type.family != Family::kNone;
+    if (leaf.is_array) {
+      leaf.borrowed = BorrowArray(object, type, ArgName{});
+      const Array& a = leaf.borrowed.array;
+      out_.key.push_back(Part(kArray, static_cast<std::int64_t>(a.dtype()) |
+                                          static_cast<std::int64_t>(a.dims().size()) << 8 |
+                                          static_cast<std::int64_t>(a.device().kind) << 16));
+    } else {
+      out_.key.push_back(Part(type.is_numpy_scalar ? kNumpyScalar : kOpaque));
+      PyObject* what = type.is_numpy_scalar ? reinterpret_cast<PyObject*>(Py_TYPE(object)) : object;
+      if (!AddName(what)) return false;
+    }
+  }
+  out_.leaves.push_back(std::move(leaf));
+  return true;
+}
+
+bool Flattener::Add(PyObject* object, int depth) {
+  if (depth > kMaxDepth) return false;
+  if (object == Py_None) {
+    out_.key.push_back(Part(kNone));
+    return true;
+  }
+  if (PyTuple_CheckExact(object)) return AddItems(object, kTuple, depth);
+  if (PyList_CheckExact(object)) return AddItems(object, kList, depth);
+  if (PyDict_CheckExact(object)) return AddDict(object, depth);
+  return AddLeaf(object, depth);
+}
+
+bool IsStaticName(const StaticArgs& statics, PyObject* name) {
+  return std::any_of(statics.names.begin(), statics.names.end(), [&](const nb::object& s) {
+    return s.ptr() == name || PyUnicode_Compare(s.ptr(), name) == 0;
+  });
+}
+
+bool Flatten(PyObject* const* args, std::size_t num_args, PyObject* const* names,
+             PyObject* const* values, std::size_t num_keywords, const StaticArgs& statics,
+             FlatCall* out) {
+  Flattener to(out);
+  out->key.reserve(2 * (num_args + 2 * num_keywords) + 1);
+  out->leaves.reserve(num_args + num_keywords);
+  out->key.push_back(Part(kTuple, static_cast<std::int64_t>(num_args)));
+  for (std::size_t i = 0; i < num_args; ++i) {
+    const bool is_static = i < statics.positions.size() && statics.positions[i];
+    if (!(is_static ? to.AddStatic(args[i]) : to.Add(args[i], 0))) return false;
+  }
+  for (std::size_t i = 0; i < num_keywords; ++i) {
+    out->key.push_back(Part(kKeyword));
+    if (!to.AddName(names[i])) return false;
+    const bool is_static = !statics.names.empty() && IsStaticName(statics, names[i]);
+    if (!(is_static ? to.AddStatic(values[i]) : to.Add(values[i], 0))) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::uint64_t FlatCall::Hash() const {
+  std::uint64_t h = 0x9e3779b97f4a7c15u;
+  for (std::int64_t part : key) {
+    h ^= static_cast<std::uint64_t>(part);
+    h *= 0xff51afd7ed558ccdu;
+    h ^= h >> 32;
+  }
+  return h;
+}
+
+bool FlattenCall(PyObject* const* args, std::size_t num_args, PyObject* const* names,
+                 PyObject* const* values, std::size_t num_keywords, const StaticArgs& statics,
+                 FlatCall* out) {
+  try {
+    if (Flatten(args, num_args, names, values, num_keywords, statics, out)) return true;
+    PyErr_Clear();
+  } catch (nb::python_error&) {  // Python says it better: it knows the arguments' names
+  }
+  return false;
+}
+
+}  // namespace jitfuse::python

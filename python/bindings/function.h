@@ -1,0 +1,67 @@
+// A compiled function as the bindings hold it, and one call of it.
+//
+// Call borrows the arguments, runs, and gives results of the kind that went in: that of the first
+// array which is not NumPy's, else NumPy's. `outs`, one array per result or none at all, are
+// written instead. Before anything runs, arguments are compared with the signature, so that errors
+// name the argument, what was got and what was expected: TypeError for a kind or dtype, ValueError
+// for a rank, shape, device, or an `out` that is read-only or overlaps what it must not. The GIL is
+// held but around LongWork (api/options.h).
+#ifndef JITFUSE_PYTHON_BINDINGS_FUNCTION_H_
+#define JITFUSE_PYTHON_BINDINGS_FUNCTION_H_
+
+#include <Python.h>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "jitfuse/function.h"
+#include "jitfuse/inspect.h"
+#include "python/bindings/borrow.h"
+
+namespace jitfuse::python {
+
+struct PyFunction {
+  explicit PyFunction(Function f);
+  Function function;
+  std::string name;
+  std::vector<InputInfo> inputs, outputs;
+  std::int64_t random_ops = 0;
+};
+
+// The arguments of a call as arrays, in the order of the signature.
+struct CallInputs {
+  std::vector<Array> arrays;
+  std::vector<std::shared_ptr<void>> owners;  // of capsules and buffers
+  const TypeInfo* like = nullptr;             // the kind that results have
+  PyObject* like_object = nullptr;
+  PyObject* gpu_object = nullptr;  // the first array on a GPU, and its type
+  const TypeInfo* gpu_type = nullptr;
+
+  void Reserve(std::size_t n) { arrays.reserve(n); }
+  // Takes a borrowed argument that has been compared with the signature.
+  void Add(PyObject* object, Borrowed&& borrowed);
+};
+
+struct CallOptions {
+  PyObject* const* outs = nullptr;  // null: results are allocated
+  std::size_t num_outs = 0;
+  Rng rng;
+};
+
+// Borrows argument `i` and compares it with the signature.
+void AddArg(const PyFunction& f, std::size_t i, PyObject* object, CallInputs* in);
+// As AddArg, of an array that is borrowed already and has the right dtype and rank.
+void AddBorrowed(const PyFunction& f, std::size_t i, PyObject* object, Borrowed&& borrowed,
+                 CallInputs* in);
+CallInputs BorrowArgs(const PyFunction& f, PyObject* const* args, std::size_t num_args);
+
+// New references to the results (of `outs`: to these), one per output, into `results`.
+void Execute(const PyFunction& f, CallInputs& in, const CallOptions& options, PyObject** results);
+void Call(const PyFunction& f, PyObject* const* args, std::size_t num_args,
+          const CallOptions& options, PyObject** results);
+
+}  // namespace jitfuse::python
+
+#endif  // JITFUSE_PYTHON_BINDINGS_FUNCTION_H_

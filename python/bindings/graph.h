@@ -1,0 +1,26 @@
+// Builder and Tensor for Python: one graph under construction (the seam that jitfuse's Python
+// sources stand on). Defines them in the module; errors are exceptions and leave the graph usable.
+#ifndef JITFUSE_PYTHON_BINDINGS_GRAPH_H_
+#define JITFUSE_PYTHON_BINDINGS_GRAPH_H_
+
+#include <nanobind/nanobind.h>
+
+#include <string>
+
+#include "jitfuse/options.h"
+#include "jitfuse/tensor.h"
+
+namespace jitfuse::python {
+
+// "f32"; ValueError that lists the names.
+DType DTypeOfName(const std::string& name);
+CompileOptions OptionsOf(const std::string& device, const std::string& numerics, bool fuse,
+                         bool rewrite, bool use_gemm_library, bool batch_invariant,
+                         long long max_fusions);
+const char* DeviceKindName(DeviceKind kind);
+
+void DefineGraph(nanobind::module_& m);
+
+}  // namespace jitfuse::python
+
+#endif  // JITFUSE_PYTHON_BINDINGS_GRAPH_H_

@@ -1,0 +1,488 @@
+#include "python/bindings/jit_function.h"
+
+#include <structmember.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "python/bindings/call_key.h"
+#include "python/bindings/errors.h"
+#include "python/bindings/function.h"
+#include "python/bindings/random_state.h"
+
+namespace jitfuse::python {
+namespace {
+
+using nb::literals::operator""_a;
+
+constexpr std::size_t kMaxEntries = 1024;  // of one function; then all are forgotten
+constexpr std::size_t kMaxSymbols = 64;
+
+// What a call returns: a nest of results, constants and None.
+struct OutPlan {
+  enum Kind { kResult, kConstant, kTuple, kList, kDict } kind = kConstant;
+  std::size_t result = 0;
+  nb::object constant = nb::none();
+  std::vector<nb::object> keys;
+  std::vector<OutPlan> items;
+};
+
+struct Source {
+  std::size_t leaf = 0;
+  nb::object captured;  // valid: this in place of a leaf
+};
+
+struct Entry {
+  std::vector<std::int64_t> key;
+  std::uint64_t hash = 0;
+  std::vector<nb::object> keep;  // objects whose addresses are in the key
+  // By leaf: its sizes; below 0 the symbol -1 - size. Empty where it is no array.
+  std::vector<std::vector<std::int64_t>> dims;
+  std::size_t num_symbols = 0;
+  nb::object function;  // keeps the next
+  const PyFunction* compiled = nullptr;
+  std::vector<Source> sources;
+  OutPlan out;
+  nb::object finish;  // valid: makes what is returned from the tuple of results, in place of `out`
+};
+
+struct Front {
+  StaticArgs statics;
+  std::vector<std::shared_ptr<const Entry>> entries;
+  std::shared_ptr<const Entry> last;
+  long long hits = 0;
+};
+
+struct JitObject {
+  PyObject ob_base;
+  vectorcallfunc vectorcall;
+  Front* front;
+};
+
+PyTypeObject* jit_type = nullptr;
+
+JitObject* JitOf(nb::handle object) {
+  if (!PyObject_TypeCheck(object.ptr(), jit_type))
+    ThrowTypeError("expected a jitfuse._core.JitFunction, got " + TypeName(object.ptr()));
+  return reinterpret_cast<JitObject*>(object.ptr());
+}
+
+// ---- A warm call.
+
+bool SizesFit(const Entry& entry, const FlatCall& call) {
+  std::int64_t symbols[kMaxSymbols];
+  std::fill_n(symbols, entry.num_symbols, -1);
+  for (std::size_t i = 0; i < entry.dims.size(); ++i) {
+    if (!call.leaves[i].is_array) continue;
+    const std::vector<std::int64_t>& sizes = call.leaves[i].borrowed.array.dims();
+    for (std::size_t d = 0; d < sizes.size(); ++d) {
+      const std::int64_t expected = entry.dims[i][d];
+      if (expected >= 0) {
+        if (sizes[d] != expected) return false;
+        continue;
+      }
+      std::int64_t& symbol = symbols[-1 - expected];
+      if (symbol < 0) symbol = sizes[d];
+      if (symbol != sizes[d]) return false;
+    }
+  }
+  return true;
+}
+
+bool Fits(const Entry& entry, const FlatCall& call, std::uint64_t hash) {
+  return entry.hash == hash && entry.key == call.key && SizesFit(entry, call);
+}
+
+std::shared_ptr<const Entry> Find(Front* front, const FlatCall& call) {
+  const std::uint64_t hash = call.Hash();
+  if (front->last != nullptr && Fits(*front->last, call, hash)) return front->last;
+  for (const std::shared_ptr<const Entry>& entry : front->entries) {
+    if (Fits(*entry, call, hash)) return front->last = entry;
+  }
+  return nullptr;
+}
+
+nb::object Build(const OutPlan& plan, PyObject** results) {
+  switch (plan.kind) {
+    case OutPlan::kResult:
+      return nb::borrow(results[plan.result]);
+    case OutPlan::kConstant:
+      return plan.constant;
+    case OutPlan::kTuple: {
+      nb::object out = nb::steal(CheckNew(PyTuple_New(static_cast<Py_ssize_t>(plan.items.size()))));
+      for (std::size_t i = 0; i < plan.items.size(); ++i)
+        PyTuple_SetItem(out.ptr(), static_cast<Py_ssize_t>(i),
+                        Build(plan.items[i], results).release().ptr());
+      return out;
+    }
+    case OutPlan::kList: {
+      nb::list out;
+      for (const OutPlan& item : plan.items) out.append(Build(item, results));
+      return out;
+    }
+    case OutPlan::kDict: {
+      nb::dict out;
+      for (std::size_t i = 0; i < plan.items.size(); ++i)
+        out[plan.keys[i]] = Build(plan.items[i], results);
+      return out;
+    }
+  }
+  return nb::none();
+}
+
+// The arrays of out=, which may be one, a tuple or a list.
+struct Outs {
+  explicit Outs(PyObject* out) {
+    if (out == nullptr || out == Py_None) return;
+    if (PyTuple_Check(out) || PyList_Check(out)) {
+      items = nb::steal(CheckNew(PySequence_Tuple(out)));
+      for (nb::handle item : nb::borrow<nb::tuple>(items)) pointers.push_back(item.ptr());
+    } else {
+      pointers.push_back(out);
+    }
+    given = true;
+  }
+  nb::object items;
+  std::vector<PyObject*> pointers;
+  bool given = false;
+};
+
+struct Results {
+  explicit Results(std::size_t n) : objects(n, nullptr) {}
+  ~Results() {
+    for (PyObject* object : objects) Py_XDECREF(object);
+  }
+  Results(const Results&) = delete;
+  Results& operator=(const Results&) = delete;
+  std::vector<PyObject*> objects;
+};
+
+PyObject* Run(const Entry& entry, FlatCall& call, PyObject* out) {
+  const PyFunction& f = *entry.compiled;
+  CallInputs in;
+  in.Reserve(entry.sources.size());
+  for (std::size_t i = 0; i < entry.sources.size(); ++i) {
+    const Source& source = entry.sources[i];
+    if (source.captured.is_valid()) {
+      AddArg(f, i, source.captured.ptr(), &in);
+      continue;
+    }
+    CallLeaf& leaf = call.leaves[source.leaf];
+    if (leaf.is_array)
+      AddBorrowed(f, i, leaf.object, Borrowed(leaf.borrowed), &in);  // a leaf may be several inputs
+    else
+      AddArg(f, i, leaf.object, &in);
+  }
+  const Outs outs(out);
+  CallOptions options;
+  if (f.random_ops > 0) options.rng = ProcessRandomState().Advance(f.random_ops);
+  static PyObject* const none[] = {nullptr};
+  if (outs.given) {
+    options.outs = outs.pointers.empty() ? none : outs.pointers.data();
+    options.num_outs = outs.pointers.size();
+  }
+  if (!entry.finish.is_valid() && entry.out.kind == OutPlan::kResult && f.outputs.size() == 1) {
+    PyObject* result = nullptr;
+    Execute(f, in, options, &result);
+    return result;
+  }
+  Results results(f.outputs.size());
+  Execute(f, in, options, results.objects.data());
+  if (!entry.finish.is_valid()) return Build(entry.out, results.objects.data()).release().ptr();
+  nb::object tuple =
+      nb::steal(CheckNew(PyTuple_New(static_cast<Py_ssize_t>(results.objects.size()))));
+  for (std::size_t i = 0; i < results.objects.size(); ++i)
+    PyTuple_SetItem(tuple.ptr(), static_cast<Py_ssize_t>(i),
+                    std::exchange(results.objects[i], nullptr));
+  return entry.finish(tuple).release().ptr();
+}
+
+// The keywords of a vectorcall without `out`.
+struct Keywords {
+  Keywords(PyObject* const* values, PyObject* kwnames) {
+    static PyObject* const out_name = PyUnicode_InternFromString("out");
+    const Py_ssize_t n = kwnames == nullptr ? 0 : PyTuple_Size(kwnames);
+    for (Py_ssize_t i = 0; i < n; ++i) {
+      PyObject* name = PyTuple_GetItem(kwnames, i);
+      if (name == out_name || PyUnicode_Compare(name, out_name) == 0) {
+        out = values[i];
+      } else {
+        names.push_back(name);
+        this->values.push_back(values[i]);
+      }
+    }
+  }
+  PyObject* out = nullptr;
+  std::vector<PyObject*> names, values;
+};
+
+PyObject* CallSlow(PyObject* self, PyObject* const* args, std::size_t nargsf, PyObject* kwnames) {
+  static PyObject* const name = PyUnicode_InternFromString("_call_slow");
+  nb::object method = nb::steal(CheckNew(PyObject_GetAttr(self, name)));
+  return CheckNew(PyObject_Vectorcall(
+      method.ptr(), args, static_cast<std::size_t>(PyVectorcall_NARGS(nargsf)), kwnames));
+}
+
+PyObject* JitCall(PyObject* self, PyObject* const* args, std::size_t nargsf, PyObject* kwnames) {
+  return GuardedCall([&]() -> PyObject* {
+    Front* front = reinterpret_cast<JitObject*>(self)->front;
+    if (front->entries.empty()) return CallSlow(self, args, nargsf, kwnames);
+    const auto num_args = static_cast<std::size_t>(PyVectorcall_NARGS(nargsf));
+    const Keywords keywords(args + num_args, kwnames);
+    FlatCall call;
+    if (!FlattenCall(args, num_args, keywords.names.data(), keywords.values.data(),
+                     keywords.names.size(), front->statics, &call))
+      return CallSlow(self, args, nargsf, kwnames);
+    const std::shared_ptr<const Entry> entry = Find(front, call);
+    if (entry == nullptr) return CallSlow(self, args, nargsf, kwnames);
+    ++front->hits;
+    return Run(*entry, call, keywords.out);
+  });
+}
+
+// ---- What Python tells the front.
+
+// jitfuse._pytree's structures: "*", None, or (type, keys, children).
+OutPlan PlanOf(nb::handle structure, const std::vector<nb::object>& leaves, std::size_t* next,
+               bool* known) {
+  OutPlan out;
+  if (structure.is_none()) return out;
+  if (nb::isinstance<nb::str>(structure)) {
+    if (*next >= leaves.size()) ThrowValueError("jit_add: more leaves in the structure than given");
+    const nb::object& leaf = leaves[(*next)++];
+    if (nb::isinstance<nb::list>(leaf)) {
+      out.constant = leaf[nb::int_(0)];
+    } else {
+      out.kind = OutPlan::kResult;
+      out.result = nb::cast<std::size_t>(leaf);
+    }
+    return out;
+  }
+  const nb::object type = structure[nb::int_(0)], keys = structure[nb::int_(1)];
+  if (type.is(nb::handle(reinterpret_cast<PyObject*>(&PyTuple_Type)))) {
+    out.kind = OutPlan::kTuple;
+  } else if (type.is(nb::handle(reinterpret_cast<PyObject*>(&PyList_Type)))) {
+    out.kind = OutPlan::kList;
+  } else if (type.is(nb::handle(reinterpret_cast<PyObject*>(&PyDict_Type)))) {
+    out.kind = OutPlan::kDict;
+    for (nb::handle key : nb::iter(keys)) out.keys.push_back(nb::borrow(key));
+  } else {
+    *known = false;
+    return out;
+  }
+  for (nb::handle child : nb::iter(structure[nb::int_(2)]))
+    out.items.push_back(PlanOf(child, leaves, next, known));
+  return out;
+}
+
+void CheckResults(const OutPlan& plan, std::size_t num_outputs) {
+  if (plan.kind == OutPlan::kResult && plan.result >= num_outputs)
+    ThrowValueError("jit_add: there is no output " + std::to_string(plan.result));
+  for (const OutPlan& item : plan.items) CheckResults(item, num_outputs);
+}
+
+// Sizes of each leaf, given as those of the traced leaves (`order` says which leaf each is).
+void SetDims(Entry* entry, const FlatCall& call, const std::vector<std::size_t>& order,
+             nb::handle dims) {
+  entry->dims.resize(call.leaves.size());
+  std::vector<std::string> symbols;
+  std::size_t traced = 0;
+  for (nb::handle own : nb::iter(dims)) {
+    const std::size_t leaf = order[traced++];
+    if (own.is_none()) continue;
+    for (nb::handle d : nb::iter(own)) {
+      if (!nb::isinstance<nb::str>(d)) {
+        entry->dims.at(leaf).push_back(nb::cast<std::int64_t>(d));
+        continue;
+      }
+      const auto name = nb::cast<std::string>(d);
+      auto it = std::find(symbols.begin(), symbols.end(), name);
+      if (it == symbols.end()) it = symbols.insert(symbols.end(), name);
+      entry->dims.at(leaf).push_back(-1 - (it - symbols.begin()));
+    }
+  }
+  entry->num_symbols = symbols.size();
+  for (std::size_t i = 0; i < call.leaves.size(); ++i) {
+    const bool is_array = call.leaves[i].is_array;
+    if (is_array && entry->dims[i].size() != call.leaves[i].borrowed.array.dims().size())
+      ThrowValueError("jit_add: sizes of leaf " + std::to_string(i) + " are of another rank");
+  }
+}
+
+// A nest of a kind that only Python takes apart (a namedtuple, a dataclass).
+bool IsForeignNest(const CallLeaf& leaf) {
+  PyObject* o = leaf.object;
+  return !leaf.is_array && (PyTuple_Check(o) || PyList_Check(o) || PyDict_Check(o) ||
+                            PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(o)),
+                                                   "__dataclass_fields__") != 0);
+}
+
+bool AddEntry(nb::handle self, nb::tuple args, nb::dict kwargs, nb::object order_or_none,
+              nb::object function, nb::object dims, nb::object sources, nb::object captured,
+              nb::object structure, nb::object out_leaves, nb::object finish) {
+  Front* front = JitOf(self)->front;
+  std::vector<PyObject*> positional, names, values;
+  for (nb::handle a : args) positional.push_back(a.ptr());
+  for (auto [name, value] : kwargs) {
+    names.push_back(name.ptr());
+    values.push_back(value.ptr());
+  }
+  FlatCall call;
+  if (!FlattenCall(positional.data(), positional.size(), names.data(), values.data(), names.size(),
+                   front->statics, &call))
+    return false;
+  if (std::any_of(call.leaves.begin(), call.leaves.end(), IsForeignNest)) return false;
+  if (Find(front, call) != nullptr) return true;  // another thread was first
+  std::vector<std::size_t> order;
+  if (order_or_none.is_none()) {
+    for (std::size_t i = 0; i < call.leaves.size(); ++i) order.push_back(i);
+  } else {
+    for (nb::handle i : nb::iter(order_or_none)) order.push_back(nb::cast<std::size_t>(i));
+  }
+  if (order.size() != nb::len(dims))
+    ThrowValueError("jit_add: expected sizes of " + std::to_string(order.size()) +
+                    " leaves, got those of " + std::to_string(nb::len(dims)));
+  for (std::size_t i : order) {
+    if (i >= call.leaves.size()) ThrowValueError("jit_add: there is no leaf " + std::to_string(i));
+  }
+  auto entry = std::make_shared<Entry>();
+  SetDims(entry.get(), call, order, dims);
+  if (entry->num_symbols > kMaxSymbols) return false;
+  entry->function = function;
+  entry->compiled = &nb::cast<const PyFunction&>(function);
+  for (nb::handle source : nb::iter(sources)) {
+    const auto number = nb::cast<std::size_t>(source[nb::int_(1)]);
+    const bool is_leaf = nb::cast<std::string>(source[nb::int_(0)]) == "leaf";
+    Source s;
+    if (is_leaf && number >= order.size())
+      ThrowValueError("jit_add: there is no leaf " + std::to_string(number));
+    if (is_leaf)
+      s.leaf = order[number];
+    else
+      s.captured = nb::borrow(captured[nb::int_(number)]);
+    entry->sources.push_back(std::move(s));
+  }
+  if (entry->sources.size() != entry->compiled->inputs.size())
+    ThrowValueError("jit_add: expected " + std::to_string(entry->compiled->inputs.size()) +
+                    " sources, got " + std::to_string(entry->sources.size()));
+  std::vector<nb::object> leaves;
+  for (nb::handle leaf : nb::iter(out_leaves)) leaves.push_back(nb::borrow(leaf));
+  std::size_t next = 0;
+  bool known = true;
+  entry->out = PlanOf(structure, leaves, &next, &known);
+  CheckResults(entry->out, entry->compiled->outputs.size());
+  if (!known) entry->finish = finish;
+  entry->hash = call.Hash();
+  for (PyObject* object : call.named) entry->keep.push_back(nb::borrow(object));
+  entry->key = std::move(call.key);
+  if (front->entries.size() >= kMaxEntries) front->entries.clear();
+  front->entries.push_back(std::move(entry));
+  return true;
+}
+
+void SetStatics(nb::handle self, nb::object positions, nb::object names) {
+  StaticArgs statics;
+  for (nb::handle p : nb::iter(positions)) {
+    const auto at = nb::cast<std::size_t>(p);
+    if (at >= statics.positions.size()) statics.positions.resize(at + 1);
+    statics.positions[at] = true;
+  }
+  for (nb::handle n : nb::iter(names)) statics.names.push_back(nb::borrow(n));
+  JitOf(self)->front->statics = std::move(statics);
+}
+
+// ---- The type.
+
+PyObject* JitNew(PyTypeObject* type, PyObject*, PyObject*) {
+  auto* self = reinterpret_cast<JitObject*>(PyType_GenericAlloc(type, 0));
+  if (self == nullptr) return nullptr;
+  self->vectorcall = JitCall;
+  self->front = new Front;
+  return reinterpret_cast<PyObject*>(self);
+}
+
+int JitInit(PyObject*, PyObject*, PyObject*) { return 0; }
+
+int VisitPlan(const OutPlan& plan, visitproc visit, void* arg) {
+  Py_VISIT(plan.constant.ptr());
+  for (const OutPlan& item : plan.items) {
+    if (const int stop = VisitPlan(item, visit, arg)) return stop;
+  }
+  return 0;
+}
+
+int JitTraverse(PyObject* object, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(object));
+  const Front* front = reinterpret_cast<JitObject*>(object)->front;
+  if (front == nullptr) return 0;
+  for (const auto& entry : front->entries) {
+    // Only where the front alone holds it: a call that is going on holds its own.
+    if (entry.use_count() > (entry == front->last ? 2 : 1)) continue;
+    for (const Source& s : entry->sources) Py_VISIT(s.captured.ptr());
+    for (const nb::object& o : entry->keep) Py_VISIT(o.ptr());
+    Py_VISIT(entry->finish.ptr());
+    if (const int stop = VisitPlan(entry->out, visit, arg)) return stop;
+  }
+  return 0;
+}
+
+int JitClear(PyObject* object) {
+  Front* front = reinterpret_cast<JitObject*>(object)->front;
+  if (front == nullptr) return 0;
+  std::vector<std::shared_ptr<const Entry>> entries;
+  entries.swap(front->entries);
+  front->last = nullptr;
+  return 0;
+}
+
+void JitDealloc(PyObject* object) {
+  PyTypeObject* type = Py_TYPE(object);
+  PyObject_GC_UnTrack(object);
+  delete std::exchange(reinterpret_cast<JitObject*>(object)->front, nullptr);
+  reinterpret_cast<freefunc>(PyType_GetSlot(type, Py_tp_free))(object);
+  Py_DECREF(reinterpret_cast<PyObject*>(type));
+}
+
+}  // namespace
+
+void DefineJitFunction(nb::module_& m) {
+  static PyMemberDef members[] = {
+      {"__vectorcalloffset__", T_PYSSIZET, offsetof(JitObject, vectorcall), READONLY, nullptr},
+      {nullptr, 0, 0, 0, nullptr}};
+  static PyType_Slot slots[] = {
+      {Py_tp_new, reinterpret_cast<void*>(JitNew)},
+      {Py_tp_init, reinterpret_cast<void*>(JitInit)},
+      {Py_tp_dealloc, reinterpret_cast<void*>(JitDealloc)},
+      {Py_tp_traverse, reinterpret_cast<void*>(JitTraverse)},
+      {Py_tp_clear, reinterpret_cast<void*>(JitClear)},
+      {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+      {Py_tp_members, members},
+      {Py_tp_doc, const_cast<char*>("The front of a jitted function (see jitfuse.jit).")},
+      {0, nullptr}};
+  static PyType_Spec spec = {
+      "jitfuse._core.JitFunction", sizeof(JitObject), 0,
+      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
+      slots};
+  jit_type = reinterpret_cast<PyTypeObject*>(CheckNew(PyType_FromSpec(&spec)));
+  m.attr("JitFunction") = nb::borrow(reinterpret_cast<PyObject*>(jit_type));
+  m.def("jit_statics", SetStatics, "jit"_a, "positions"_a, "names"_a,
+        "Which positional arguments and which keywords are static.");
+  m.def("jit_add", AddEntry, "jit"_a, "args"_a, "kwargs"_a, "order"_a.none(), "function"_a,
+        "dims"_a, "sources"_a, "captured"_a, "structure"_a, "out_leaves"_a, "finish"_a.none(),
+        nb::sig(
+            "def jit_add(jit: JitFunction, args: tuple[typing.Any, ...], kwargs: dict[str, "
+            "typing.Any], order: collections.abc.Sequence[int] | None, function: Function, "
+            "dims: collections.abc.Sequence[typing.Any], sources: "
+            "collections.abc.Sequence[tuple[str, int]], captured: "
+            "collections.abc.Sequence[typing.Any], structure: typing.Any, out_leaves: "
+            "collections.abc.Sequence[typing.Any], finish: collections.abc.Callable[[typing.Any], "
+            "typing.Any] | None) -> bool"),
+        "From now on calls like this one go to `function`. False where such calls cannot.");
+  m.def("jit_clear", [](nb::handle jit) { JitClear(reinterpret_cast<PyObject*>(JitOf(jit))); });
+  m.def("jit_hits", [](nb::handle jit) { return JitOf(jit)->front->hits; });
+}
+
+}  // namespace jitfuse::python

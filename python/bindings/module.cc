@@ -1,0 +1,347 @@
+// The module jitfuse._core: what the Python sources of jitfuse stand on. No part of it is a public
+// interface; jitfuse's own names are.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+#include "jitfuse/context.h"
+#include "jitfuse/inspect.h"
+#include "python/bindings/array_object.h"
+#include "python/bindings/errors.h"
+#include "python/bindings/function.h"
+#include "python/bindings/graph.h"
+#include "python/bindings/jit_function.h"
+#include "python/bindings/random_state.h"
+#include "python/bindings/results.h"
+
+namespace jitfuse::python {
+namespace {
+
+using nb::literals::operator""_a;
+
+// The elements of a tuple or list as the calls take them, kept alive.
+struct Items {
+  explicit Items(nb::handle sequence)
+      : items(nb::steal(CheckNew(PySequence_Tuple(sequence.ptr())))) {
+    for (nb::handle item : nb::borrow<nb::tuple>(items)) pointers.push_back(item.ptr());
+  }
+  nb::object items;
+  std::vector<PyObject*> pointers;
+};
+
+nb::tuple CallFunction(const PyFunction& f, nb::handle args, nb::handle outs, std::uint64_t seed,
+                       std::uint64_t offset) {
+  const Items in(args);
+  const Items out(outs.is_none() ? nb::handle(nb::tuple()) : outs);
+  CallOptions options;
+  options.rng.seed = seed;
+  options.rng.offset = offset;
+  if (!outs.is_none()) {
+    options.outs = out.pointers.data();
+    options.num_outs = out.pointers.size();
+    static PyObject* const none[] = {nullptr};
+    if (options.outs == nullptr) options.outs = none;
+  }
+  std::vector<PyObject*> results(f.outputs.size());
+  Call(f, in.pointers.data(), in.pointers.size(), options, results.data());
+  nb::object made = nb::steal(CheckNew(PyTuple_New(static_cast<Py_ssize_t>(results.size()))));
+  for (std::size_t i = 0; i < results.size(); ++i)
+    PyTuple_SetItem(made.ptr(), static_cast<Py_ssize_t>(i), results[i]);
+  return nb::borrow<nb::tuple>(made);
+}
+
+nb::dict StatsOf(const Stats& s) {
+  nb::dict out;
+  out["class_hits"] = s.class_hits;
+  out["compiles"] = s.compiles;
+  out["compiled"] = s.compiled;
+  out["memory_hits"] = s.memory_hits;
+  out["compile_ms"] = s.compile_ms;
+  out["kernels"] = s.kernels;
+  out["verified"] = s.verified;
+  out["fallbacks"] = s.fallbacks;
+  out["boundaries"] = s.boundaries;
+  return out;
+}
+
+nb::list SignatureOf(const std::vector<InputInfo>& infos) {
+  nb::list out;
+  for (const InputInfo& i : infos) {
+    nb::dict d;
+    d["name"] = i.name;
+    d["dtype"] = DTypeName(i.dtype);
+    d["scalar"] = i.scalar;
+    d["dims"] = nb::tuple(nb::cast(i.dims));
+    out.append(d);
+  }
+  return out;
+}
+
+// Text of calls like this one; without the GIL, since it may compile.
+template <typename Method>
+auto WithArgs(const PyFunction& f, nb::handle args, Method method) {
+  const Items items(args);
+  const CallInputs in = BorrowArgs(f, items.pointers.data(), items.pointers.size());
+  auto run = [&] {
+    nb::gil_scoped_release release;
+    return method(in.arrays);
+  };
+  return run();
+}
+
+void DefineFunction(nb::module_& m) {
+  nb::class_<PyFunction>(m, "Function", "A compiled graph.")
+      .def("call", CallFunction, "args"_a, "outs"_a = nb::none(), nb::kw_only(), "seed"_a = 0,
+           "offset"_a = 0,
+           nb::sig("def call(self, args: collections.abc.Sequence[typing.Any], outs: "
+                   "collections.abc.Sequence[typing.Any] | None = None, *, seed: int = 0, offset: "
+                   "int = 0) -> tuple[typing.Any, ...]"),
+           "Runs on arrays and numbers, one per input in the order they were declared. Results are "
+           "of the kind that went in, or are written into `outs`.")
+      .def_prop_ro("num_inputs", [](const PyFunction& f) { return f.inputs.size(); })
+      .def_prop_ro("num_outputs", [](const PyFunction& f) { return f.outputs.size(); })
+      .def_prop_ro("random_ops", [](const PyFunction& f) { return f.random_ops; })
+      .def_prop_ro("name", [](const PyFunction& f) { return f.name; })
+      .def_prop_ro(
+          "inputs", [](const PyFunction& f) { return SignatureOf(f.inputs); },
+          nb::sig("def inputs(self) -> list[dict[str, typing.Any]]"))
+      .def_prop_ro(
+          "outputs", [](const PyFunction& f) { return SignatureOf(f.outputs); },
+          nb::sig("def outputs(self) -> list[dict[str, typing.Any]]"))
+      .def_prop_ro("device",
+                   [](const PyFunction& f) { return DeviceKindName(f.function.device()); })
+      .def("to_text", [](const PyFunction& f) { return f.function.ToText(); })
+      .def(
+          "explain",
+          [](const PyFunction& f, nb::handle args) {
+            return Check(WithArgs(f, args, [&](auto& a) { return f.function.Explain(a); }));
+          },
+          "args"_a, nb::sig("def explain(self, args: collections.abc.Sequence[typing.Any]) -> str"))
+      .def(
+          "explain_json",
+          [](const PyFunction& f, nb::handle args) {
+            return Check(WithArgs(f, args, [&](auto& a) { return f.function.ExplainJson(a); }));
+          },
+          "args"_a,
+          nb::sig("def explain_json(self, args: collections.abc.Sequence[typing.Any]) -> str"))
+      .def(
+          "warm",
+          [](const PyFunction& f, nb::handle args) {
+            Check(WithArgs(f, args, [&](auto& a) { return f.function.Warm(a); }));
+          },
+          "args"_a, nb::sig("def warm(self, args: collections.abc.Sequence[typing.Any]) -> None"))
+      .def(
+          "stats", [](const PyFunction& f) { return StatsOf(f.function.stats()); },
+          nb::sig("def stats(self) -> dict[str, typing.Any]"));
+}
+
+nb::object ValueOf(const detail::AttrArg& value) {
+  return std::visit(
+      [](const auto& v) -> nb::object {
+        using T = std::decay_t<decltype(v)>;
+        if constexpr (std::is_same_v<T, DType>) {
+          return nb::str(DTypeName(v));
+        } else if constexpr (std::is_same_v<T, std::vector<DimSpec>>) {
+          nb::list out;
+          for (const DimSpec& d : v) out.append(d.size());
+          return nb::object(out);
+        } else {
+          return nb::cast(v);
+        }
+      },
+      value);
+}
+
+// Dicts of name, type, doc, required and, where it is not required, default.
+nb::list AttrInfosOf(const OpInfo& op) {
+  nb::list out;
+  for (const AttrInfo& a : op.attr_infos) {
+    nb::dict d;
+    d["name"] = a.name;
+    d["type"] = a.type;
+    d["doc"] = a.doc;
+    d["required"] = a.required;
+    if (!a.required) d["default"] = ValueOf(a.fallback);
+    out.append(d);
+  }
+  return out;
+}
+
+void DefineRandom(nb::module_& m) {
+  m.def(
+      "rng_state",
+      [] {
+        const RandomState& s = ProcessRandomState();
+        return nb::make_tuple(s.seed, s.offset);
+      },
+      nb::sig("def rng_state() -> tuple[int, int]"));
+  m.def(
+      "rng_set",
+      [](std::uint64_t seed, std::uint64_t offset) {
+        ProcessRandomState().seed = seed;
+        ProcessRandomState().offset = offset;
+      },
+      "seed"_a, "offset"_a = 0);
+  m.def(
+      "rng_advance",
+      [](std::int64_t count) {
+        const Rng rng = ProcessRandomState().Advance(count);
+        return nb::make_tuple(rng.seed, rng.offset);
+      },
+      "count"_a, nb::sig("def rng_advance(count: int) -> tuple[int, int]"),
+      "Seed and offset for a call of a function with so many random ops.");
+}
+
+// The sink is called on whatever thread logs, with the GIL; never once Python ends.
+void SetPythonLog(int level, nb::object sink) {
+  if (sink.is_none()) return SetLog(level);
+  std::shared_ptr<PyObject> keep(sink.release().ptr(), [](PyObject* p) {
+    if (Py_IsInitialized() == 0) return;
+    nb::gil_scoped_acquire gil;
+    Py_DECREF(p);
+  });
+  static const bool at_exit = [] {
+    nb::module_::import_("atexit").attr("register")(nb::cpp_function([] { SetLog(0); }));
+    return true;
+  }();
+  (void)at_exit;
+  SetLog(level, [keep](int of_message, const std::string& message) {
+    if (Py_IsInitialized() == 0) return;
+    nb::gil_scoped_acquire gil;
+    try {
+      nb::handle(keep.get())(of_message, message);
+    } catch (nb::python_error& e) {
+      e.discard_as_unraisable("jitfuse's log");
+    }
+  });
+}
+
+void DefineInspection(nb::module_& m) {
+  m.def(
+      "compile_text",
+      [](const std::string& text, const std::string& device, const std::string& numerics, bool fuse,
+         bool rewrite, bool use_gemm_library, bool batch_invariant, long long max_fusions) {
+        return PyFunction(
+            Check(CompileText(text, OptionsOf(device, numerics, fuse, rewrite, use_gemm_library,
+                                              batch_invariant, max_fusions))));
+      },
+      "text"_a, nb::kw_only(), "device"_a = "auto", "numerics"_a = "default", "fuse"_a = true,
+      "rewrite"_a = true, "use_gemm_library"_a = true, "batch_invariant"_a = false,
+      "max_fusions"_a = -1);
+  m.def(
+      "evaluate",
+      [](const std::string& text, nb::handle args, std::uint64_t seed, std::uint64_t offset) {
+        const auto f = PyFunction(Check(
+            CompileText(text, OptionsOf("interpret", "default", true, true, true, false, -1))));
+        const Items items(args);
+        CallInputs in = BorrowArgs(f, items.pointers.data(), items.pointers.size());
+        Rng rng;
+        rng.seed = seed;
+        rng.offset = offset;
+        StatusOr<std::vector<Array>> made = Status();
+        {
+          nb::gil_scoped_release release;
+          made = Evaluate(text, in.arrays, rng);
+        }
+        nb::list out;
+        for (Array& a : Check(std::move(made)))
+          out.append(nb::steal(WrapResult(std::move(a), nullptr, nullptr)));
+        return nb::tuple(out);
+      },
+      "text"_a, "args"_a, nb::kw_only(), "seed"_a = 0, "offset"_a = 0,
+      nb::sig("def evaluate(text: str, args: collections.abc.Sequence[typing.Any], *, seed: int = "
+              "0, offset: int = 0) -> tuple[typing.Any, ...]"),
+      "The reference evaluator on CPU arrays: slow, exact meaning.");
+  m.def(
+      "parse_inputs", [](const std::string& text) { return SignatureOf(Check(ParseInputs(text))); },
+      "text"_a, nb::sig("def parse_inputs(text: str) -> list[dict[str, typing.Any]]"));
+  m.def("format_text", [](const std::string& text) { return Check(FormatText(text)); }, "text"_a);
+  m.def(
+      "source_of",
+      [](const std::string& text, nb::handle args, const std::string& stage,
+         const std::string& arch, const std::string& device, const std::string& numerics, bool fuse,
+         bool rewrite, bool use_gemm_library, bool batch_invariant, long long max_fusions) {
+        const auto f = PyFunction(Check(
+            CompileText(text, OptionsOf("interpret", "default", true, true, true, false, -1))));
+        const CompileOptions options = OptionsOf(device, numerics, fuse, rewrite, use_gemm_library,
+                                                 batch_invariant, max_fusions);
+        return Check(
+            WithArgs(f, args, [&](auto& a) { return SourceOf(text, a, stage, arch, options); }));
+      },
+      "text"_a, "args"_a, "stage"_a, "arch"_a = "", "device"_a = "auto", "numerics"_a = "default",
+      "fuse"_a = true, "rewrite"_a = true, "use_gemm_library"_a = true, "batch_invariant"_a = false,
+      "max_fusions"_a = -1,
+      "What is made of a graph: stage is graph, groups, plan, cuda, llvm, ptx or sass.");
+  m.def(
+      "list_ops",
+      [] {
+        nb::list out;
+        for (const OpInfo& op : ListOps()) {
+          nb::dict d;
+          d["name"] = op.name;
+          d["kind"] = op.kind;
+          d["doc"] = op.doc;
+          d["example"] = op.example;
+          d["args"] = op.args;
+          d["attrs"] = op.attrs;
+          d["attr_infos"] = AttrInfosOf(op);
+          d["num_results"] = op.num_results;
+          out.append(d);
+        }
+        return out;
+      },
+      nb::sig("def list_ops() -> list[dict[str, typing.Any]]"));
+  m.def(
+      "doctor",
+      [] {
+        nb::list out;
+        for (const Finding& f : Doctor()) {
+          nb::dict d;
+          d["what"] = f.what;
+          d["found"] = f.found;
+          d["version"] = f.version;
+          d["where"] = f.where;
+          d["remedy"] = f.remedy;
+          out.append(d);
+        }
+        return out;
+      },
+      nb::sig("def doctor() -> list[dict[str, typing.Any]]"));
+  m.def("default_device", [] { return DeviceKindName(Check(DefaultDevice())); });
+  m.def(
+      "device_error",
+      [](const std::string& device) {
+        return DeviceStatus(OptionsOf(device, "default", true, true, true, false, -1).device)
+            .message();
+      },
+      "device"_a, "Why nothing runs on this kind of device; empty if it does.");
+  m.def("set_log", SetPythonLog, "level"_a, "sink"_a.none(),
+        nb::sig("def set_log(level: int, sink: collections.abc.Callable[[int, str], typing.Any] | "
+                "None) -> None"),
+        "Calls sink(level, message) for what the library logs; level as in JITFUSE_LOG. None: "
+        "stderr.");
+  m.def(
+      "total_stats", [] { return StatsOf(TotalStats()); },
+      nb::sig("def total_stats() -> dict[str, typing.Any]"));
+  m.attr("version") = Version();
+}
+
+}  // namespace
+}  // namespace jitfuse::python
+
+NB_MODULE(_core, m) {
+  nanobind::set_leak_warnings(
+      false);  // others' objects outlive the interpreter's end: torch's hooks
+  jitfuse::python::DefineArray(m);
+  jitfuse::python::DefineGraph(m);
+  jitfuse::python::DefineFunction(m);
+  jitfuse::python::DefineJitFunction(m);
+  jitfuse::python::DefineRandom(m);
+  jitfuse::python::DefineInspection(m);
+}
