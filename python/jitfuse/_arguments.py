@@ -1,0 +1,79 @@
+"""What a value is to Jitfuse: an array with dtype and shape, a number, or neither."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from ._dtypes import BY_CODE, DType, find_dtype
+
+_DL_CUDA, _DL_CUDA_MANAGED = 2, 13
+
+# Of buffers that have a format but no dtype (memoryview, array.array).
+_FORMATS = {"?": "bool", "e": "f16", "f": "f32", "d": "f64"}
+_KINDS = {
+    "b": "i",
+    "h": "i",
+    "i": "i",
+    "l": "i",
+    "q": "i",
+    "B": "u",
+    "H": "u",
+    "I": "u",
+    "L": "u",
+    "Q": "u",
+}
+
+
+def describe(obj: Any) -> tuple[DType, tuple[int, ...]] | None:
+    """dtype and shape of an array of any library, or of a buffer; None of anything else.
+
+    A dtype that Jitfuse does not have (complex128, big-endian) is a TypeError.
+    """
+    try:
+        dtype, shape = obj.dtype, obj.shape
+    except AttributeError:
+        return _describe_buffer(obj)
+    found = find_dtype(dtype)
+    if found is None:
+        if isinstance(shape, tuple) and hasattr(dtype, "itemsize"):
+            raise TypeError(
+                f"arrays of dtype {dtype} are not supported; convert to one that is ({names()})"
+            )
+        return None
+    return found, tuple(shape)
+
+
+def names() -> str:
+    return ", ".join(d.name for d in BY_CODE.values())
+
+
+def _describe_buffer(obj: Any) -> tuple[DType, tuple[int, ...]] | None:
+    if isinstance(obj, (str, bytes, bytearray)):
+        return None
+    try:
+        view = memoryview(obj)
+    except TypeError:
+        return None
+    code = view.format.lstrip("@=")
+    name = _FORMATS.get(code) or (f"{_KINDS[code]}{8 * view.itemsize}" if code in _KINDS else None)
+    if name is None:
+        raise TypeError(f"buffers of format {view.format!r} are not supported")
+    return BY_CODE[name], tuple(view.shape or ())
+
+
+def is_on_gpu(obj: Any) -> bool:
+    """True of an array in CUDA memory (also managed memory, which DLPack tells apart)."""
+    device = getattr(obj, "__dlpack_device__", None)
+    return device is not None and device()[0] in (_DL_CUDA, _DL_CUDA_MANAGED)
+
+
+def is_number(obj: Any) -> bool:
+    """A Python bool, int or float."""
+    return type(obj) in (bool, int, float)
+
+
+def is_numpy_scalar(obj: Any) -> bool:
+    """numpy.float32(3) and the like: a number with a dtype of its own."""
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(obj, numpy.generic)

@@ -1,0 +1,62 @@
+"""Graph: graph text (docs/text.md) as a function."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import _core
+from ._lowered import Explanation
+
+
+class Graph:
+    """A graph from its text: `Graph.parse(text).run(x, y)`."""
+
+    def __init__(self, text: str, inputs: list[dict[str, Any]]):
+        self._text = text
+        self._inputs = inputs
+        self._functions: dict[Any, Any] = {}
+
+    @classmethod
+    def parse(cls, text: str) -> Graph:
+        """The graph; a ValueError with line and column if the text is none."""
+        return cls(text, _core.parse_inputs(text))
+
+    @property
+    def text(self) -> str:
+        return self._text
+
+    @property
+    def inputs(self) -> list[dict[str, Any]]:
+        """Name, dtype, dims of each input, in the order of run's arguments."""
+        return self._inputs
+
+    def __repr__(self) -> str:
+        return f"<jitfuse.Graph of {', '.join(i['name'] for i in self._inputs)}>"
+
+    def run(self, *args: Any, out: Any = None, **options: Any) -> Any:
+        """The results for these arguments: one, or a tuple. options: those of jit but dynamic and
+        static ones."""
+        outs = None if out is None else tuple(out) if isinstance(out, (tuple, list)) else (out,)
+        results = tuple(self._function(options).call(args, outs))
+        return results[0] if len(results) == 1 else results
+
+    def explain(self, *args: Any, **options: Any) -> Explanation:
+        """What was fused into which kernels for these arguments, and why not more."""
+        return Explanation(self._function(options).explain(args))
+
+    def source(
+        self, *args: Any, stage: str = "cuda", arch: str = "", **options: Any
+    ) -> Explanation:
+        """The source of a stage: graph, groups, plan, cuda, llvm, ptx or sass."""
+        return Explanation(_core.source_of(self._text, args, stage, arch, **options))
+
+    def evaluate(self, *args: Any) -> Any:
+        """The results by the reference evaluator: slow, and what the ops mean."""
+        results = tuple(_core.evaluate(self._text, args))
+        return results[0] if len(results) == 1 else results
+
+    def _function(self, options: dict[str, Any]) -> Any:
+        key = tuple(sorted(options.items()))
+        if key not in self._functions:
+            self._functions[key] = _core.compile_text(self._text, **options)
+        return self._functions[key]

@@ -1,0 +1,348 @@
+"""jit: a Python function over arrays as one compiled function.
+
+The first call with a combination of dtypes, ranks and static arguments traces the function; later
+ones find the entry and call it. An entry holds for all sizes that its symbols allow (_tracer.py);
+other sizes trace again.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple
+
+from . import _core
+from ._arguments import describe, is_numpy_scalar, is_on_gpu
+from ._array import Array
+from ._logging import logger
+from ._lowered import Lowered
+from ._pytree import flatten, is_plain, unflatten
+from ._tracer import Entry, Leaf, Tracer, describe_leaf, leaf_names
+
+_DYNAMIC = (None, "all", "none")
+_NUMERICS = ("default", "fast", "strict")
+_MANY_ENTRIES = 32  # for different sizes alone: a warning
+_MAX_SHAPES = 4096  # remembered for each combination; then forgotten and found again
+
+
+class Call(NamedTuple):
+    """The arguments of a call, read."""
+
+    leaves: list[Any]
+    structure: Any
+    static: Any
+    key: Any  # structure, dtypes, ranks and devices, static values
+    shapes: tuple[Any, ...]  # of each leaf; None of what is no array
+
+
+class CacheInfo(NamedTuple):
+    hits: int  # calls that found their entry
+    misses: int  # calls that traced
+    entries: int  # compiled functions
+
+
+class _Group:
+    """The entries of one combination of structure, dtypes, ranks and static arguments."""
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self.by_shapes: dict[Any, Entry] = {}
+
+    def find(self, shapes: Any) -> Entry | None:
+        found = self.by_shapes.get(shapes)
+        if found is None:
+            found = next((e for e in self.entries if e.matches(shapes)), None)
+            if found is not None:
+                if len(self.by_shapes) >= _MAX_SHAPES:
+                    self.by_shapes.clear()
+                self.by_shapes[shapes] = found
+        return found
+
+
+class JitFunction(_core.JitFunction):
+    """A function under jitfuse.jit: call it as the function; `lower` shows what is made of it.
+
+    Calls of a kind that was seen before are answered by the base class, in C++; others come to
+    _call_slow.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        static_argnums: Any,
+        static_argnames: Any,
+        dynamic: str | None,
+        options: dict[str, Any],
+    ):
+        functools.update_wrapper(self, function, updated=())
+        self._function = function
+        self._name = getattr(function, "__name__", "f")
+        self._signature = _signature_of(function)
+        self._parameters = list(self._signature.parameters)
+        self._positional = [
+            name
+            for name, p in self._signature.parameters.items()
+            if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+        ]
+        own_out = self._signature.parameters.get("out")
+        if own_out is not None and own_out.default is not None:  # NumPy's ufuncs have out=None
+            raise TypeError(
+                f"jit: {self._name} has a parameter 'out', which every jitted function takes for "
+                "its results"
+            )
+        self._static = self._static_names(static_argnums, static_argnames)
+        _core.jit_statics(
+            self,
+            [i for i, name in enumerate(self._positional) if name in self._static],
+            sorted(self._static),
+        )
+        self._dynamic = dynamic
+        self._options = options
+        self._groups: dict[Any, _Group] = {}
+        self._lock = threading.RLock()
+        self._hits = 0
+        self._misses = 0
+
+    def __repr__(self) -> str:
+        return f"<jitfuse.jit of {self._name}{self._signature}>"
+
+    def __reduce__(self) -> str:
+        """Pickled by its name, as a function is."""
+        return str(self._function.__qualname__)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    if TYPE_CHECKING:
+
+        def __call__(self, *args: Any, out: Any = None, **kwargs: Any) -> Any: ...
+
+    def _call_slow(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+        traced, static = self._split(args, kwargs)
+        leaves, structure = flatten(traced)
+        for leaf in leaves:
+            if isinstance(leaf, Array):
+                return self._inline(leaf, args, kwargs, out)
+        call = self._describe(leaves, structure, static)
+        entry = self._entry(call)
+        result = entry.run(leaves, out)
+        if entry.function is not None and is_plain(structure):
+            _core.jit_add(
+                self, args, kwargs, self._leaf_order(args, kwargs), entry.function, entry.dims,
+                entry.sources, entry.captured, entry.out_structure, entry.out_leaves, entry.result,
+            )  # fmt: skip
+        return result
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """What a call with these arguments compiles: its text, groups, sources and costs."""
+        call = self._read(args, kwargs)
+        return Lowered(self, call, self._entry(call))
+
+    def cache_info(self) -> CacheInfo:
+        """Calls that found their entry, calls that traced, and entries."""
+        return CacheInfo(
+            self._hits + _core.jit_hits(self),
+            self._misses,
+            sum(len(g.entries) for g in self._groups.values()),
+        )
+
+    def cache_clear(self) -> None:
+        """Forgets all traces (compiled kernels stay in the caches of the library)."""
+        with self._lock:
+            _core.jit_clear(self)
+            self._groups.clear()
+            self._hits = -_core.jit_hits(self)  # which goes on counting
+            self._misses = 0
+
+    # Arguments.
+
+    def _static_names(self, argnums: Any, argnames: Any) -> frozenset[str]:
+        nums = (argnums,) if isinstance(argnums, int) else tuple(argnums or ())
+        names = (argnames,) if isinstance(argnames, str) else tuple(argnames or ())
+        for n in nums:
+            if not -len(self._parameters) <= n < len(self._parameters):
+                raise ValueError(
+                    f"jit: static_argnums has {n}, but {self._name} has {len(self._parameters)} "
+                    "parameters"
+                )
+        takes_any = any(p.kind is p.VAR_KEYWORD for p in self._signature.parameters.values())
+        for name in names:
+            if name not in self._parameters and not takes_any:
+                raise ValueError(
+                    f"jit: static_argnames has {name!r}, but {self._name}{self._signature} has no "
+                    "such parameter"
+                )
+        return frozenset([self._parameters[n] for n in nums]) | frozenset(names)
+
+    def _split(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, tuple[Any, ...]]:
+        """((positional), {keyword}) with None in place of static arguments; those as (place, value)
+        pairs."""
+        if not kwargs and not self._static:
+            return (args, kwargs), ()
+        bound = self._signature.bind(*args, **kwargs)
+        positional, keywords = list(bound.args), dict(bound.kwargs)
+        static: list[tuple[int | str, Any]] = []
+        for i in range(min(len(positional), len(self._positional))):
+            if self._positional[i] in self._static:
+                static.append((i, self._hashable(self._positional[i], positional[i])))
+                positional[i] = None
+        for name in keywords.keys() & self._static:
+            static.append((name, self._hashable(name, keywords[name])))
+            keywords[name] = None
+        static.sort(key=lambda pair: str(pair[0]))
+        return (tuple(positional), keywords), tuple(static)
+
+    def _hashable(self, name: str, value: Any) -> Any:
+        try:
+            hash(value)
+        except TypeError:
+            raise TypeError(
+                f"{self._name}: static argument {name!r} is {value!r} of type "
+                f"{type(value).__name__}, which has no hash; "
+                "expected a hashable value (a tuple in place of a list)"
+            ) from None
+        return value
+
+    def _inline(self, leaf: Array, args: Any, kwargs: Any, out: Any) -> Any:
+        """Called while another function is traced: its ops become part of that trace."""
+        leaf._trace.check_alive(leaf)
+        if out is not None:
+            raise TypeError(f"{self._name}: out= has no meaning inside another traced function")
+        return self._function(*args, **kwargs)
+
+    def _leaf_order(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[int] | None:
+        """For each leaf as _split orders them, its number among the leaves of (args, kwargs) as
+        given; None: the same."""
+        if not kwargs:
+            return None
+        raw_args = tuple(
+            [
+                None if name in self._static else a
+                for name, a in zip_longest(self._positional[: len(args)], args)
+            ]
+        )
+        raw_kwargs = {name: None if name in self._static else a for name, a in kwargs.items()}
+        leaves, structure = flatten((raw_args, raw_kwargs))
+        numbered = unflatten(structure, iter(range(len(leaves))))
+        return flatten(self._split(*numbered)[0])[0]
+
+    # Entries.
+
+    def _read(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+        traced, static = self._split(args, kwargs)
+        leaves, structure = flatten(traced)
+        return self._describe(leaves, structure, static)
+
+    def _describe(self, leaves: list[Any], structure: Any, static: Any) -> Call:
+        kinds: list[Any] = []
+        shapes: list[Any] = []
+        for leaf in leaves:
+            if type(leaf) in (bool, int, float):
+                kinds.append(type(leaf))
+                shapes.append(None)
+            elif (found := None if isinstance(leaf, str) else describe(leaf)) is None:
+                kinds.append(leaf)
+                shapes.append(None)
+            else:
+                place = "number" if is_numpy_scalar(leaf) else "gpu" if is_on_gpu(leaf) else "cpu"
+                kinds.append((found[0], len(found[1]), place))
+                shapes.append(found[1])
+        return Call(leaves, structure, static, (structure, tuple(kinds), static), tuple(shapes))
+
+    def _entry(self, call: Call) -> Entry:
+        try:
+            group = self._groups.get(call.key)
+        except TypeError:  # a leaf that has no hash, so nothing Jitfuse knows: tracing names it
+            group = None
+        entry = group.find(call.shapes) if group is not None else None
+        if entry is not None:
+            self._hits += 1
+            return entry
+        return self._trace(call)
+
+    def _trace(self, call: Call) -> Entry:
+        names = leaf_names(call.structure, self._positional)
+        described: list[Leaf] = [
+            describe_leaf(value, name) for value, name in zip(call.leaves, names)
+        ]
+        with self._lock:
+            group = self._groups.setdefault(call.key, _Group())
+            entry = group.find(call.shapes)  # another thread may have been first
+            if entry is None:
+                entry = self._compile(described, call.structure, call.static)
+                group.entries.append(entry)
+                self._misses += 1
+                if len(group.entries) == _MANY_ENTRIES:
+                    logger.warning(
+                        "%s has been traced for %d combinations of sizes, the last %s; "
+                        "dynamic='all' makes one function serve all sizes, and "
+                        "lower(...).explain() says why sizes are constants",
+                        self._name, _MANY_ENTRIES, call.shapes,
+                    )  # fmt: skip
+        return entry
+
+    def _compile(self, leaves: list[Leaf], structure: Any, static: tuple[Any, ...]) -> Entry:
+        def call(args: Any, kwargs: Any) -> Any:
+            args = list(args)
+            for place, value in static:
+                (args if isinstance(place, int) else kwargs)[place] = value
+            return self._function(*args, **kwargs)
+
+        return Tracer(call, self._name, structure, leaves).compile(self._dynamic, self._options)
+
+
+def _signature_of(function: Callable[..., Any]) -> inspect.Signature:
+    try:
+        return inspect.signature(function)
+    except ValueError:  # a builtin that has none
+        return inspect.Signature(
+            [
+                inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL),
+                inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD),
+            ]
+        )
+
+
+def jit(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    static_argnums: Any = (),
+    static_argnames: Any = (),
+    dynamic: str | None = None,
+    numerics: str = "default",
+    device: str = "auto",
+    fuse: bool = True,
+    rewrite: bool = True,
+    use_gemm_library: bool = True,
+) -> Any:
+    """Compiles a function over arrays into fused kernels: `@jitfuse.jit` or `@jitfuse.jit(...)`.
+
+    The function is traced with arrays that have a dtype and a shape but no values, once for each
+    combination of dtypes, ranks and static arguments; then kernels run. Arguments and results are
+    arrays of any library with DLPack or the buffer protocol, numbers, and tuples, lists, dicts,
+    namedtuples and dataclasses of them. `out=` takes the array(s) that results are written into.
+
+    static_argnums, static_argnames: arguments that are options of the function: each value of them
+        is traced by itself. Other Python numbers are passed with each call.
+    dynamic: which sizes one compiled function serves. None: the leading size of the first result,
+        and the sizes of arguments that it comes from; "all": every size; "none": no other.
+    numerics: "default", or "fast" (less exact where that is faster).
+    device: "auto" (where the arguments are), "cpu", "cuda" or "interpret".
+    fuse, rewrite, use_gemm_library: switch off to compare and to search for errors.
+    """
+    if dynamic not in _DYNAMIC:
+        raise ValueError(f"jit: dynamic={dynamic!r}, expected one of {_DYNAMIC}")
+    if numerics not in _NUMERICS:
+        raise ValueError(f"jit: numerics={numerics!r}, expected one of {_NUMERICS}")
+    options = {
+        "numerics": numerics, "device": device, "fuse": fuse, "rewrite": rewrite,
+        "use_gemm_library": use_gemm_library,
+    }  # fmt: skip
+    if function is None:
+        return lambda f: JitFunction(f, static_argnums, static_argnames, dynamic, options)
+    if not callable(function):
+        raise TypeError(f"jit: expected a function, got {function!r}")
+    return JitFunction(function, static_argnums, static_argnames, dynamic, options)

@@ -1,0 +1,92 @@
+"""What a jitted function makes of given arguments: text, groups, sources, costs."""
+
+from __future__ import annotations
+
+import html
+import json
+from typing import TYPE_CHECKING, Any
+
+from . import _core
+from ._tracer import Entry
+
+if TYPE_CHECKING:
+    from ._jit import Call, JitFunction
+
+
+class Explanation(str):
+    """The text of an explanation: printed as it is, in a notebook in a fixed-width block."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+
+class Lowered:
+    """One function for one set of arguments, before it is compiled."""
+
+    def __init__(self, function: JitFunction, call: Call, entry: Entry):
+        self._function = function
+        self._call = call
+        self._entry = entry
+        if entry.function is None:
+            raise ValueError(f"{function!r} returns no arrays, so nothing is compiled")
+        self._arguments = entry.arguments(call.leaves)
+
+    def __repr__(self) -> str:
+        return f"<jitfuse.Lowered of {self._function!r}>"
+
+    def text(self) -> Explanation:
+        """The graph, as graph text (docs/text.md)."""
+        return Explanation(self._entry.text)
+
+    def explain(self) -> Explanation:
+        """What was fused into which kernels, the bytes that they move, and the reason of every
+        boundary."""
+        notes = "".join(f"note: {note}\n" for note in self._entry.notes)
+        return Explanation(self._entry.function.explain(self._arguments) + notes)
+
+    def source(self, stage: str = "cuda", arch: str = "") -> Explanation:
+        """The source of a stage: graph, groups, plan, cuda, llvm, ptx or sass; for an architecture
+        such as sm_90."""
+        return Explanation(
+            _core.source_of(self._entry.text, self._arguments, stage, arch, **self._entry.options)
+        )
+
+    def cost_analysis(self) -> dict[str, Any]:
+        """The numbers of explain() as a dict (docs/explain.md lists the keys)."""
+        return json.loads(self._entry.function.explain_json(self._arguments))
+
+    def compile(self) -> Compiled:
+        """Compiles now, and gives what runs for these arguments' class without looking for the
+        entry."""
+        self._entry.function.warm(self._arguments)
+        return Compiled(self._function, self._call, self._entry)
+
+
+class Compiled:
+    """A compiled function. It takes arguments of the structure, dtypes, sizes and static values it
+    was lowered for."""
+
+    def __init__(self, function: JitFunction, call: Call, entry: Entry):
+        self._function = function
+        self._call = call
+        self._entry = entry
+
+    def __repr__(self) -> str:
+        return f"<jitfuse.Compiled of {self._function!r}>"
+
+    def __call__(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+        call = self._function._read(args, kwargs)
+        if call.key != self._call.key or not self._entry.matches(call.shapes):
+            raise TypeError(
+                f"{self._function!r} was compiled for other arguments: expected the same nesting, "
+                "dtypes, ranks, "
+                f"static values and constant sizes as in lower(); the graph is\n{self._entry.text}"
+            )
+        return self._entry.run(call.leaves, out)
+
+    def stats(self) -> dict[str, Any]:
+        """Counters of the library for this function: compiled, found, fallen back."""
+        return self._entry.function.stats()

@@ -1,0 +1,319 @@
+"""torch's functions on traced arrays: torch.relu(t), F.gelu(t), tensor + t ... by
+__torch_function__.
+
+torch.nn.functional's names go to jitfuse.nn, which has its signatures. The rest are in a table by
+name, with torch's argument names (input, dim, keepdim).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import jitfuse as jf
+
+from ._dtypes import find_dtype
+from ._suggest import unsupported
+
+_UNARY = (
+    "abs acos acosh asin asinh atan atanh ceil cos cosh erf erfc exp exp2 expm1 floor isfinite "
+    "isinf isnan lgamma log log10 "
+    "log1p log2 logical_not negative positive reciprocal round rsqrt sigmoid sign signbit sin "
+    "sinh sqrt square tan tanh trunc"
+).split()
+_UNARY_NAMES = {
+    "absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh",
+    "arctan": "atan", "arctanh": "atanh", "neg": "negative", "fix": "trunc", "sgn": "sign",
+    "bitwise_not": "bitwise_invert", "conj": "conj",
+}  # fmt: skip
+_BINARY_NAMES = {
+    "atan2": "atan2", "arctan2": "atan2", "bitwise_and": "bitwise_and", "bitwise_or": "bitwise_or",
+    "bitwise_xor": "bitwise_xor", "bitwise_left_shift": "bitwise_left_shift",
+    "bitwise_right_shift": "bitwise_right_shift", "copysign": "copysign", "eq": "equal",
+    "floor_divide": "floor_divide", "fmod": "fmod", "ge": "greater_equal", "greater": "greater",
+    "greater_equal": "greater_equal", "gt": "greater", "hypot": "hypot", "le": "less_equal",
+    "less": "less", "less_equal": "less_equal", "logaddexp": "logaddexp",
+    "logical_and": "logical_and", "logical_or": "logical_or", "logical_xor": "logical_xor",
+    "lt": "less", "matmul": "matmul", "maximum": "maximum", "minimum": "minimum", "mm": "matmul",
+    "bmm": "matmul", "mul": "multiply", "multiply": "multiply", "ne": "not_equal",
+    "nextafter": "nextafter", "not_equal": "not_equal", "pow": "pow", "remainder": "remainder",
+    "xlogy": "xlogy",
+}  # fmt: skip
+_OPERATORS = {  # of torch.Tensor, where the tensor stands on the left
+    "__matmul__": "matmul", "__and__": "bitwise_and", "__or__": "bitwise_or",
+    "__xor__": "bitwise_xor", "__eq__": "equal", "__ne__": "not_equal", "__lt__": "less",
+    "__le__": "less_equal", "__gt__": "greater", "__ge__": "greater_equal", "__add__": "add",
+    "__sub__": "subtract", "__mul__": "multiply", "__truediv__": "divide",
+    "__floordiv__": "floor_divide", "__mod__": "remainder", "__pow__": "pow",
+    "__lshift__": "bitwise_left_shift", "__rshift__": "bitwise_right_shift",
+}  # fmt: skip
+
+
+def _unary(target: str) -> Callable[..., Any]:
+    def call(input: Any, *, out: Any = None) -> Any:
+        _no_out(target, out)
+        return getattr(jf if hasattr(jf, target) else jf.nn, target)(input)
+
+    return call
+
+
+def _binary(target: str) -> Callable[..., Any]:
+    def call(input: Any, other: Any, *, out: Any = None) -> Any:
+        _no_out(target, out)
+        return getattr(jf, target)(input, other)
+
+    return call
+
+
+def _no_out(name: str, out: Any) -> None:
+    if out is not None:
+        raise TypeError(
+            f"torch.{name}: out= cannot be given for traced arrays, which never change; use the "
+            "result"
+        )
+
+
+def _scaled(function: str) -> Callable[..., Any]:
+    """add and sub, whose second operand may have a factor."""
+
+    def call(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
+        _no_out(function, out)
+        scaled = (
+            other
+            if type(alpha) in (int, float) and alpha == 1
+            else jf.multiply(jf.asarray(other), alpha)
+        )
+        return getattr(jf, function)(input, scaled)
+
+    return call
+
+
+def _div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Any:
+    _no_out("div", out)
+    if rounding_mode is None:
+        return jf.divide(input, other)
+    if rounding_mode == "floor":
+        return jf.floor_divide(input, other)
+    x = jf.asarray(input)
+    return jf.trunc_divide(x, other) if x.dtype.kind != "float" else jf.trunc(jf.divide(x, other))
+
+
+def _reduction(target: str) -> Callable[..., Any]:
+    def call(
+        input: Any,
+        dim: Any = None,
+        keepdim: bool = False,
+        *,
+        dtype: Any = None,
+        out: Any = None,
+        **names: Any,
+    ) -> Any:
+        _no_out(target, out)
+        dim, keepdim = names.pop("axis", dim), names.pop("keepdims", keepdim)
+        x = input if dtype is None else jf.astype(input, dtype)
+        axis = None if dim == () or dim == [] else dim  # torch: every dim
+        return getattr(jf, target)(
+            x, axis=tuple(axis) if isinstance(axis, list) else axis, keepdims=keepdim
+        )
+
+    return call
+
+
+def _extreme(target: str, index: str) -> Callable[..., Any]:
+    """max and min: of all, of two arrays, or (values, indices) along a dim."""
+    pair = {"max": "maximum", "min": "minimum"}[target]
+
+    def call(
+        input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None
+    ) -> Any:
+        _no_out(target, out)
+        if other is not None or (dim is not None and not isinstance(dim, int)):
+            return getattr(jf, pair)(input, dim if other is None else other)
+        if dim is None:
+            return getattr(jf, target)(input)
+        return (
+            getattr(jf, target)(input, axis=dim, keepdims=keepdim),
+            getattr(jf, index)(input, axis=dim, keepdims=keepdim),
+        )
+
+    return call
+
+
+def _variance(target: str) -> Callable[..., Any]:
+    def call(
+        input: Any,
+        dim: Any = None,
+        unbiased: Any = None,
+        keepdim: bool = False,
+        *,
+        correction: Any = None,
+    ) -> Any:
+        if isinstance(dim, bool):
+            dim, unbiased = None, dim
+        if correction is None:
+            correction = 1 if unbiased is None or unbiased else 0
+        return getattr(jf, target)(
+            input,
+            axis=tuple(dim) if isinstance(dim, list) else dim,
+            correction=correction,
+            keepdims=keepdim,
+        )
+
+    return call
+
+
+def _scan(target: str) -> Callable[..., Any]:
+    def call(input: Any, dim: int, *, dtype: Any = None, out: Any = None) -> Any:
+        _no_out(target, out)
+        return getattr(jf, target)(input if dtype is None else jf.astype(input, dtype), axis=dim)
+
+    return call
+
+
+def _clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> Any:
+    _no_out("clamp", out)
+    return jf.clip(input, min, max)
+
+
+def _expand(input: Any, *sizes: Any) -> Any:
+    """broadcast_to, where -1 leaves an axis as it is."""
+    shape = list(sizes[0] if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes)
+    for axis in range(1, input.ndim + 1):
+        if isinstance(shape[-axis], int) and shape[-axis] == -1:
+            shape[-axis] = input.shape[-axis]
+    return jf.broadcast_to(input, tuple(shape))
+
+
+def _transpose(input: Any, dim0: int, dim1: int) -> Any:
+    return input.swapaxes(dim0, dim1)
+
+
+def _split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> Any:
+    size = int(tensor.shape[dim])
+    sizes = split_size_or_sections
+    if isinstance(sizes, int):
+        sizes = [sizes] * (size // sizes) + ([size % sizes] if size % sizes else [])
+    cuts = [sum(sizes[: i + 1]) for i in range(len(sizes) - 1)]
+    return tuple(jf.split(tensor, cuts, axis=dim))
+
+
+def _chunk(input: Any, chunks: int, dim: int = 0) -> Any:
+    return _split(input, -(-int(input.shape[dim]) // chunks), dim)
+
+
+def _to(input: Any, *args: Any, **kwargs: Any) -> Any:
+    for option in (*args, *kwargs.values()):
+        if find_dtype(option) is not None:
+            return jf.astype(input, option)
+    return input
+
+
+def _addmm(
+    input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None
+) -> Any:
+    _no_out("addmm", out)
+    product = jf.matmul(mat1, mat2)
+    product = product if alpha == 1 else product * alpha
+    return product + (jf.asarray(input) if beta == 1 else jf.asarray(input) * beta)
+
+
+def _filled_like(target: str) -> Callable[..., Any]:
+    def call(input: Any, *value: Any, dtype: Any = None, **options: Any) -> Any:
+        return getattr(jf, target)(input, *value, dtype=dtype)
+
+    return call
+
+
+def _norm(
+    input: Any,
+    ord: Any = 2,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+    out: Any = None,
+) -> Any:
+    _no_out("linalg.vector_norm", out)
+    return jf.linalg.vector_norm(
+        input, ord=ord, axis=tuple(dim) if isinstance(dim, list) else dim, keepdims=keepdim
+    )
+
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **{n: _unary(n) for n in _UNARY}, **{n: _unary(t) for n, t in _UNARY_NAMES.items()},
+    **{n: _binary(t) for n, t in _BINARY_NAMES.items()},
+    **{n: _binary(t) for n, t in _OPERATORS.items()}, "add": _scaled("add"),
+    "sub": _scaled("subtract"), "subtract": _scaled("subtract"), "rsub": lambda a,
+    b: jf.subtract(b, a), "__radd__": lambda a, b: jf.add(b, a), "__rmul__": lambda a,
+    b: jf.multiply(b, a), "__rsub__": lambda a, b: jf.subtract(b, a), "div": _div, "divide": _div,
+    "true_divide": _div, "clamp": _clamp, "clip": _clamp, "clamp_min": lambda input,
+    min: jf.clip(input, min), "clamp_max": lambda input, max: jf.clip(input, None, max),
+    **{
+        n: _reduction(n)
+        for n in "sum prod mean any all argmax argmin count_nonzero logsumexp".split()
+    },
+    "amax": _reduction("max"), "amin": _reduction("min"), "max": _extreme("max", "argmax"),
+    "min": _extreme("min", "argmin"), "var": _variance("var"), "std": _variance("std"),
+    "linalg_vector_norm": _norm, "cumsum": _scan("cumulative_sum"),
+    "cumprod": _scan("cumulative_prod"), "logcumsumexp": _scan("logcumsumexp"),
+    "where": lambda condition, input, other: jf.where(condition, input, other),
+    "masked_fill": lambda input, mask, value: jf.where(mask, value, input), "lerp": lambda input,
+    end, weight: jf.lerp(input, end, weight), "addcmul": lambda input, tensor1, tensor2, *,
+    value=1: jf.addcmul(input, tensor1, tensor2, value=value), "addcdiv": lambda input, tensor1,
+    tensor2, *, value=1: jf.addcdiv(input, tensor1, tensor2, value=value), "addmm": _addmm,
+    "matrix_transpose": lambda input: input.mT, "t": lambda input: input.T, "reshape": lambda input,
+    *shape, **kw: input.reshape(*shape, *kw.values()), "transpose": _transpose,
+    "swapaxes": _transpose, "permute": lambda input, dims: jf.permute_dims(input, dims),
+    "expand": _expand,
+    "squeeze": lambda input, dim=None: input.squeeze(dim), "unsqueeze": lambda input,
+    dim: jf.expand_dims(input, axis=dim), "flatten": lambda input, start_dim=0,
+    end_dim=-1: _flatten(input, start_dim, end_dim), "ravel": lambda input: input.flatten(),
+    "broadcast_to": lambda input, size: jf.broadcast_to(input, size), "cat": lambda tensors, dim=0,
+    *, out=None: jf.concat(list(tensors), axis=dim), "concat": lambda tensors,
+    dim=0: jf.concat(list(tensors), axis=dim), "concatenate": lambda tensors,
+    dim=0: jf.concat(list(tensors), axis=dim), "stack": lambda tensors,
+    dim=0: jf.stack(list(tensors), axis=dim), "unbind": lambda input,
+    dim=0: jf.unstack(input, axis=dim), "split": _split, "chunk": _chunk, "flip": lambda input,
+    dims: jf.flip(input, axis=dims), "roll": lambda input, shifts,
+    dims=None: jf.roll(input, shifts, axis=dims), "tile": lambda input, dims: jf.tile(input, dims),
+    "repeat_interleave": lambda input, repeats, dim=None: jf.repeat(input, repeats, axis=dim),
+    "tril": lambda input, diagonal=0: jf.tril(input, k=diagonal), "triu": lambda input,
+    diagonal=0: jf.triu(input, k=diagonal), "gather": lambda input, dim, index, *,
+    sparse_grad=False: jf.take_along_axis(input, index, axis=dim), "index_select": lambda input,
+    dim, index: jf.take(input, index, axis=dim), "index_add": lambda input, dim, index, source, *,
+    alpha=1: jf.index_add(input, index, source * alpha, axis=dim), "scatter_add": lambda input, dim,
+    index, src: jf.scatter_add(input, index, src, axis=dim), "dot": lambda input,
+    tensor: jf.vecdot(input, tensor), "mv": jf.matmul, "outer": jf.linalg.outer,
+    "isclose": lambda input, other, rtol=1e-5,
+    atol=1e-8: jf.isclose(input, other, rtol=rtol, atol=atol),
+    **{n: _filled_like(n) for n in ("zeros_like", "ones_like", "full_like", "empty_like")},
+    "to": _to, "clone": lambda input, **_: input, "detach": lambda input: input,
+    "numel": lambda input: input.size,
+}  # fmt: skip
+
+
+def _flatten(x: Any, start: int, end: int) -> Any:
+    if x.ndim == 0:
+        return x.reshape(1)
+    start, end = start % x.ndim, end % x.ndim
+    merged: Any = 1
+    for d in x.shape[start : end + 1]:
+        merged = merged * d
+    return jf.reshape(x, (*x.shape[:start], merged, *x.shape[end + 1 :]))
+
+
+def find_function(name: str, module: str = "") -> Callable[..., Any] | None:
+    """Jitfuse's function for one of torch's; jitfuse.nn's first for torch.nn.functional's."""
+    own = getattr(jf.nn, name) if name in jf.nn.__all__ else None
+    if own is not None and (
+        module.startswith(("torch.nn", "torch._C._nn")) or name not in _FUNCTIONS
+    ):
+        return own
+    return _FUNCTIONS.get(name)
+
+
+def call_function(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    module = getattr(func, "__module__", None) or ""
+    function = find_function(func.__name__, module)
+    if function is None:
+        raise unsupported(f"{module or 'torch'}.{func.__name__}", func.__name__)
+    return function(*args, **kwargs)
