@@ -28,6 +28,13 @@ void* DataOf(const DLManagedTensorVersioned& managed) {
   return t.data == nullptr ? nullptr : static_cast<char*>(t.data) + t.byte_offset;
 }
 
+constexpr std::size_t kAlign = 256;  // what Allocator promises; torch's for the CPU gives 64
+
+void* AlignedDataOf(const DLManagedTensorVersioned& managed) {
+  const auto address = reinterpret_cast<std::uintptr_t>(DataOf(managed));
+  return reinterpret_cast<void*>((address + kAlign - 1) / kAlign * kAlign);
+}
+
 }  // namespace
 
 ExchangeMemory::~ExchangeMemory() {
@@ -60,15 +67,15 @@ StatusOr<Array> ExchangeMemory::Make(int, DType dtype, const std::vector<std::in
 
 void* ExchangeMemory::Allocate(std::size_t bytes, void*) {
   StatusOr<DLManagedTensorVersioned*> made =
-      New(DType::kU8, {static_cast<std::int64_t>(bytes)}, device_);
+      New(DType::kU8, {static_cast<std::int64_t>(bytes + kAlign)}, device_);
   if (!made.ok()) return nullptr;
   scratch_.push_back(*made);
-  return DataOf(**made);
+  return AlignedDataOf(**made);
 }
 
 void ExchangeMemory::Free(void* ptr, std::size_t, void*) {
   const auto it = std::find_if(scratch_.begin(), scratch_.end(),
-                               [&](const auto* managed) { return DataOf(*managed) == ptr; });
+                               [&](const auto* managed) { return AlignedDataOf(*managed) == ptr; });
   if (it == scratch_.end()) return;
   Delete(*it);
   scratch_.erase(it);

@@ -1,5 +1,6 @@
 #include "python/bindings/function.h"
 
+#include <optional>
 #include <utility>
 
 #include "python/bindings/errors.h"
@@ -157,21 +158,21 @@ void Execute(const PyFunction& f, CallInputs& in, const CallOptions& options, Py
   run.rng = options.rng;
   run.long_work = &without_gil;
   run.stream = StreamOf(in);
+  const TypeInfo* owner = options.framework_memory ? in.like : in.gpu_type;
+  std::optional<ExchangeMemory> memory;
+  if (owner != nullptr && owner->family == Family::kExchange)
+    run.allocator = &memory.emplace(*owner->api, DeviceOf(in));
   if (options.outs != nullptr) {
     const CallOutputs outs = BorrowOuts(f, options);
     Check(f.function.RunInto(in.arrays, outs.arrays, run));
     for (std::size_t i = 0; i < options.num_outs; ++i) results[i] = Py_NewRef(options.outs[i]);
     return;
   }
-  if (in.gpu_type != nullptr && in.gpu_type->family == Family::kExchange) {
-    ExchangeMemory memory(*in.gpu_type->api, DeviceOf(in));
-    run.allocator = &memory;
-    return RunWith(f, in, run, &memory, results);
-  }
+  if (memory.has_value()) return RunWith(f, in, run, &*memory, results);
   if (in.gpu_type != nullptr && IsCupy(in.gpu_object)) {
     nb::object cupy = nb::module_::import_("cupy");
-    ModuleMemory memory(cupy.ptr());
-    return RunWith(f, in, run, &memory, results);
+    ModuleMemory made(cupy.ptr());
+    return RunWith(f, in, run, &made, results);
   }
   std::vector<Array> arrays = Check(f.function.Run(in.arrays, run));
   if (arrays.size() == 1) {

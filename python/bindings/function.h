@@ -48,6 +48,8 @@ struct CallOptions {
   PyObject* const* outs = nullptr;  // null: results are allocated
   std::size_t num_outs = 0;
   Rng rng;
+  // Results and scratch memory from torch's allocator on the CPU too, as they are on a GPU.
+  bool framework_memory = false;
 };
 
 // Borrows argument `i` and compares it with the signature.

@@ -56,6 +56,18 @@ nb::tuple CallFunction(const PyFunction& f, nb::handle args, nb::handle outs, st
   return nb::borrow<nb::tuple>(made);
 }
 
+// For tests, where there is no GPU: what a call on one does with torch's allocator.
+nb::tuple CallInFrameworkMemory(const PyFunction& f, nb::handle args) {
+  const Items in(args);
+  CallOptions options;
+  options.framework_memory = true;
+  std::vector<PyObject*> results(f.outputs.size());
+  Call(f, in.pointers.data(), in.pointers.size(), options, results.data());
+  nb::list out;
+  for (PyObject* result : results) out.append(nb::steal(result));
+  return nb::tuple(out);
+}
+
 nb::dict StatsOf(const Stats& s) {
   nb::dict out;
   out["class_hits"] = s.class_hits;
@@ -223,6 +235,10 @@ void SetPythonLog(int level, nb::object sink) {
 }
 
 void DefineInspection(nb::module_& m) {
+  m.def("call_in_framework_memory", CallInFrameworkMemory, "function"_a, "args"_a,
+        nb::sig("def call_in_framework_memory(function: Function, args: "
+                "collections.abc.Sequence[typing.Any]) -> tuple[typing.Any, ...]"),
+        "For tests: results and scratch memory from torch's allocator, as on a GPU.");
   m.def(
       "compile_text",
       [](const std::string& text, const std::string& device, const std::string& numerics, bool fuse,

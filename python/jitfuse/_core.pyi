@@ -134,6 +134,11 @@ def rng_set(seed: int, offset: int = 0) -> None: ...
 def rng_advance(count: int) -> tuple[int, int]:
     """Seed and offset for a call of a function with so many random ops."""
 
+def call_in_framework_memory(function: Function, args: Sequence[Any]) -> tuple[Any, ...]:
+    """
+    For tests: results and scratch memory from torch's allocator, as on a GPU.
+    """
+
 def compile_text(text: str, *, device: str = 'auto', numerics: str = 'default', fuse: bool = True, rewrite: bool = True, use_gemm_library: bool = True, batch_invariant: bool = False, max_fusions: int = -1) -> Function: ...
 
 def evaluate(text: str, args: Sequence[Any], *, seed: int = 0, offset: int = 0) -> tuple[Any, ...]:

@@ -254,6 +254,28 @@ def test_torch(torch):
         assert got.dtype == dtype and torch.equal(got, t)
 
 
+def test_torch_memory(torch):
+    """What a call on a GPU takes from torch's allocator, on the CPU."""
+    b = _core.Builder("f")
+    x = b.input("x", "f32", ["n", 64])
+    (y,) = b.apply("softmax", (x,), {"axis": 1})
+    (z,) = b.apply("sum", (y,), {"axes": [1]})
+    f = b.compile([y, z], device="cpu", fuse=False)  # so that values between ops take scratch memory
+    t = torch.randn(500, 64)
+    assert "0 B of scratch" not in f.explain((t,))
+    f.call((t,))
+    with torch.autograd.profiler.profile(profile_memory=True) as watched:
+        got = _core.call_in_framework_memory(f, (t,))
+    taken = [e.cpu_memory_usage for e in watched.function_events if e.cpu_memory_usage > 0]
+    assert taken[:2] == [500 * 64 * 4, 500 * 4] and len(taken) == 3  # the results, and scratch memory
+    assert sum(e.cpu_memory_usage for e in watched.function_events) == sum(taken[:2])  # which is given back
+    torch.testing.assert_close(got[0], torch.softmax(t, 1))
+    torch.testing.assert_close(got[1], torch.ones(500))
+    kept = got[0]
+    del got, f
+    torch.testing.assert_close(kept, torch.softmax(t, 1))
+
+
 def test_torch_grad_is_an_error(torch):
     f = compiled()
     x = torch.ones(3)
