@@ -26,39 +26,42 @@ struct ViewShape {
   std::vector<Py_ssize_t> dims, strides;
 };
 
+void FillBuffer(PyObject* self, Py_buffer* view) {
+  const Array& a = nb::inst_ptr<Held>(nb::handle(self))->array;
+  if (a.device().kind != DeviceKind::kCpu)
+    Throw(PyExc_BufferError, "the array is on a GPU: it has no buffer; use __dlpack__");
+  const char* format = kFormats[static_cast<int>(a.dtype())];
+  if (format[0] == 0)
+    Throw(PyExc_BufferError,
+          std::string("buffers have no format for ") + DTypeName(a.dtype()) + "; use __dlpack__");
+  auto shape = std::make_unique<ViewShape>();
+  Py_ssize_t bytes = ItemSize(a.dtype());
+  view->itemsize = bytes;
+  shape->dims.assign(a.dims().begin(), a.dims().end());
+  shape->strides.resize(shape->dims.size());
+  for (std::size_t d = shape->dims.size(); d > 0; --d) {
+    shape->strides[d - 1] = bytes;
+    bytes *= shape->dims[d - 1];
+  }
+  view->buf = a.data();
+  view->len = bytes;
+  view->readonly = 0;
+  view->format = const_cast<char*>(format);
+  view->ndim = static_cast<int>(shape->dims.size());
+  view->shape = shape->dims.data();
+  view->strides = shape->strides.data();
+  view->suboffsets = nullptr;
+  view->internal = shape.release();
+  view->obj = Py_NewRef(self);
+}
+
 int GetBuffer(PyObject* self, Py_buffer* view, int) {
   view->obj = nullptr;
-  return GuardedCall([&]() -> PyObject* {
-           const Array& a = nb::inst_ptr<Held>(nb::handle(self))->array;
-           if (a.device().kind != DeviceKind::kCpu)
-             Throw(PyExc_BufferError, "the array is on a GPU: it has no buffer; use __dlpack__");
-           const char* format = kFormats[static_cast<int>(a.dtype())];
-           if (format[0] == 0)
-             Throw(PyExc_BufferError, std::string("buffers have no format for ") +
-                                          DTypeName(a.dtype()) + "; use __dlpack__");
-           auto shape = std::make_unique<ViewShape>();
-           Py_ssize_t bytes = ItemSize(a.dtype());
-           view->itemsize = bytes;
-           shape->dims.assign(a.dims().begin(), a.dims().end());
-           shape->strides.resize(shape->dims.size());
-           for (std::size_t d = shape->dims.size(); d-- > 0;) {
-             shape->strides[d] = bytes;
-             bytes *= shape->dims[d];
-           }
-           view->buf = a.data();
-           view->len = bytes;
-           view->readonly = 0;
-           view->format = const_cast<char*>(format);
-           view->ndim = static_cast<int>(shape->dims.size());
-           view->shape = shape->dims.data();
-           view->strides = shape->strides.data();
-           view->suboffsets = nullptr;
-           view->internal = shape.release();
-           view->obj = Py_NewRef(self);
-           return self;
-         }) == nullptr
-             ? -1
-             : 0;
+  const auto fill = [&]() -> PyObject* {
+    FillBuffer(self, view);
+    return self;
+  };
+  return GuardedCall(fill) == nullptr ? -1 : 0;
 }
 
 void ReleaseBuffer(PyObject*, Py_buffer* view) { delete static_cast<ViewShape*>(view->internal); }
@@ -75,8 +78,8 @@ nb::object Capsule(Managed* managed, const char* name) {
   return nb::steal(CheckNew(capsule));
 }
 
-nb::object DLPack(const Held& held, nb::object /*stream*/, nb::object max_version,
-                  nb::object dl_device, nb::object copy) {
+nb::object DLPack(const Held& held, nb::handle /*stream*/, nb::handle max_version,
+                  nb::handle dl_device, nb::handle copy) {
   if (!dl_device.is_none() || (!copy.is_none() && nb::cast<bool>(copy)))
     Throw(PyExc_BufferError, "jitfuse's arrays export neither copies nor to another device");
   // Work on the array was enqueued on its framework's stream; another must not run ahead.

@@ -126,7 +126,8 @@ nb::object MakeConstant(nb::handle self, const std::string& dtype_name, nb::hand
   return WrapStep(self, builder.Constant(dtype, nb::cast<double>(nb::float_(index))));
 }
 
-nb::tuple Apply(nb::handle self, const std::string& op, nb::handle operands, nb::dict attrs) {
+nb::tuple Apply(nb::handle self, const std::string& op, nb::handle operands,
+                const nb::dict& attrs) {
   const auto& builder = nb::cast<const Builder&>(self);
   std::vector<Tensor> in;
   for (nb::handle t : nb::iter(operands))

@@ -320,27 +320,28 @@ bool IsForeignNest(const CallLeaf& leaf) {
                                                    "__dataclass_fields__") != 0);
 }
 
-bool AddEntry(nb::handle self, nb::tuple args, nb::dict kwargs, nb::object order_or_none,
-              nb::object function, nb::object dims, nb::object sources, nb::object captured,
-              nb::object structure, nb::object out_leaves, nb::object finish) {
-  Front* front = JitOf(self)->front;
+// The key of a call as Python sees it; false where such calls cannot be known.
+bool FlattenPythonCall(const Front& front, const nb::tuple& args, const nb::dict& kwargs,
+                       FlatCall* out) {
   std::vector<PyObject*> positional, names, values;
   for (nb::handle a : args) positional.push_back(a.ptr());
   for (auto [name, value] : kwargs) {
     names.push_back(name.ptr());
     values.push_back(value.ptr());
   }
-  FlatCall call;
-  if (!FlattenCall(positional.data(), positional.size(), names.data(), values.data(), names.size(),
-                   front->statics, &call))
-    return false;
-  if (std::any_of(call.leaves.begin(), call.leaves.end(), IsForeignNest)) return false;
-  if (Find(front, call) != nullptr) return true;  // another thread was first
+  return FlattenCall(positional.data(), positional.size(), names.data(), values.data(),
+                     names.size(), front.statics, out) &&
+         std::none_of(out->leaves.begin(), out->leaves.end(), IsForeignNest);
+}
+
+// Of each traced leaf, which leaf of the call it is.
+std::vector<std::size_t> OrderOf(const FlatCall& call, const nb::object& given,
+                                 const nb::object& dims) {
   std::vector<std::size_t> order;
-  if (order_or_none.is_none()) {
+  if (given.is_none()) {
     for (std::size_t i = 0; i < call.leaves.size(); ++i) order.push_back(i);
   } else {
-    for (nb::handle i : nb::iter(order_or_none)) order.push_back(nb::cast<std::size_t>(i));
+    for (nb::handle i : nb::iter(given)) order.push_back(nb::cast<std::size_t>(i));
   }
   if (order.size() != nb::len(dims))
     ThrowValueError("jit_add: expected sizes of " + std::to_string(order.size()) +
@@ -348,26 +349,31 @@ bool AddEntry(nb::handle self, nb::tuple args, nb::dict kwargs, nb::object order
   for (std::size_t i : order) {
     if (i >= call.leaves.size()) ThrowValueError("jit_add: there is no leaf " + std::to_string(i));
   }
-  auto entry = std::make_shared<Entry>();
-  SetDims(entry.get(), call, order, dims);
-  if (entry->num_symbols > kMaxSymbols) return false;
-  entry->function = function;
-  entry->compiled = &nb::cast<const PyFunction&>(function);
+  return order;
+}
+
+void SetSources(Entry* entry, const std::vector<std::size_t>& order, const nb::object& sources,
+                const nb::object& captured) {
   for (nb::handle source : nb::iter(sources)) {
     const auto number = nb::cast<std::size_t>(source[nb::int_(1)]);
     const bool is_leaf = nb::cast<std::string>(source[nb::int_(0)]) == "leaf";
-    Source s;
     if (is_leaf && number >= order.size())
       ThrowValueError("jit_add: there is no leaf " + std::to_string(number));
+    Source s;
     if (is_leaf)
       s.leaf = order[number];
     else
       s.captured = nb::borrow(captured[nb::int_(number)]);
     entry->sources.push_back(std::move(s));
   }
-  if (entry->sources.size() != entry->compiled->inputs.size())
-    ThrowValueError("jit_add: expected " + std::to_string(entry->compiled->inputs.size()) +
-                    " sources, got " + std::to_string(entry->sources.size()));
+  const std::size_t expected = entry->compiled->inputs.size();
+  if (entry->sources.size() != expected)
+    ThrowValueError("jit_add: expected " + std::to_string(expected) + " sources, got " +
+                    std::to_string(entry->sources.size()));
+}
+
+void SetOut(Entry* entry, const nb::object& structure, const nb::object& out_leaves,
+            const nb::object& finish) {
   std::vector<nb::object> leaves;
   for (nb::handle leaf : nb::iter(out_leaves)) leaves.push_back(nb::borrow(leaf));
   std::size_t next = 0;
@@ -375,6 +381,24 @@ bool AddEntry(nb::handle self, nb::tuple args, nb::dict kwargs, nb::object order
   entry->out = PlanOf(structure, leaves, &next, &known);
   CheckResults(entry->out, entry->compiled->outputs.size());
   if (!known) entry->finish = finish;
+}
+
+bool AddEntry(nb::handle self, const nb::tuple& args, const nb::dict& kwargs,
+              const nb::object& order_or_none, const nb::object& function, const nb::object& dims,
+              const nb::object& sources, const nb::object& captured, const nb::object& structure,
+              const nb::object& out_leaves, const nb::object& finish) {
+  Front* front = JitOf(self)->front;
+  FlatCall call;
+  if (!FlattenPythonCall(*front, args, kwargs, &call)) return false;
+  if (Find(front, call) != nullptr) return true;  // another thread was first
+  const std::vector<std::size_t> order = OrderOf(call, order_or_none, dims);
+  auto entry = std::make_shared<Entry>();
+  SetDims(entry.get(), call, order, dims);
+  if (entry->num_symbols > kMaxSymbols) return false;
+  entry->function = function;
+  entry->compiled = &nb::cast<const PyFunction&>(function);
+  SetSources(entry.get(), order, sources, captured);
+  SetOut(entry.get(), structure, out_leaves, finish);
   entry->hash = call.Hash();
   for (PyObject* object : call.named) entry->keep.push_back(nb::borrow(object));
   entry->key = std::move(call.key);
@@ -383,7 +407,7 @@ bool AddEntry(nb::handle self, nb::tuple args, nb::dict kwargs, nb::object order
   return true;
 }
 
-void SetStatics(nb::handle self, nb::object positions, nb::object names) {
+void SetStatics(nb::handle self, const nb::object& positions, const nb::object& names) {
   StaticArgs statics;
   for (nb::handle p : nb::iter(positions)) {
     const auto at = nb::cast<std::size_t>(p);

@@ -1,6 +1,7 @@
 #include "python/bindings/numpy_abi.h"
 
-#include <cstring>
+#include <iterator>
+#include <memory>
 
 #include "python/bindings/errors.h"
 
@@ -55,10 +56,11 @@ bool Fill(nb::handle module, Numpy* out) {
   const unsigned version = reinterpret_cast<unsigned (*)()>(table[kAbiVersion])();
   if (version >> 24 != 1 && version >> 24 != 2) return false;
   out->array_type = static_cast<PyTypeObject*>(table[kArrayType]);
-  const auto fill = [&](auto* slot, Slot at) { std::memcpy(slot, &table[at], sizeof(*slot)); };
-  fill(&out->descr_from_type, kDescrFromType);
-  fill(&out->new_from_descr, kNewFromDescr);
-  fill(&out->set_base, kSetBase);
+  // NOLINTBEGIN(bugprone-multi-level-implicit-pointer-conversion): the table holds functions so
+  out->descr_from_type = reinterpret_cast<decltype(out->descr_from_type)>(table[kDescrFromType]);
+  out->new_from_descr = reinterpret_cast<decltype(out->new_from_descr)>(table[kNewFromDescr]);
+  out->set_base = reinterpret_cast<decltype(out->set_base)>(table[kSetBase]);
+  // NOLINTEND(bugprone-multi-level-implicit-pointer-conversion)
   return ReadsRight(*out);
 }
 
@@ -67,24 +69,22 @@ bool IsLoaded(const char* name) {
   return module != nullptr && module != Py_None;  // None: its import is forbidden
 }
 
-const Numpy* Load() {
-  static Numpy* numpy = nullptr;
-  static bool refused = false;
-  if (numpy != nullptr || refused) return numpy;
-  auto filled = new Numpy;
-  refused = true;
+// Null where NumPy is one that is not known.
+std::unique_ptr<Numpy> TryFill() {
+  auto filled = std::make_unique<Numpy>();
   try {
     const char* name =
         IsLoaded("numpy._core") ? "numpy._core._multiarray_umath" : "numpy.core._multiarray_umath";
-    if (Fill(nb::module_::import_(name), filled)) {
-      refused = false;
-      numpy = filled;
-      return numpy;
-    }
-  } catch (nb::python_error&) {  // an unknown NumPy: the buffer protocol will do
+    if (Fill(nb::module_::import_(name), filled.get())) return filled;
+  } catch (nb::python_error&) {
+    return nullptr;  // the buffer protocol will do
   }
-  delete filled;
   return nullptr;
+}
+
+const Numpy* Load() {
+  static const Numpy* const numpy = TryFill().release();
+  return numpy;
 }
 
 // ml_dtypes.bfloat16 and its descr; both null until NumPy arrays of it, or results, are met.

@@ -77,7 +77,8 @@ TEST(ApplyNamedTest, AnErrorLeavesTheBuilderAsItWas) {
   EXPECT_TRUE(b.status().ok());
   EXPECT_TRUE(b.Compile({x}, OnCpu()).ok());
   Builder moved_to = std::move(b);
-  EXPECT_THAT(TypeOf(ApplyNamed(b, "relu", {x}, {})), HasSubstr("was moved from"));
+  EXPECT_THAT(TypeOf(ApplyNamed(b, "relu", {x}, {})),  // NOLINT(bugprone-use-after-move)
+              HasSubstr("was moved from"));
 }
 
 TEST(ApplyNamedTest, RandomOpsReadTheSeedOfTheCall) {
