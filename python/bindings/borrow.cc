@@ -371,8 +371,9 @@ bool RequiresGrad(PyObject* tensor) {
   static PyObject* attribute = PyUnicode_InternFromString("requires_grad");
   nb::object wants = nb::steal(CheckNew(PyObject_GetAttr(tensor, attribute)));
   if (wants.ptr() != Py_True) return false;
-  static PyObject* enabled =
-      nb::object(nb::module_::import_("torch").attr("is_grad_enabled")).release().ptr();
+  static PyObject* enabled = nullptr;
+  if (enabled == nullptr)
+    enabled = nb::object(nb::module_::import_("torch").attr("is_grad_enabled")).release().ptr();
   return nb::steal(CheckNew(PyObject_CallNoArgs(enabled))).is(nb::handle(Py_True));
 }
 

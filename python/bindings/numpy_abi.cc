@@ -83,7 +83,14 @@ std::unique_ptr<Numpy> TryFill() {
 }
 
 const Numpy* Load() {
-  static const Numpy* const numpy = TryFill().release();
+  // Not a static's initialiser: its guard, held while an import gives up the GIL, would block
+  // others.
+  static const Numpy* numpy = nullptr;
+  static bool done = false;
+  if (done) return numpy;
+  std::unique_ptr<Numpy> filled = TryFill();
+  if (!done) numpy = filled.release();
+  done = true;
   return numpy;
 }
 
