@@ -1,4 +1,4 @@
-"""docs/python.md: every block of Python runs, in order, and prints what the page says."""
+"""docs/python.md and README.md: every block of Python runs, in order, and prints what the page says."""
 
 import contextlib
 import io
@@ -6,14 +6,17 @@ import pathlib
 import re
 
 import jitfuse as jf
+import pytest
 
-PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "python.md"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "python.md"
 BLOCK = re.compile(r"```python\n(.*?)```\n(?:```\n(.*?)```\n)?", re.DOTALL)
 
 
-def test_the_blocks_run_and_print_what_is_said(tmp_path):
-    blocks = BLOCK.findall(PAGE.read_text())
-    assert len(blocks) >= 10
+@pytest.mark.parametrize(("page", "least"), [(PAGE, 10), (ROOT / "README.md", 1)], ids=["guide", "readme"])
+def test_the_blocks_run_and_print_what_is_said(page, least, tmp_path):
+    blocks = BLOCK.findall(page.read_text())
+    assert len(blocks) >= least
     scope = {"__name__": "page"}
     for i, (code, want) in enumerate(blocks):
         file = tmp_path / f"block_{i}.py"
