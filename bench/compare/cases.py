@@ -1,6 +1,6 @@
 """The table of cases. Pure: it knows shapes and bodies, no library.
 
-A Case is timed with inputs of `case.inputs(n)`, where n is the leading size; `fit(case, ...)` makes n smaller for a machine that
+A Case is timed with inputs of `case.inputs(n)`, where n is a size that can be cut (the batch); `fit(case, ...)` makes n smaller for a machine that
 could not do the whole in reasonable time. The body is written once in the words of dialects.py.
 """
 
@@ -47,9 +47,13 @@ class Case:
 
 
 def fit(case, most_bytes: float = math.inf, most_flops: float = math.inf) -> int:
-    """The largest leading size, the case's own halved some times, whose inputs and work are no larger than that (at least 1)."""
+    """The largest n, the case's own halved some times, at which what grows with it is no larger than that (at least 1)."""
     n = case.n
-    while n > 1 and (sum(s.bytes for s in case.inputs(n)) > most_bytes or case.flops(n) > most_flops):
+
+    def size(n):
+        return sum(s.bytes for s in case.inputs(n))
+
+    while n > 1 and (size(n) - size(0) > most_bytes or case.flops(n) > most_flops):
         n //= 2
     return n
 
@@ -76,7 +80,7 @@ def rotary(F, x, cosine, sine):
 
 
 def rotary_inputs(n):
-    return [Spec((n, 2048, 32, 128), "bf16"), Spec((2048, 1, 128)), Spec((2048, 1, 128))]
+    return [Spec((4, n, 32, 128), "bf16"), Spec((n, 1, 128)), Spec((n, 1, 128))]
 
 
 def adamw(F, p, g, m, v):
@@ -128,7 +132,7 @@ def memory_cases() -> list[Case]:
         case("batch norm training, relu f32 32x256x56x56", 32, images("positive", "normal"),
              lambda F, x, w, b: F.relu(F.batch_norm_training(x, w, b))),
         case("transpose, add f32 8192^2", 8192, lambda n: [Spec((8192, n)), Spec((n, 8192))], lambda F, x, y: F.transpose(x) + y),
-        case("rotary embedding bf16 4x2048x32x128", 4, rotary_inputs, rotary),
+        case("rotary embedding bf16 4x2048x32x128", 2048, rotary_inputs, rotary),
         case("AdamW f32 16.8M", 4096, rows("x", "x", "x", "s", m=4096), adamw),
         case("layer_norm, relu, forward and backward bf16 16384x4096", 16384, rows("x", "w", "v", **wide), layer_norm_relu, needs=("grad",)),
     ]
