@@ -1,0 +1,164 @@
+"""bench/compare: its table of cases, checks, rounds and reports; and a quick run of the whole with Jitfuse and NumPy."""
+
+import json
+import math
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "bench" / "compare"
+if not FOLDER.is_dir():
+    pytest.skip("bench/compare is not here", allow_module_level=True)
+sys.path.append(str(FOLDER))
+
+import cases  # noqa: E402
+import check  # noqa: E402
+import compare  # noqa: E402
+import dispatch  # noqa: E402
+import measure  # noqa: E402
+import peers  # noqa: E402
+import report  # noqa: E402
+import startup  # noqa: E402
+import timing  # noqa: E402
+
+ALL = cases.all_cases()
+SMALL = (64 << 10, 1e6)
+
+
+def test_names_of_cases_are_unique_and_groups_are_known():
+    assert len({c.name for c in ALL}) == len(ALL)
+    assert {c.group for c in ALL} == {"memory", "gemm", "mlp", "cpu"}
+
+
+@pytest.mark.parametrize("case", ALL, ids=lambda c: c.name)
+def test_fit_halves_only_what_is_too_large(case):
+    assert cases.fit(case) == case.n
+    n = cases.fit(case, *SMALL)
+    assert 1 <= n <= case.n
+    grown = sum(s.bytes for s in case.inputs(n)) - sum(s.bytes for s in case.inputs(0))
+    assert n == 1 or (grown <= SMALL[0] and case.flops(n) <= SMALL[1])
+
+
+@pytest.mark.parametrize("case", [c for c in ALL if not c.needs and c.group != "mlp"], ids=lambda c: c.name)
+def test_jitfuse_is_right_by_the_reference(case, torch):
+    n = min(2, case.n)
+    if sum(s.bytes for s in case.inputs(n)) > 24 << 20:
+        pytest.skip("large")
+    inputs = check.draw(case.inputs(n), 1)
+    call = peers.Jitfuse("jitfuse", "cpu").make(case)
+    found, right = check.result_error(case, call(*inputs), check.reference(case, inputs), inputs)
+    assert right, found
+
+
+def of(n=8, check_="values"):
+    return cases.Case("t", "memory", n, cases.rows("x", m=4), lambda F, x: F.relu(x), check=check_)
+
+
+def test_a_wrong_result_is_seen():
+    case = of()
+    x = np.linspace(-1, 1, 32, dtype=np.float32).reshape(8, 4)
+    want = [check.to64(np.maximum(x, 0))]
+    assert check.result_error(case, np.maximum(x, 0), want, [x])[1]
+    assert not check.result_error(case, np.maximum(x, 0) + 0.01, want, [x])[1]
+    assert not check.result_error(case, np.full_like(x, np.nan), want, [x])[1]
+    assert check.result_error(case, x[:4], want, [x]) == (math.inf, False)
+    assert check.result_error(case, (x, x), want, [x]) == (math.inf, False)
+
+
+def test_a_wrong_dropout_is_seen():
+    rng = np.random.default_rng(0)
+    want = check.to64(rng.standard_normal(100000) + 3)
+    kept = check.to64((rng.random(100000) < 0.9).astype(np.float64))
+    assert check.dropout_error(want / 0.9 * kept, want) < 1e-9
+    assert check.dropout_error(want * kept, want) > 0.01  # not scaled
+    assert check.dropout_error(want / 0.9, want) == math.inf  # nothing dropped
+
+
+def test_inputs_are_others_for_each_seed_and_the_same_for_one():
+    specs = [cases.Spec((5,)), cases.Spec((5,), "i64", "index", 9), cases.Spec((5,), "f32", "positive")]
+    first, again, other = (check.draw(specs, s) for s in (1, 1, 2))
+    assert all((np.asarray(a) == np.asarray(b)).all() for a, b in zip(first, again, strict=True))
+    assert (np.asarray(first[0]) != np.asarray(other[0])).all()
+    assert ((np.asarray(first[1]) >= 0) & (np.asarray(first[1]) < 9)).all()
+
+
+def test_rounds_interleave_and_rotate():
+    order = []
+    calls = {"a": "A", "b": "B"}
+    args = {"a": [(0,), (1,)], "b": [(0,), (1,)]}
+    clock = lambda call, args: order.append((call, args[0])) or len(order)  # noqa: E731
+    times = timing.interleave(calls, args, {"a": clock, "b": clock}, 3)
+    assert order == [("A", 0), ("B", 0), ("B", 1), ("A", 1), ("A", 0), ("B", 0)]
+    assert times == {"a": [1, 4, 5], "b": [2, 3, 6]}
+
+
+def test_medians_and_geomeans():
+    assert timing.summary([1.0, 9.0, 2.0])["ms"] == 2.0
+    assert timing.summary([1.0, 2.0, 3.0, 4.0, 5.0])["spread"] == pytest.approx(1.0)
+    assert timing.geomean([2.0, 8.0]) == pytest.approx(4.0)
+    assert timing.geomean([]) is None
+
+
+def result(**entries):
+    row = {"case": "c", "group": "memory", "device": "cpu", "n": 8, "of": 8, "missing": None, "copy_ms": 1.0, "peers": entries}
+    return {"date": "d", "commit": "c", "machine": "m", "versions": {}, "seed": 1, "rounds": 1, "busy": "", "absent": {"cpu": {"CuPy": "why"}},
+            "cases": [row, row | {"case": "gone", "peers": {}, "missing": "jitfuse.grad is not there yet"}], "startup": [], "dispatch": []}
+
+
+def test_a_wrong_peer_counts_for_nothing():
+    made = result(jitfuse={"ms": 2.0, "kernels": 1}, torch={"ms": 6.0}, JAX={"ms": 1.0, "wrong": "after timing: error 1"})
+    row = made["cases"][0]
+    assert report.speed_up(row, "torch") == 3.0
+    assert report.speed_up(row, "JAX") is None
+    assert report.copy_share(row) == 0.5
+    assert report.geomeans([row]) == {"memory": {"torch": (pytest.approx(3.0), 1)}, "all": {"torch": (pytest.approx(3.0), 1)}}
+    shown = report.text(made)
+    for words in ("WRONG", "missing: gone: jitfuse.grad", "wrong: c: JAX: after timing", "not here: cpu: CuPy: why", "50%"):
+        assert words in shown
+    assert "BUSY" not in shown
+    assert "BUSY" in report.text(made | {"busy": "load 9"})
+
+
+def test_goals_are_judged():
+    rows = [{"call": "jitfuse, NumPy", "device": "cpu", "ns": 2100.0, "goal_ns": 2000}]
+    assert "MISSED" in "\n".join(report.dispatch_table(rows))
+    rows = [{"peer": "jitfuse", "device": "cpu", "wall_ms": 300.0, "import_ms": 80.0, "first_ms": 9.0, "goals": startup.GOALS}]
+    shown = "\n".join(report.startup_table(rows))
+    assert "wall <= 400: met" in shown and "import <= 60: MISSED" in shown
+
+
+def test_filter():
+    options = compare.arguments(["--filter", "softmax,startup"])
+    assert compare.wanted(options, "memory", "softmax bf16") and compare.wanted(options, "startup", "")
+    assert not compare.wanted(options, "memory", "layer_norm")
+
+
+def test_dispatch_and_startup_measure_jitfuse():
+    rows = dispatch.run([peers.Jitfuse("jitfuse", "cpu")], "cpu", 1, 5)
+    assert rows and all("ns" in r for r in rows) and any("out=" in r["call"] for r in rows)
+    (row,) = startup.run(["jitfuse"], "cpu", 1)
+    assert "failed" not in row and row["wall_ms"] > row["first_ms"] > 0
+
+
+def test_a_case_that_needs_what_is_not_there_is_missing():
+    case = next(c for c in ALL if c.needs)
+    row = measure.run_case(cases.dataclasses.replace(case, needs=("no_such_thing",)), [], measure.Plan("cpu", 1, 0, *SMALL, 1))
+    assert row["missing"] == "jitfuse.no_such_thing is not there yet"
+
+
+def test_the_program(tmp_path):
+    out, sent = tmp_path / "o.json", tmp_path / "sent.txt"
+    command = [sys.executable, str(FOLDER / "compare.py"), "--quick", "--device", "cpu", "--threads", "1", "--peers", "NumPy", "--rounds", "2",
+               "--filter", "tanh", "--out", str(out), "--report", str(sent)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    made = json.loads(out.read_text())
+    (row,) = made["cases"]
+    assert row["peers"]["jitfuse"]["ms"] > 0 and row["peers"]["jitfuse"]["kernels"] == 1 and row["peers"]["NumPy"]["ms"] > 0
+    assert made["machine"] and made["commit"] and made["versions"]["jitfuse"]
+    assert "geomean, cpu" in done.stdout and "tanh(a*b)" in sent.read_text()
+    assert out.with_suffix(".png").exists() or "matplotlib is not importable" in done.stdout
