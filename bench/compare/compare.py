@@ -9,6 +9,7 @@ whose tensors GPU work is done on) all run on the CPU, cut down to a size that i
 import argparse
 import datetime
 import json
+import math
 import os
 import pathlib
 import platform
@@ -30,7 +31,7 @@ def arguments(argv=None):
     parser.add_argument("--rounds", type=int, help="default 31, quick 5")
     parser.add_argument("--threads", type=int, help="of every library, on the CPU; default: the CPUs that this process may use")
     parser.add_argument("--seed", type=int, help="default: another one each run; it is in the result")
-    parser.add_argument("--out", help="JSON; default bench/results/compare_DEVICE.json where the run is whole, else none")
+    parser.add_argument("--out", help="JSON; default bench/results/compare_CARD.json where the run is whole, else none")
     parser.add_argument("--report", help="one file with tables and JSON, to send to somebody")
     parser.add_argument("--plot", help="PNG; default: beside --out")
     return parser.parse_args(argv)
@@ -41,8 +42,9 @@ def wanted(options, group, name):
     return not words or any(w in f"{group} {name}".lower() for w in words)
 
 
-def set_threads(count):
-    """Before anything is imported: pools are made once."""
+def set_environment(count):
+    """Before anything is imported: pools are made once, and JAX takes most of a GPU's memory unless told not to."""
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     for name in ("JITFUSE_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS"):
         os.environ[name] = str(count)
 
@@ -82,6 +84,23 @@ def main_device(asked):
     except ImportError:
         return "cpu"
     return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def json_ready(value):
+    """Without infinities and NaN, which JSON does not have."""
+    if isinstance(value, dict):
+        return {k: json_ready(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [json_ready(v) for v in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def file_name(result):
+    """compare_cpu.json, compare_h100.json."""
+    if result["device"] == "cpu":
+        return "compare_cpu.json"
+    words = [w for w in result["machine"].split(",")[0].lower().split() if w not in ("nvidia", "tesla", "geforce")]
+    return f"compare_{words[0]}.json"
 
 
 class Progress:
@@ -157,7 +176,7 @@ def run(options, threads):
 def main(argv=None):
     options = arguments(argv)
     threads = options.threads or len(os.sched_getaffinity(0))
-    set_threads(threads)
+    set_environment(threads)
     try:
         import jitfuse  # noqa: F401
     except ImportError as error:
@@ -169,8 +188,8 @@ def main(argv=None):
     shown = report.text(result)
     print(shown, end="")
     whole = not (options.quick or options.filter or options.peers)
-    out = options.out or (str(HERE.parent / "results" / f"compare_{result['device']}.json") if whole else None)
-    as_json = json.dumps(result, indent=1) + "\n"
+    out = options.out or (str(HERE.parent / "results" / file_name(result)) if whole else None)
+    as_json = json.dumps(json_ready(result), indent=1, allow_nan=False) + "\n"
     if out:
         pathlib.Path(out).write_text(as_json)
         print(f"\nwrote {out}")

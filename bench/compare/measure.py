@@ -13,11 +13,13 @@ import peers
 import timing
 
 
-def peak_memory(device, call, args):
+def peak_memory(peer, call, args):
     """Bytes that a call needs at its peak beyond what was there before, results included; None where that cannot be known."""
-    if device == "cuda":
+    if peer.device == "cuda":
         import torch
 
+        if not peer.torch_memory:
+            return None
         torch.cuda.synchronize()
         torch.cuda.reset_peak_memory_stats()
         before = torch.cuda.memory_allocated()
@@ -130,6 +132,7 @@ def copy_ms(nbytes, plan):
         def call(source):
             np.copyto(target, source)
 
+    plan.clock.forget()
     return statistics.median(plan.clock(call, (source,)) for _ in range(9))
 
 
@@ -144,6 +147,7 @@ def run_case(case, found, plan):
     seeds = [plan.seed * 1000 + i for i in range(plan.sets + 1)]
     inputs = [check.draw(specs, s, plan.device) for s in seeds[:-1]]
     reset_dynamo()
+    plan.clock.forget()
     calls, args = prepare(case, found, inputs, plan, row)
     by_name = {p.name: p for p in found}
     clocks = {name: by_name[name].clock(plan.clock) for name in calls}
@@ -153,7 +157,7 @@ def run_case(case, found, plan):
         row["peers"][name].update(timing.summary(times), clock=clocks[name].name)
     for name, call in calls.items():
         entry = row["peers"][name]
-        entry["peak_bytes"] = peak_memory(plan.device, call, args[name][0])
+        entry["peak_bytes"] = peak_memory(by_name[name], call, args[name][0])
         try:
             entry["kernels"] = count_kernels(by_name[name], call, args[name][0]) or entry["kernels"]
         except Exception as error:
@@ -170,6 +174,10 @@ def run_case(case, found, plan):
             if not right:
                 row["peers"][name]["wrong"] = f"after timing: error {error:.2g}"
     row["flops"] = case.flops(n)
+    if plan.device == "cuda":  # CuPy and JAX have allocators of their own
+        import torch
+
+        torch.cuda.empty_cache()
     return row
 
 

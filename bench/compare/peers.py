@@ -21,6 +21,7 @@ class Peer:
         self.name, self.device = name, device
 
     ops = staticmethod(dialects.torch_ops)
+    torch_memory = True  # whether its memory on a GPU is of torch's allocator, and so can be seen
 
     def convert(self, inputs):
         return tuple(inputs)
@@ -162,6 +163,7 @@ class NumExpr(NumPy):
 
 class Jax(Peer):
     ops = staticmethod(dialects.jax_ops)
+    torch_memory = False
 
     def convert(self, inputs):
         import jax.numpy as jnp
@@ -176,6 +178,7 @@ class Jax(Peer):
     def compile(self, function):
         import jax
 
+        jax.config.update("jax_default_matmul_precision", "highest")  # f32 as the others have it: no TF32
         return jax.jit(function)
 
     def clock(self, main_clock):
@@ -195,6 +198,7 @@ class Jax(Peer):
 
 class CuPy(Peer):
     ops = staticmethod(dialects.cupy_ops)
+    torch_memory = False
 
     def convert(self, inputs):
         import cupy

@@ -25,6 +25,10 @@ class HostClock:
             repeats = self.repeats[id(call)] = 1 if self.before else max(1, math.ceil(self.least_ms / max(self.once(call, args), 1e-4)))
         return self.once(call, args, repeats)
 
+    def forget(self):
+        """What is known of calls, before others may get their ids."""
+        self.repeats.clear()
+
     def once(self, call, args, repeats=1):
         if self.before:
             self.before()
@@ -44,6 +48,9 @@ class CudaClock:
     def __init__(self, torch):
         self.torch, self.flush_ms, self.host_ms = torch, None, {}
         self.junk = torch.empty(FLUSH_BYTES // 4, dtype=torch.int32, device="cuda")
+
+    def forget(self):
+        self.host_ms.clear()
 
     def flush(self):
         self.junk.zero_()

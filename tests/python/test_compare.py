@@ -162,3 +162,20 @@ def test_the_program(tmp_path):
     assert made["machine"] and made["commit"] and made["versions"]["jitfuse"]
     assert "geomean, cpu" in done.stdout and "tanh(a*b)" in sent.read_text()
     assert out.with_suffix(".png").exists() or "matplotlib is not importable" in done.stdout
+
+
+def test_what_json_has_not_becomes_text():
+    assert compare.json_ready({"a": [math.inf, 1.0, {"b": math.nan}]}) == {"a": ["inf", 1.0, {"b": "nan"}]}
+
+
+def test_the_name_of_the_file_has_the_card():
+    assert compare.file_name({"device": "cuda", "machine": "NVIDIA H100 80GB HBM3, CUDA 13.0"}) == "compare_h100.json"
+    assert compare.file_name({"device": "cpu", "machine": "any"}) == "compare_cpu.json"
+
+
+def test_a_clock_forgets():
+    clock = timing.HostClock(least_ms=0.01)
+    clock(lambda: None, ())
+    assert clock.repeats
+    clock.forget()
+    assert not clock.repeats
