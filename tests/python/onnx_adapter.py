@@ -1,0 +1,933 @@
+"""From ONNX graphs to functions of jitfuse: what the conformance tests run ONNX's cases through.
+
+`Model(model)` finds which values have to be known while a function is traced (shapes, axes, pads:
+the inputs that STATIC names, and what they are computed from). `Model.function(known)` is a Python
+function of the other inputs, which jitfuse.jit traces. An op type is a function in OPS: it takes
+the node and its inputs, traced arrays but for the static ones, and returns its outputs. What is not
+there raises Unsupported with the reason.
+"""
+
+import math
+
+import numpy as np
+import onnx
+from onnx import TensorProto, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+import jitfuse as jf
+
+
+class Unsupported(Exception):
+    """What this adapter or Jitfuse has no form for; the text is the reason, in a few words."""
+
+
+DTYPES = {
+    TensorProto.FLOAT: "float32", TensorProto.DOUBLE: "float64", TensorProto.FLOAT16: "float16",
+    TensorProto.BFLOAT16: "bfloat16", TensorProto.BOOL: "bool", TensorProto.INT8: "int8",
+    TensorProto.INT16: "int16", TensorProto.INT32: "int32", TensorProto.INT64: "int64",
+    TensorProto.UINT8: "uint8", TensorProto.UINT16: "uint16", TensorProto.UINT32: "uint32",
+    TensorProto.UINT64: "uint64",
+}  # fmt: skip
+
+
+def dtype_of(elem_type):
+    if elem_type not in DTYPES:
+        raise Unsupported(f"dtype {TensorProto.DataType.Name(elem_type).lower()}")
+    return DTYPES[elem_type]
+
+
+# Inputs that are needed while tracing, by position. All of them: None.
+STATIC = {
+    "CenterCropPad": (1,), "ConstantOfShape": (0,), "CumProd": (1,), "CumSum": (1,),
+    "BlackmanWindow": (0,), "HammingWindow": (0,), "HannWindow": (0,), "Dropout": (1, 2),
+    "Expand": (1,), "OneHot": (1,), "Pad": (1, 3), "Range": None, "Reshape": (1,),
+    "Slice": (1, 2, 3, 4), "Split": (1,), "Squeeze": (1,), "Tile": (1,), "Trilu": (1,),
+    "Unsqueeze": (1,), "If": (0,),
+    **{f"Reduce{n}": (1,) for n in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod",
+                                    "Sum", "SumSquare")},
+}  # fmt: skip
+
+SHAPE_DEPENDS_ON_VALUES = ("Compress", "NonMaxSuppression", "NonZero", "Unique")
+RANDOM = ("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform",
+          "RandomUniformLike")  # fmt: skip
+CONTROL_FLOW = ("Loop", "Scan", "If", "SequenceMap")
+OPS = {}
+
+
+def op(*names):
+    def register(function):
+        OPS.update({name: function for name in names})
+        return function
+
+    return register
+
+
+class Node:
+    """A node with its attributes as Python values, and the opset version it is read in."""
+
+    def __init__(self, proto, opset):
+        self.proto, self.opset = proto, opset
+        self.type = proto.op_type
+        self.attrs = {a.name: onnx.helper.get_attribute_value(a) for a in proto.attribute}
+        self.outputs = len(proto.output)
+
+    def attr(self, name, default=None):
+        value = self.attrs.get(name, default)
+        return value.decode() if isinstance(value, bytes) else value
+
+    def only(self, name, *values):
+        """Refuses an attribute with another value than these; the first is the default."""
+        if (value := self.attr(name, values[0])) not in values:
+            raise Unsupported(f"{self.type} with {name}={value!r}")
+
+    def wants(self, i):
+        return i < self.outputs and self.proto.output[i] != ""
+
+    def is_static(self, i):
+        positions = STATIC.get(self.type, ())
+        return positions is None or i in positions
+
+
+class Model:
+    """A model, and the names of values which its functions are traced with (`needed`)."""
+
+    def __init__(self, model):
+        opsets = {o.domain: o.version for o in model.opset_import}
+        graph = model.graph
+        for v in [*graph.input, *graph.output]:
+            kind = v.type.WhichOneof("value")
+            if kind != "tensor_type":
+                raise Unsupported(f"{kind.removesuffix('_type')} type")
+            dtype_of(v.type.tensor_type.elem_type)
+        self.nodes = [Node(n, opsets.get(n.domain, 0)) for n in graph.node]
+        for node in self.nodes:
+            self._check(node)
+        self.constants = {t.name: numpy_helper.to_array(t) for t in graph.initializer}
+        self.inputs = [v.name for v in graph.input if v.name not in self.constants]
+        self.outputs = [v.name for v in graph.output]
+        self.needed = self._needed()
+
+    def _check(self, node):
+        if node.type in OPS and node.proto.domain == "":
+            return
+        for names, reason in (
+            (SHAPE_DEPENDS_ON_VALUES, "output shape depends on values"),
+            (RANDOM, "random numbers"),
+            (CONTROL_FLOW, "control flow"),
+        ):
+            if node.type in names:
+                raise Unsupported(f"{reason} ({node.type})")
+        raise Unsupported(f"op type {node.type}")
+
+    def _needed(self):
+        needed = set()
+        for node in reversed(self.nodes):
+            names = node.proto.input
+            if any(o in needed for o in node.proto.output):
+                # A shape is known, and of what CastLike is cast to only the dtype matters.
+                names = {"Shape": [], "Size": [], "CastLike": names[:1]}.get(node.type, names)
+                needed.update(names)
+            else:
+                needed.update(n for i, n in enumerate(names) if node.is_static(i))
+        needed.discard("")
+        return needed
+
+    def function(self, known):
+        """The graph as a function of the inputs that are not in `known`, a dict of arrays."""
+        names = [n for n in self.inputs if n not in known]
+
+        def run(*arrays):
+            values = {**self.constants, **known, **dict(zip(names, arrays))}
+            for node in self.nodes:
+                results = self._run(node, values)
+                values.update(zip(node.proto.output, results))
+            return tuple(self._result(values[o], o) for o in self.outputs)
+
+        return run
+
+    def _run(self, node, values):
+        inputs = [values[n] if n else None for n in node.proto.input]
+        if node.type not in ("Shape", "Size", "Constant"):
+            if any(o in self.needed for o in node.proto.output):
+                return _fold(node, inputs)
+            inputs = [self._operand(node, i, x) for i, x in enumerate(inputs)]
+        results = OPS[node.type](node, *inputs)
+        return results if isinstance(results, (tuple, list)) else (results,)
+
+    def _operand(self, node, i, x):
+        if x is None:
+            return None
+        if not node.is_static(i):
+            return jf.asarray(x)
+        if isinstance(x, jf.Array):
+            raise Unsupported(f"input {i} of {node.type} is computed from values")
+        return np.asarray(x)
+
+    def _result(self, x, name):
+        if isinstance(x, jf.Array):
+            return x
+        made = next(n.type for n in self.nodes if name in n.proto.output)
+        if made not in ("Shape", "Size", "Constant"):
+            raise Unsupported("result needed while tracing")
+        return jf.asarray(x)
+
+
+def _fold(node, inputs):
+    """What shapes and axes are computed with, done while tracing, by ONNX's own evaluator."""
+    if node.type == "CastLike":
+        dtype = inputs[1].dtype
+        return (np.asarray(inputs[0]).astype(getattr(dtype, "name", dtype)),)
+    if any(isinstance(x, jf.Array) for x in inputs):
+        raise Unsupported(f"a shape is computed from values ({node.type})")
+    names = [n for n in node.proto.input if n]
+    graph = onnx.helper.make_graph(
+        [node.proto], "g",
+        [onnx.helper.make_tensor_value_info(n, 0, None) for n in dict.fromkeys(names)],
+        [onnx.helper.make_tensor_value_info(n, 0, None) for n in node.proto.output],
+    )  # fmt: skip
+    model = onnx.helper.make_model(
+        graph, opset_imports=[onnx.helper.make_opsetid(node.proto.domain, node.opset)]
+    )
+    feeds = {n: np.asarray(x) for n, x in zip(node.proto.input, inputs) if n}
+    return ReferenceEvaluator(model).run(None, feeds)
+
+
+def ints(x):
+    return [int(v) for v in np.asarray(x).ravel()]
+
+
+def axes_of(node, axes, rank):
+    """Axes from an input (newer opsets) or the attribute, all non-negative; None where absent."""
+    given = ints(axes) if axes is not None else node.attr("axes")
+    return None if given is None else tuple(a % rank if rank else 0 for a in given)
+
+
+# Elementwise.
+
+_DIRECT = {
+    "Abs": jf.abs, "Acos": jf.acos, "Acosh": jf.acosh, "Add": jf.add, "And": jf.logical_and,
+    "Asin": jf.asin, "Asinh": jf.asinh, "Atan": jf.atan, "Atanh": jf.atanh,
+    "BitwiseAnd": jf.bitwise_and, "BitwiseNot": jf.bitwise_invert, "BitwiseOr": jf.bitwise_or,
+    "BitwiseXor": jf.bitwise_xor, "Ceil": jf.ceil, "Cos": jf.cos, "Cosh": jf.cosh,
+    "Equal": jf.equal, "Erf": jf.erf, "Exp": jf.exp, "Floor": jf.floor, "Greater": jf.greater,
+    "GreaterOrEqual": jf.greater_equal, "IsNaN": jf.isnan, "Less": jf.less,
+    "LessOrEqual": jf.less_equal, "Log": jf.log, "MatMul": jf.matmul, "Mish": jf.nn.mish,
+    "Mul": jf.multiply, "Neg": jf.negative, "Not": jf.logical_not, "Or": jf.logical_or,
+    "PRelu": lambda x, s: jf.where(x < 0, x * s, x), "Reciprocal": jf.reciprocal,
+    "Relu": lambda x: jf.maximum(x, 0), "Round": jf.round, "Sigmoid": jf.nn.sigmoid,
+    "Sign": jf.sign, "Sin": jf.sin, "Sinh": jf.sinh, "Softsign": jf.nn.softsign, "Sqrt": jf.sqrt,
+    "Sub": jf.subtract, "Tan": jf.tan, "Tanh": jf.tanh, "Where": jf.where,
+    "Xor": jf.logical_xor, "HardSwish": jf.nn.hardswish, "Identity": jf.positive,
+    "Softplus": jf.nn.softplus,
+}  # fmt: skip
+
+
+def _direct(function):
+    return lambda node, *inputs: function(*inputs)
+
+
+OPS.update({name: _direct(function) for name, function in _DIRECT.items()})
+
+
+@op("Div")
+def _(node, a, b):
+    return jf.divide(a, b) if a.dtype.kind == "float" else jf.trunc_divide(a, b)
+
+
+@op("Mod")
+def _(node, a, b):
+    return jf.fmod(a, b) if node.attr("fmod", 0) else jf.remainder(a, b)
+
+
+@op("Pow")
+def _(node, a, b):
+    return jf.astype(jf.pow(a, b), a.dtype)
+
+
+@op("BitShift")
+def _(node, a, b):
+    left = node.attr("direction") == "LEFT"
+    return (jf.bitwise_left_shift if left else jf.bitwise_right_shift)(a, b)
+
+
+@op("Max", "Min", "Sum", "Mean")
+def _(node, *items):
+    function = {"Max": jf.maximum, "Min": jf.minimum}.get(node.type, jf.add)
+    result = items[0]
+    for x in items[1:]:
+        result = function(result, x)
+    return result / len(items) if node.type == "Mean" else result
+
+
+@op("Clip")
+def _(node, x, low=None, high=None):
+    low = node.attr("min") if low is None else low
+    high = node.attr("max") if high is None else high
+    return jf.clip(x, low, high)
+
+
+@op("Cast", "CastLike")
+def _(node, x, like=None):
+    return jf.astype(x, dtype_of(node.attr("to")) if like is None else like.dtype)
+
+
+@op("IsInf")
+def _(node, x):
+    either = jf.isinf(x)
+    if not node.attr("detect_negative", 1):
+        either = either & (x > 0)
+    return either & (x < 0) if not node.attr("detect_positive", 1) else either
+
+
+@op("Elu")
+def _(node, x):
+    return jf.nn.elu(x, node.attr("alpha", 1.0))
+
+
+@op("Celu")
+def _(node, x):
+    return jf.nn.celu(x, node.attr("alpha", 1.0))
+
+
+@op("Selu")
+def _(node, x):
+    alpha = node.attr("alpha", 1.67326319217681884765625)
+    return node.attr("gamma", 1.05070102214813232421875) * jf.nn.elu(x, alpha)
+
+
+@op("LeakyRelu")
+def _(node, x):
+    return jf.nn.leaky_relu(x, node.attr("alpha", 0.01))
+
+
+@op("ThresholdedRelu")
+def _(node, x):
+    return jf.nn.threshold(x, node.attr("alpha", 1.0), 0)
+
+
+@op("HardSigmoid")
+def _(node, x):
+    return jf.clip(x * node.attr("alpha", 0.2) + node.attr("beta", 0.5), 0, 1)
+
+
+@op("Shrink")
+def _(node, x):
+    lambd, bias = node.attr("lambd", 0.5), node.attr("bias", 0.0)
+    return jf.where(x < -lambd, x + bias, jf.where(x > lambd, x - bias, 0))
+
+
+@op("Gelu")
+def _(node, x):
+    return jf.nn.gelu(x, node.attr("approximate", "none"))
+
+
+@op("Swish")
+def _(node, x):
+    return x * jf.nn.sigmoid(x * node.attr("alpha", 1.0))
+
+
+@op("Dropout")
+def _(node, x, ratio=None, training=None):
+    if training is not None and bool(training) and (ratio is None or float(ratio) != 0):
+        raise Unsupported("random numbers (Dropout)")
+    return x, jf.ones(x.shape, dtype=bool)
+
+
+# Shapes.
+
+
+@op("Constant")
+def _(node):
+    if "value" in node.attrs:
+        return numpy_helper.to_array(node.attrs["value"])
+    for name, dtype in (("float", "float32"), ("int", "int64")):
+        for key in (f"value_{name}", f"value_{name}s"):
+            if key in node.attrs:
+                return np.asarray(node.attrs[key], dtype)
+    raise Unsupported(f"Constant with {', '.join(node.attrs)}")
+
+
+@op("Shape", "Size")
+def _(node, x):
+    shape = [int(d) for d in x.shape]
+    if node.type == "Size":
+        return np.int64(math.prod(shape))
+    return np.asarray(shape[node.attr("start", 0) : node.attr("end")], np.int64)
+
+
+@op("ConstantOfShape")
+def _(node, shape):
+    value = node.attrs.get("value")
+    value = np.float32([0]) if value is None else numpy_helper.to_array(value)
+    return jf.full(tuple(ints(shape)), value.item(), dtype=value.dtype)
+
+
+@op("Reshape")
+def _(node, x, shape):
+    shape = ints(shape)
+    if not node.attr("allowzero", 0):
+        shape = [x.shape[i] if d == 0 else d for i, d in enumerate(shape)]
+    return jf.reshape(x, shape)
+
+
+@op("Flatten")
+def _(node, x):
+    axis = node.attr("axis", 1)
+    axis += x.ndim if axis < 0 else 0
+    shape = [int(d) for d in x.shape]
+    return jf.reshape(x, (math.prod(shape[:axis]), math.prod(shape[axis:])))
+
+
+@op("Transpose")
+def _(node, x):
+    return jf.permute_dims(x, node.attr("perm", list(reversed(range(x.ndim)))))
+
+
+@op("Squeeze")
+def _(node, x, axes=None):
+    axes = axes_of(node, axes, x.ndim)
+    if axes is None:
+        axes = tuple(i for i, d in enumerate(x.shape) if int(d) == 1)
+    return jf.squeeze(x, axes)
+
+
+@op("Unsqueeze")
+def _(node, x, axes=None):
+    given = node.attr("axes") if axes is None else ints(axes)
+    return jf.expand_dims(x, axis=tuple(a % (x.ndim + len(given)) for a in given))
+
+
+@op("Expand")
+def _(node, x, shape):
+    return jf.broadcast_to(x, jf.broadcast_shapes(x.shape, tuple(ints(shape))))
+
+
+@op("Tile")
+def _(node, x, repeats):
+    return jf.tile(x, ints(repeats))
+
+
+@op("Concat")
+def _(node, *items):
+    return jf.concat(items, axis=node.attr("axis"))
+
+
+@op("Split")
+def _(node, x, sizes=None):
+    axis = node.attr("axis", 0)
+    sizes = node.attr("split") if sizes is None else ints(sizes)
+    if sizes is None:
+        parts = node.attr("num_outputs", node.outputs)
+        size = -(-int(x.shape[axis]) // parts)
+        sizes = [size] * (parts - 1)
+    return jf.split(x, np.cumsum(sizes)[: node.outputs - 1].tolist(), axis=axis)
+
+
+@op("Slice")
+def _(node, x, starts=None, ends=None, axes=None, steps=None):
+    starts = node.attr("starts") if starts is None else ints(starts)
+    ends = node.attr("ends") if ends is None else ints(ends)
+    axes = axes_of(node, axes, x.ndim) or range(len(starts))
+    steps = [1] * len(starts) if steps is None else ints(steps)
+    keys = [slice(None)] * x.ndim
+    for axis, start, end, step in zip(axes, starts, ends, steps):
+        if step < 0 and end < -int(x.shape[axis]):
+            end = None
+        keys[axis] = slice(start, end, step)
+    return x[tuple(keys)]
+
+
+@op("Pad")
+def _(node, x, pads=None, value=None, axes=None):
+    mode = node.attr("mode", "constant")
+    pads = node.attr("pads") if pads is None else ints(pads)
+    axes = axes_of(node, axes, x.ndim) or range(x.ndim)
+    pairs = [(0, 0)] * x.ndim
+    for i, axis in enumerate(axes):
+        pairs[axis] = (pads[i], pads[i + len(pads) // 2])
+    if mode != "constant":
+        return jf.pad(x, pairs, mode)
+    padded = jf.pad(x, pairs)
+    if value is None:
+        return padded
+    inside = jf.pad(jf.ones(x.shape, dtype=bool), pairs)
+    return jf.where(inside, padded, jf.reshape(value, ()))
+
+
+@op("CenterCropPad")
+def _(node, x, shape):
+    for axis, size in zip(axes_of(node, None, x.ndim) or range(x.ndim), ints(shape)):
+        have = int(x.shape[axis])
+        before = abs(size - have) // 2
+        if size <= have:
+            x = x[(slice(None),) * axis + (slice(before, before + size),)]
+        else:
+            pairs = [(0, 0)] * x.ndim
+            pairs[axis] = (before, size - have - before)
+            x = jf.pad(x, pairs)
+    return x
+
+
+@op("DepthToSpace", "SpaceToDepth")
+def _(node, x):
+    b = node.attr("blocksize")
+    n, c, h, w = (int(d) for d in x.shape)
+    if node.type == "SpaceToDepth":
+        order = (0, 3, 5, 1, 2, 4) if node.attr("mode", "DCR") == "DCR" else (0, 1, 3, 5, 2, 4)
+        x = jf.permute_dims(jf.reshape(x, (n, c, h // b, b, w // b, b)), order)
+        return jf.reshape(x, (n, c * b * b, h // b, w // b))
+    if node.attr("mode", "DCR") == "DCR":
+        x = jf.permute_dims(jf.reshape(x, (n, b, b, c // (b * b), h, w)), (0, 3, 4, 1, 5, 2))
+    else:
+        x = jf.permute_dims(jf.reshape(x, (n, c // (b * b), b, b, h, w)), (0, 1, 4, 2, 5, 3))
+    return jf.reshape(x, (n, c // (b * b), h * b, w * b))
+
+
+@op("Trilu")
+def _(node, x, k=None):
+    k = 0 if k is None else int(np.asarray(k).item())
+    return jf.triu(x, k=k) if node.attr("upper", 1) else jf.tril(x, k=k)
+
+
+# Made from numbers.
+
+
+@op("Range")
+def _(node, start, limit, delta):
+    if start.dtype.name not in DTYPES.values():
+        raise Unsupported(f"dtype {start.dtype.name}")
+    return jf.arange(start.item(), limit.item(), delta.item(), dtype=start.dtype)
+
+
+@op("EyeLike")
+def _(node, x):
+    dtype = dtype_of(node.attrs["dtype"]) if "dtype" in node.attrs else x.dtype
+    return jf.eye(*x.shape, k=node.attr("k", 0), dtype=dtype)
+
+
+@op("OneHot")
+def _(node, indices, depth, values):
+    depth, axis = int(np.asarray(depth).item()), node.attr("axis", -1)
+    at = jf.expand_dims(jf.where(indices < 0, indices + depth, indices), axis=axis)
+    shape = [1] * at.ndim
+    shape[axis] = depth
+    places = jf.astype(jf.reshape(jf.arange(depth), shape), at.dtype)
+    return jf.where(at == places, values[1], values[0])
+
+
+@op("BlackmanWindow", "HammingWindow", "HannWindow")
+def _(node, size):
+    size = int(size)
+    step = 2 * math.pi / (size if node.attr("periodic", 1) else size - 1)
+    at = jf.arange(size, dtype="float64") * step
+    a = {"HammingWindow": 25 / 46, "HannWindow": 0.5, "BlackmanWindow": 0.42}[node.type]
+    y = a - (0.5 if node.type == "BlackmanWindow" else 1 - a) * jf.cos(at)
+    y = y + 0.08 * jf.cos(2 * at) if node.type == "BlackmanWindow" else y
+    return jf.astype(y, dtype_of(node.attr("output_datatype", TensorProto.FLOAT)))
+
+
+# Reductions.
+
+_REDUCE = {
+    "ReduceL1": lambda x, **k: jf.sum(jf.abs(x), **k),
+    "ReduceL2": lambda x, **k: jf.sqrt(jf.sum(x * x, **k)),
+    "ReduceLogSum": lambda x, **k: jf.log(jf.sum(x, **k)),
+    "ReduceLogSumExp": jf.logsumexp,
+    "ReduceMax": jf.max,
+    "ReduceMean": jf.mean,
+    "ReduceMin": jf.min,
+    "ReduceProd": jf.prod,
+    "ReduceSum": jf.sum,
+    "ReduceSumSquare": lambda x, **k: jf.sum(x * x, **k),
+}
+
+
+def _beside_the_least(x, axes, sign):
+    axes = tuple(range(x.ndim)) if axes is None else axes
+    shape = tuple(1 if a in axes else d for a, d in enumerate(x.shape))
+    if x.dtype.kind == "float":
+        least = sign * math.inf
+    elif x.dtype.kind == "bool":
+        least = sign > 0
+    else:
+        least = jf.iinfo(x.dtype).max if sign > 0 else jf.iinfo(x.dtype).min
+    return jf.full(shape, least, dtype=x.dtype), axes
+
+
+@op(*_REDUCE)
+def _(node, x, axes=None):
+    axes = axes_of(node, axes, x.ndim)
+    if not axes and node.attr("noop_with_empty_axes", 0):
+        axes = ()
+    elif not axes:
+        axes = None
+    dtype = x.dtype
+    if node.type in ("ReduceMax", "ReduceMin"):
+        if any(int(x.shape[a]) == 0 for a in (range(x.ndim) if axes is None else axes)):
+            # ONNX gives the maximum of nothing a value: the least of the dtype.
+            x, axes = _beside_the_least(x, axes, -1 if node.type == "ReduceMax" else 1)
+        x = jf.astype(x, "uint8") if dtype == "bool" else x
+    result = _REDUCE[node.type](x, axis=axes, keepdims=bool(node.attr("keepdims", 1)))
+    return jf.astype(result, dtype)
+
+
+@op("ArgMax", "ArgMin")
+def _(node, x):
+    axis, keep = node.attr("axis", 0), bool(node.attr("keepdims", 1))
+    function = jf.argmax if node.type == "ArgMax" else jf.argmin
+    if node.attr("select_last_index", 0):
+        last = int(x.shape[axis]) - 1
+        return last - function(jf.flip(x, axis=axis), axis=axis, keepdims=keep)
+    return function(x, axis=axis, keepdims=keep)
+
+
+@op("CumSum", "CumProd")
+def _(node, x, axis):
+    axis = int(np.asarray(axis).item())
+    function = jf.cumulative_sum if node.type == "CumSum" else jf.cumulative_prod
+    x = jf.flip(x, axis=axis) if node.attr("reverse", 0) else x
+    exclusive = bool(node.attr("exclusive", 0))
+    y = function(x, axis=axis, dtype=x.dtype, include_initial=exclusive)
+    if exclusive:
+        y = y[(slice(None),) * (axis % x.ndim) + (slice(0, -1),)]
+    return jf.flip(y, axis=axis) if node.attr("reverse", 0) else y
+
+
+@op("Softmax", "LogSoftmax", "Hardmax")
+def _(node, x):
+    axis = node.attr("axis", 1 if node.opset < 13 else -1)
+    function = {"Softmax": jf.nn.softmax, "LogSoftmax": jf.nn.log_softmax, "Hardmax": _hardmax}
+    if node.opset >= 13:
+        return function[node.type](x, axis)
+    shape = [int(d) for d in x.shape]
+    flat = jf.reshape(x, (math.prod(shape[:axis]), -1))
+    return jf.reshape(function[node.type](flat, 1), x.shape)
+
+
+def _hardmax(x, axis):
+    shape = [1] * x.ndim
+    shape[axis] = -1
+    at = jf.reshape(jf.arange(int(x.shape[axis])), shape)
+    return jf.astype(at == jf.argmax(x, axis=axis, keepdims=True), x.dtype)
+
+
+# By position.
+
+
+@op("Gather")
+def _(node, x, indices):
+    return jf.take(x, indices, axis=node.attr("axis", 0))
+
+
+@op("GatherElements")
+def _(node, x, indices):
+    return jf.take_along_axis(x, indices, axis=node.attr("axis", 0))
+
+
+@op("GatherND")
+def _(node, x, indices):
+    batch = node.attr("batch_dims", 0)
+    shape = [int(d) for d in indices.shape]
+    keys = []
+    for axis in range(batch):
+        own = [1] * (len(shape) - 1)
+        own[axis] = -1
+        keys.append(jf.reshape(jf.arange(shape[axis]), own))
+    keys += [indices[..., i] for i in range(shape[-1])]
+    return x[tuple(keys)]
+
+
+@op("ScatterElements")
+def _(node, x, indices, updates):
+    node.only("reduction", "add") if "reduction" in node.attrs else node.only("reduction", "none")
+    if node.attr("reduction", "none") != "add":
+        raise Unsupported("scatter that is no sum (ScatterElements)")
+    return jf.scatter_add(x, indices, updates, axis=node.attr("axis", 0))
+
+
+# Linear algebra.
+
+
+@op("Gemm")
+def _(node, a, b, c=None):
+    a = jf.matrix_transpose(a) if node.attr("transA", 0) else a
+    b = jf.matrix_transpose(b) if node.attr("transB", 0) else b
+    y = node.attr("alpha", 1.0) * (a @ b)
+    return y if c is None else y + node.attr("beta", 1.0) * c
+
+
+@op("Einsum")
+def _(node, *items):
+    left, arrow, right = node.attr("equation").replace(" ", "").partition("->")
+    terms = left.split(",")
+    letters = iter("ABCDEFGHIJ")
+    wide = [x.ndim - len(t.replace("...", "")) for t, x in zip(terms, items) if "..." in t]
+    dots = "".join(next(letters) for _ in range(max(wide, default=0)))
+    terms = [
+        t.replace("...", dots[len(dots) - (x.ndim - len(t) + 3) :] if "..." in t else "")
+        for t, x in zip(terms, items)
+    ]
+    all_letters = "".join(terms)
+    if not arrow:
+        right = "..." + "".join(c for c in sorted(set(all_letters)) if all_letters.count(c) == 1)
+        right = "..." + "".join(c for c in right[3:] if c not in dots)
+    right = right.replace("...", dots)
+    order = right + "".join(c for c in sorted(set(all_letters)) if c not in right)
+    result = None
+    for x, term in zip(items, terms):
+        x, term = _diagonals(x, term)
+        x = jf.permute_dims(x, [term.index(c) for c in order if c in term])
+        new = tuple(i for i, c in enumerate(order) if c not in term)
+        x = jf.expand_dims(x, axis=new) if new else x
+        result = x if result is None else result * x
+    summed = tuple(range(len(right), len(order)))
+    return jf.sum(result, axis=summed) if summed else result
+
+
+def _diagonals(x, term):
+    for c in set(term):
+        while term.count(c) > 1:
+            i = term.index(c)
+            j = term.index(c, i + 1)
+            x = jf.linalg.diagonal(jf.moveaxis(x, (i, j), (-2, -1)))
+            term = term[:i] + term[i + 1 : j] + term[j + 1 :] + c
+    return x, term
+
+
+@op("MatMulInteger")
+def _(node, a, b, zero_a=None, zero_b=None):
+    a, b = jf.astype(a, "int32"), jf.astype(b, "int32")
+    if zero_a is not None:
+        zero = jf.astype(zero_a, "int32")
+        a = a - (jf.expand_dims(zero, axis=1) if zero.ndim == 1 and zero.shape[0] > 1 else zero)
+    b = b if zero_b is None else b - jf.astype(zero_b, "int32")
+    return jf.astype(jf.sum(jf.expand_dims(a, axis=-1) * jf.expand_dims(b, axis=-3), axis=-2), "int32")
+
+
+# Quantisation.
+
+
+def _per_axis(node, scale, x):
+    """A scale (or zero point) beside x: of one element, for each slice of an axis, or blocks."""
+    if scale.ndim == 0 or (scale.ndim == 1 and int(scale.shape[0]) == 1):
+        return jf.reshape(scale, ())
+    axis = node.attr("axis", 1) % x.ndim
+    if block := node.attr("block_size", 0):
+        wide = jf.repeat(scale, block, axis=axis)
+        return wide[(slice(None),) * axis + (slice(0, int(x.shape[axis])),)]
+    shape = [1] * x.ndim
+    shape[axis] = -1
+    return jf.reshape(scale, shape)
+
+
+@op("QuantizeLinear")
+def _(node, x, scale, zero=None):
+    if zero is None:
+        dtype = dtype_of(node.attr("output_dtype", 0) or TensorProto.UINT8)
+    else:
+        dtype = zero.dtype.name
+    if dtype not in ("int8", "uint8", "int16", "uint16"):
+        raise Unsupported(f"QuantizeLinear to {dtype}")
+    y = jf.round(x / _per_axis(node, scale, x))
+    if zero is not None:
+        y = y + jf.astype(_per_axis(node, zero, x), y.dtype)
+    limits = np.iinfo(dtype)
+    return jf.astype(jf.clip(y, float(limits.min), float(limits.max)), dtype)
+
+
+@op("DequantizeLinear")
+def _(node, x, scale, zero=None):
+    wide = jf.astype(x, "int32")
+    if zero is not None:
+        wide = wide - jf.astype(_per_axis(node, zero, x), "int32")
+    return jf.astype(wide, scale.dtype) * _per_axis(node, scale, x)
+
+
+@op("DynamicQuantizeLinear")
+def _(node, x):
+    low, high = jf.minimum(jf.min(x), 0), jf.maximum(jf.max(x), 0)
+    scale = (high - low) / 255
+    zero = jf.clip(jf.round(0 - low / scale), 0, 255)
+    y = jf.clip(jf.round(x / scale) + zero, 0, 255)
+    return jf.astype(y, "uint8"), scale, jf.astype(zero, "uint8")
+
+
+# Normalisations.
+
+
+def _wide(x):
+    return jf.astype(x, "float32") if x.dtype.itemsize < 4 else x
+
+
+@op("LayerNormalization")
+def _(node, x, scale, bias=None):
+    axis = node.attr("axis", -1) % x.ndim
+    eps = node.attr("epsilon", 1e-5)
+    shape = x.shape[axis:]
+    y = jf.nn.layer_norm(x, shape, jf.broadcast_to(scale, shape), bias, eps)
+    axes = tuple(range(axis, x.ndim))
+    mean, var = jf.moments(_wide(x), axis=axes, keepdims=True)
+    return y, mean, 1 / jf.sqrt(var + eps)
+
+
+@op("RMSNormalization")
+def _(node, x, scale):
+    axis = node.attr("axis", -1) % x.ndim
+    shape = x.shape[axis:]
+    return jf.nn.rms_norm(x, shape, jf.broadcast_to(scale, shape), node.attr("epsilon", 1e-5))
+
+
+@op("BatchNormalization")
+def _(node, x, scale, bias, mean, var):
+    eps, momentum = node.attr("epsilon", 1e-5), node.attr("momentum", 0.9)
+    if not node.attr("training_mode", 0):
+        return jf.nn.batch_norm(x, mean, var, scale, bias, eps=eps)
+    axes = (0, *range(2, x.ndim))
+    own_mean, own_var = jf.moments(x, axis=axes)
+    y = jf.nn.batch_norm(x, own_mean, own_var, scale, bias, eps=eps)
+    new = [a * momentum + b * (1 - momentum) for a, b in ((mean, own_mean), (var, own_var))]
+    return (y, *new)
+
+
+@op("InstanceNormalization")
+def _(node, x, scale, bias):
+    return jf.nn.instance_norm(x, weight=scale, bias=bias, eps=node.attr("epsilon", 1e-5))
+
+
+@op("GroupNormalization")
+def _(node, x, scale, bias):
+    groups = node.attr("num_groups")
+    if node.opset < 21:
+        scale, bias = (jf.repeat(t, int(x.shape[1]) // groups) for t in (scale, bias))
+    return jf.nn.group_norm(x, groups, scale, bias, node.attr("epsilon", 1e-5))
+
+
+@op("MeanVarianceNormalization")
+def _(node, x):
+    mean, var = jf.moments(x, axis=tuple(node.attr("axes", [0, 2, 3])), keepdims=True)
+    return (x - mean) / (jf.sqrt(var) + 1e-9)
+
+
+@op("LpNormalization")
+def _(node, x):
+    axis, p = node.attr("axis", -1), node.attr("p", 2)
+    norm = jf.linalg.vector_norm(x, axis=axis, ord=p, keepdims=True)
+    return jf.where(norm == 0, 0, x / norm)
+
+
+@op("LRN")
+def _(node, x):
+    size = node.attr("size")
+    low = (size - 1) // 2
+    padded = jf.pad(x * x, [(0, 0), (low, size - 1 - low)] + [(0, 0)] * (x.ndim - 2))
+    total = jf.sum(jf.windows(padded, axis=1, size=size), axis=-1)
+    base = node.attr("bias", 1.0) + node.attr("alpha", 1e-4) / size * total
+    return x / jf.pow(base, node.attr("beta", 0.75))
+
+
+# Windows.
+
+
+def _geometry(node, x, kernel):
+    """strides, dilations and (before, after) of each spatial axis, with auto_pad done."""
+    count = len(kernel)
+    strides = node.attr("strides", [1] * count)
+    dilations = node.attr("dilations", [1] * count)
+    pads = node.attr("pads", [0] * (2 * count))
+    pairs = [(pads[i], pads[i + count]) for i in range(count)]
+    auto = node.attr("auto_pad", "NOTSET")
+    if auto == "VALID":
+        pairs = [(0, 0)] * count
+    elif auto.startswith("SAME"):
+        pairs = []
+        for size, k, s, d in zip(x.shape[2:], kernel, strides, dilations):
+            size = int(size)
+            total = max((-(-size // s) - 1) * s + (k - 1) * d + 1 - size, 0)
+            small, large = total // 2, total - total // 2
+            pairs.append((small, large) if auto == "SAME_UPPER" else (large, small))
+    if node.attr("ceil_mode", 0):
+        for i, (size, k, s, d) in enumerate(zip(x.shape[2:], kernel, strides, dilations)):
+            low, high = pairs[i]
+            room = int(size) + low + high - (k - 1) * d - 1
+            count_out = -(-room // s) + 1
+            if (count_out - 1) * s >= int(size) + low:
+                count_out -= 1
+            pairs[i] = (low, high + max(0, (count_out - 1) * s - room))
+    return strides, dilations, pairs
+
+
+def _windows(x, kernel, strides, dilations, pairs, fill):
+    """[n, c, out..., kernel...] of x with `fill` around it."""
+    if any(p != (0, 0) for p in pairs):
+        x = jf.pad(x, [(0, 0), (0, 0), *pairs], constant_values=fill)
+    for i, (k, s, d) in enumerate(zip(kernel, strides, dilations)):
+        x = jf.windows(x, axis=2 + i, size=k, stride=s, dilation=d)
+    return x
+
+
+@op("MaxPool")
+def _(node, x):
+    if node.wants(1):
+        raise Unsupported("MaxPool with indices")
+    kernel = node.attr("kernel_shape")
+    fill = -math.inf if x.dtype.kind == "float" else jf.iinfo(x.dtype).min
+    w = _windows(x, kernel, *_geometry(node, x, kernel), fill)
+    return jf.max(w, axis=tuple(range(-len(kernel), 0)))
+
+
+@op("AveragePool", "LpPool")
+def _(node, x):
+    kernel = node.attr("kernel_shape")
+    strides, dilations, pairs = _geometry(node, x, kernel)
+    axes = tuple(range(-len(kernel), 0))
+    w = _windows(x, kernel, strides, dilations, pairs, 0)
+    if node.type == "LpPool":
+        p = node.attr("p", 2)
+        return jf.pow(jf.sum(jf.pow(jf.abs(w), p), axis=axes), 1.0 / p)
+    own = node.attr("pads", [0] * (2 * len(kernel)))
+    if node.attr("auto_pad", "NOTSET") != "NOTSET":
+        own = [p[0] for p in pairs] + [p[1] for p in pairs]
+    inside = jf.ones((1, 1, *x.shape[2:]), dtype=x.dtype)
+    if node.attr("count_include_pad", 0):  # but not what ceil_mode reaches beyond
+        extent = [(own[i], own[i + len(kernel)]) for i in range(len(kernel))]
+        inside = jf.pad(inside, [(0, 0), (0, 0), *extent], constant_values=1)
+        pairs = [(0, high - own[i + len(kernel)]) for i, (_, high) in enumerate(pairs)]
+    counted = _windows(inside, kernel, strides, dilations, pairs, 0)
+    return jf.sum(w, axis=axes) / jf.sum(counted, axis=axes)
+
+
+@op("GlobalAveragePool", "GlobalMaxPool")
+def _(node, x):
+    function = jf.mean if node.type == "GlobalAveragePool" else jf.max
+    return function(x, axis=tuple(range(2, x.ndim)), keepdims=True)
+
+
+@op("Conv")
+def _(node, x, w, bias=None):
+    """As a matrix product of windows, since there is no op of its own."""
+    groups = node.attr("group", 1)
+    kernel = [int(d) for d in w.shape[2:]]
+    count = len(kernel)
+    cut = _windows(x, kernel, *_geometry(node, x, kernel), 0)
+    n, c = int(x.shape[0]), int(x.shape[1])
+    outs = [int(d) for d in cut.shape[2 : 2 + count]]
+    cut = jf.reshape(cut, (n, groups, c // groups, *outs, math.prod(kernel)))
+    cut = jf.permute_dims(cut, (0, 1, *range(3, 3 + count), 2, 3 + count))
+    cut = jf.reshape(cut, (n, groups, math.prod(outs), c // groups * math.prod(kernel)))
+    m = int(w.shape[0])
+    y = cut @ jf.matrix_transpose(jf.reshape(w, (groups, m // groups, -1)))
+    y = jf.reshape(jf.matrix_transpose(y), (n, m, *outs))
+    return y if bias is None else y + jf.reshape(bias, (-1, *[1] * count))
+
+
+# Losses.
+
+
+@op("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss")
+def _(node, x, target, weight=None):
+    log_p = x if node.type.startswith("Neg") else jf.nn.log_softmax(x, 1)
+    ignore = node.attr("ignore_index", -100)
+    y = jf.nn.nll_loss(
+        log_p, target, weight, ignore_index=ignore, reduction=node.attr("reduction", "mean")
+    )
+    return y, log_p
