@@ -133,7 +133,6 @@ hypot = _binary("hypot", floats=True)
 logaddexp = _binary("logaddexp", floats=True)
 nextafter = _binary("nextafter", floats=True)
 xlogy = _binary("xlogy", floats=True)
-fmod = _binary("fmod")
 trunc_divide = _binary("trunc_divide")
 
 logical_and = _logical("logical_and")
@@ -190,6 +189,17 @@ def remainder(x1: Any, x2: Any, /) -> Array:
     beside = where(logical_or(equal(x1, 0), equal(less(x1, 0), less(x2, 0))), x1, x2)
     left = where(logical_and(isinf(x2), isfinite(x1)), beside, left)
     return _weakly(copysign(left, x2) if weak is None else left, weak)
+
+
+def fmod(x1: Any, x2: Any, /) -> Array:
+    """What trunc_divide leaves, with the sign of x1. Integers: 0 where x2 is 0.
+
+    Floats: exact where the quotient is below 2^24 (float64: 2^53).
+    """
+    trace, (x1, x2), weak = lift([x1, x2], "fmod")
+    if x1.dtype.kind != "float" and x2.dtype.kind != "float":
+        return _weakly(pointwise("fmod", [x1, x2]), weak)
+    return _weakly(copysign(remainder(abs(x1), abs(x2)), x1), weak)
 
 
 def pow(x1: Any, x2: Any, /) -> Array:

@@ -31,9 +31,13 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
     trace, (x1, x2), _ = lift([x1, x2], "vecdot")
     if x1.ndim == 0 or x2.ndim == 0:
         raise ValueError(f"vecdot({x1!r}, {x2!r}): expected arrays with at least one axis")
-    own, other = x1.shape[axis], x2.shape[axis]
-    if 1 in (x1._tensor.dims[axis], x2._tensor.dims[axis]) and own != other:
-        raise ValueError(f"vecdot({x1!r}, {x2!r}): axis {axis} has sizes {own} and {other}")
+    own, other = (x._tensor.dims[_axis(axis, x.ndim, "vecdot")] for x in (x1, x2))
+    known = isinstance(own, int) and isinstance(other, int)
+    if own != other and (known or 1 in (own, other)):
+        raise ValueError(
+            f"vecdot({x1!r}, {x2!r}): expected the same size along axis {axis} of both, "
+            f"got {own} and {other}"
+        )
     return _sum(multiply(x1, x2), axis=axis)
 
 
@@ -55,6 +59,15 @@ def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Array:
         raise ValueError(
             f"tensordot: {len(left)} axes of x1 do not pair up with {len(right)} of x2"
         )
+    for a, b in zip(left, right):
+        sizes = x1.shape[a], x2.shape[b]
+        known = all(isinstance(s, int) for s in sizes)
+        if known or (len(left) > 1 and str(sizes[0]) != str(sizes[1])):
+            if int(sizes[0]) != int(sizes[1]):
+                raise ValueError(
+                    f"tensordot({x1!r}, {x2!r}): axis {a} of x1 and axis {b} of x2 are summed "
+                    f"together, but have {sizes[0]} and {sizes[1]} elements"
+                )
     keep1 = [a for a in range(x1.ndim) if a not in left]
     keep2 = [a for a in range(x2.ndim) if a not in right]
     shape = [x1.shape[a] for a in keep1] + [x2.shape[a] for a in keep2]

@@ -31,6 +31,8 @@ def permute_dims(x: Any, /, axes: Sequence[int]) -> Array:
     """Axis i of the result is axis axes[i] of x."""
     x = to_array(x, "permute_dims")
     axes = [_axis(int(a), x.ndim, "permute_dims") for a in axes]
+    if not axes and x.ndim:
+        raise ValueError(f"permute_dims({x!r}): axes is (), expected all {x.ndim} axes")
     return apply("transpose", [x], {"perm": axes}) if axes else x
 
 
@@ -145,9 +147,9 @@ def split(x: Any, indices_or_sections: Any, /, *, axis: int = 0) -> list[Array]:
 
 def flip(x: Any, /, *, axis: Any = None) -> Array:
     """The elements in reverse order along an axis, several, or all."""
-    axes = None if axis is None else _axes(axis)
     x = to_array(x, "flip")
-    return x if axes == [] or (axes is None and x.ndim == 0) else apply("flip", [x], {"axes": axes})
+    axes = None if axis is None else [_axis(a, x.ndim, "flip") for a in _axes(axis)]
+    return x if axes == [] or x.ndim == 0 else apply("flip", [x], {"axes": axes})
 
 
 def roll(x: Any, /, shift: Any, *, axis: Any = None) -> Array:
@@ -159,6 +161,8 @@ def roll(x: Any, /, shift: Any, *, axis: Any = None) -> Array:
         return reshape(flat, x.shape)
     shifts, axes = _axes(shift), _axes(axis)
     shifts = shifts * len(axes) if len(shifts) == 1 else shifts
+    if len(axes) == 1 and len(shifts) > 1:
+        shifts = [sum(shifts)]  # one after the other along the same axis
     return apply("roll", [x], {"shifts": shifts, "axes": axes})
 
 

@@ -246,3 +246,15 @@ def test_bfloat16():
     got = run(lambda x: jf.exp(x) * 2 + 1, x)
     assert got.dtype == x.dtype
     same(got, (np.exp(x.astype(np.float32)) * 2 + 1).astype(x.dtype), ulps=1)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_fmod_of_floats(dtype):
+    x = np.asarray([5.5, -5.5, 0.0, -0.0, 7, -7, 1, np.inf, np.nan, 3, 100.25, -0.375], dtype)
+    y = np.asarray([2, 2, -3, 3, -2.5, 2.5, 0, 2, 1, -np.inf, 0.75, 0.125], dtype)
+    got = run(lambda x, y: jf.fmod(x, y), x, y)
+    with np.errstate(invalid="ignore"):
+        want = np.fmod(x, y)
+    same(got, want, ulps=0)
+    np.testing.assert_array_equal(np.signbit(got[2:4]), [False, True])
+    same(run(lambda x: np.fmod(x, 2), x[:6]), np.fmod(x[:6], np.asarray(2, dtype)), ulps=0)

@@ -252,3 +252,28 @@ def test_creation_outside_a_trace_says_what_to_do():
         jf.zeros((2, 3))
     with pytest.raises(jf.TracingError, match="@jitfuse.jit"):
         jf.exp(X)
+
+
+def test_several_shifts_along_one_axis_add_up():
+    x = make((3, 5), "float32")
+    same(run(lambda x: jf.roll(x, (1, 3), axis=1), x), np.roll(x, (1, 3), axis=1))
+
+
+def test_axes_that_are_not_there():
+    x = make((3, 5), "float32")
+    with pytest.raises(IndexError, match="flip: axis is 0"):
+        run(lambda x: jf.flip(x, axis=0), np.float32(1))
+    with pytest.raises(ValueError, match="permute_dims.* expected all 2 axes"):
+        run(lambda x: jf.permute_dims(x, ()), x)
+
+
+def test_products_of_sizes_that_do_not_match():
+    a, b = make((2, 3), "float32"), make((3, 2), "float32")
+    for dynamic in ("none", "all"):
+        with pytest.raises(ValueError, match="axis 0 of x1 and axis 0 of x2 .* have 2 and 3"):
+            run(lambda a, b: jf.tensordot(a, b), a, b, dynamic=dynamic)
+        same(run(lambda a, b: jf.tensordot(a, b), a, a, dynamic=dynamic), np.tensordot(a, a))
+    with pytest.raises(ValueError, match="vecdot.* same size along axis -1"):
+        run(lambda a, b: jf.vecdot(a, b), a, np.float32(1))
+    with pytest.raises(ValueError, match="vecdot.* same size along axis -1"):
+        run(lambda a, b: jf.vecdot(a, b), a, a[:, :1].copy())
