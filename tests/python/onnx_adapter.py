@@ -4,7 +4,7 @@
 the inputs that STATIC names, and what they are computed from). `Model.function(known)` is a Python
 function of the other inputs, which jitfuse.jit traces. An op type is a function in OPS: it takes
 the node and its inputs, traced arrays but for the static ones, and returns its outputs. What is not
-there raises Unsupported with the reason.
+there raises Unsupported with the reason. onnx_layers.py has the ops of neural networks.
 """
 
 import math
@@ -42,7 +42,7 @@ STATIC = {
     "BlackmanWindow": (0,), "HammingWindow": (0,), "HannWindow": (0,), "Dropout": (1, 2),
     "Expand": (1,), "OneHot": (1,), "Pad": (1, 3), "Range": None, "Reshape": (1,),
     "Slice": (1, 2, 3, 4), "Split": (1,), "Squeeze": (1,), "Tile": (1,), "Trilu": (1,),
-    "Unsqueeze": (1,), "If": (0,),
+    "Unsqueeze": (1,), "RNN": (4,), "GRU": (4,), "LSTM": (4,),
     **{f"Reduce{n}": (1,) for n in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod",
                                     "Sum", "SumSquare")},
 }  # fmt: skip
@@ -74,11 +74,6 @@ class Node:
     def attr(self, name, default=None):
         value = self.attrs.get(name, default)
         return value.decode() if isinstance(value, bytes) else value
-
-    def only(self, name, *values):
-        """Refuses an attribute with another value than these; the first is the default."""
-        if (value := self.attr(name, values[0])) not in values:
-            raise Unsupported(f"{self.type} with {name}={value!r}")
 
     def wants(self, i):
         return i < self.outputs and self.proto.output[i] != ""
@@ -639,7 +634,6 @@ def _(node, x, indices):
 
 @op("ScatterElements")
 def _(node, x, indices, updates):
-    node.only("reduction", "add") if "reduction" in node.attrs else node.only("reduction", "none")
     if node.attr("reduction", "none") != "add":
         raise Unsupported("scatter that is no sum (ScatterElements)")
     return jf.scatter_add(x, indices, updates, axis=node.attr("axis", 0))
@@ -701,233 +695,5 @@ def _(node, a, b, zero_a=None, zero_b=None):
         zero = jf.astype(zero_a, "int32")
         a = a - (jf.expand_dims(zero, axis=1) if zero.ndim == 1 and zero.shape[0] > 1 else zero)
     b = b if zero_b is None else b - jf.astype(zero_b, "int32")
-    return jf.astype(jf.sum(jf.expand_dims(a, axis=-1) * jf.expand_dims(b, axis=-3), axis=-2), "int32")
-
-
-# Quantisation.
-
-
-def _per_axis(node, scale, x):
-    """A scale (or zero point) beside x: of one element, for each slice of an axis, or blocks."""
-    if scale.ndim == 0 or (scale.ndim == 1 and int(scale.shape[0]) == 1):
-        return jf.reshape(scale, ())
-    axis = node.attr("axis", 1) % x.ndim
-    if block := node.attr("block_size", 0):
-        wide = jf.repeat(scale, block, axis=axis)
-        return wide[(slice(None),) * axis + (slice(0, int(x.shape[axis])),)]
-    shape = [1] * x.ndim
-    shape[axis] = -1
-    return jf.reshape(scale, shape)
-
-
-@op("QuantizeLinear")
-def _(node, x, scale, zero=None):
-    if zero is None:
-        dtype = dtype_of(node.attr("output_dtype", 0) or TensorProto.UINT8)
-    else:
-        dtype = zero.dtype.name
-    if dtype not in ("int8", "uint8", "int16", "uint16"):
-        raise Unsupported(f"QuantizeLinear to {dtype}")
-    y = jf.round(x / _per_axis(node, scale, x))
-    if zero is not None:
-        y = y + jf.astype(_per_axis(node, zero, x), y.dtype)
-    limits = np.iinfo(dtype)
-    return jf.astype(jf.clip(y, float(limits.min), float(limits.max)), dtype)
-
-
-@op("DequantizeLinear")
-def _(node, x, scale, zero=None):
-    wide = jf.astype(x, "int32")
-    if zero is not None:
-        wide = wide - jf.astype(_per_axis(node, zero, x), "int32")
-    return jf.astype(wide, scale.dtype) * _per_axis(node, scale, x)
-
-
-@op("DynamicQuantizeLinear")
-def _(node, x):
-    low, high = jf.minimum(jf.min(x), 0), jf.maximum(jf.max(x), 0)
-    scale = (high - low) / 255
-    zero = jf.clip(jf.round(0 - low / scale), 0, 255)
-    y = jf.clip(jf.round(x / scale) + zero, 0, 255)
-    return jf.astype(y, "uint8"), scale, jf.astype(zero, "uint8")
-
-
-# Normalisations.
-
-
-def _wide(x):
-    return jf.astype(x, "float32") if x.dtype.itemsize < 4 else x
-
-
-@op("LayerNormalization")
-def _(node, x, scale, bias=None):
-    axis = node.attr("axis", -1) % x.ndim
-    eps = node.attr("epsilon", 1e-5)
-    shape = x.shape[axis:]
-    y = jf.nn.layer_norm(x, shape, jf.broadcast_to(scale, shape), bias, eps)
-    axes = tuple(range(axis, x.ndim))
-    mean, var = jf.moments(_wide(x), axis=axes, keepdims=True)
-    return y, mean, 1 / jf.sqrt(var + eps)
-
-
-@op("RMSNormalization")
-def _(node, x, scale):
-    axis = node.attr("axis", -1) % x.ndim
-    shape = x.shape[axis:]
-    return jf.nn.rms_norm(x, shape, jf.broadcast_to(scale, shape), node.attr("epsilon", 1e-5))
-
-
-@op("BatchNormalization")
-def _(node, x, scale, bias, mean, var):
-    eps, momentum = node.attr("epsilon", 1e-5), node.attr("momentum", 0.9)
-    if not node.attr("training_mode", 0):
-        return jf.nn.batch_norm(x, mean, var, scale, bias, eps=eps)
-    axes = (0, *range(2, x.ndim))
-    own_mean, own_var = jf.moments(x, axis=axes)
-    y = jf.nn.batch_norm(x, own_mean, own_var, scale, bias, eps=eps)
-    new = [a * momentum + b * (1 - momentum) for a, b in ((mean, own_mean), (var, own_var))]
-    return (y, *new)
-
-
-@op("InstanceNormalization")
-def _(node, x, scale, bias):
-    return jf.nn.instance_norm(x, weight=scale, bias=bias, eps=node.attr("epsilon", 1e-5))
-
-
-@op("GroupNormalization")
-def _(node, x, scale, bias):
-    groups = node.attr("num_groups")
-    if node.opset < 21:
-        scale, bias = (jf.repeat(t, int(x.shape[1]) // groups) for t in (scale, bias))
-    return jf.nn.group_norm(x, groups, scale, bias, node.attr("epsilon", 1e-5))
-
-
-@op("MeanVarianceNormalization")
-def _(node, x):
-    mean, var = jf.moments(x, axis=tuple(node.attr("axes", [0, 2, 3])), keepdims=True)
-    return (x - mean) / (jf.sqrt(var) + 1e-9)
-
-
-@op("LpNormalization")
-def _(node, x):
-    axis, p = node.attr("axis", -1), node.attr("p", 2)
-    norm = jf.linalg.vector_norm(x, axis=axis, ord=p, keepdims=True)
-    return jf.where(norm == 0, 0, x / norm)
-
-
-@op("LRN")
-def _(node, x):
-    size = node.attr("size")
-    low = (size - 1) // 2
-    padded = jf.pad(x * x, [(0, 0), (low, size - 1 - low)] + [(0, 0)] * (x.ndim - 2))
-    total = jf.sum(jf.windows(padded, axis=1, size=size), axis=-1)
-    base = node.attr("bias", 1.0) + node.attr("alpha", 1e-4) / size * total
-    return x / jf.pow(base, node.attr("beta", 0.75))
-
-
-# Windows.
-
-
-def _geometry(node, x, kernel):
-    """strides, dilations and (before, after) of each spatial axis, with auto_pad done."""
-    count = len(kernel)
-    strides = node.attr("strides", [1] * count)
-    dilations = node.attr("dilations", [1] * count)
-    pads = node.attr("pads", [0] * (2 * count))
-    pairs = [(pads[i], pads[i + count]) for i in range(count)]
-    auto = node.attr("auto_pad", "NOTSET")
-    if auto == "VALID":
-        pairs = [(0, 0)] * count
-    elif auto.startswith("SAME"):
-        pairs = []
-        for size, k, s, d in zip(x.shape[2:], kernel, strides, dilations):
-            size = int(size)
-            total = max((-(-size // s) - 1) * s + (k - 1) * d + 1 - size, 0)
-            small, large = total // 2, total - total // 2
-            pairs.append((small, large) if auto == "SAME_UPPER" else (large, small))
-    if node.attr("ceil_mode", 0):
-        for i, (size, k, s, d) in enumerate(zip(x.shape[2:], kernel, strides, dilations)):
-            low, high = pairs[i]
-            room = int(size) + low + high - (k - 1) * d - 1
-            count_out = -(-room // s) + 1
-            if (count_out - 1) * s >= int(size) + low:
-                count_out -= 1
-            pairs[i] = (low, high + max(0, (count_out - 1) * s - room))
-    return strides, dilations, pairs
-
-
-def _windows(x, kernel, strides, dilations, pairs, fill):
-    """[n, c, out..., kernel...] of x with `fill` around it."""
-    if any(p != (0, 0) for p in pairs):
-        x = jf.pad(x, [(0, 0), (0, 0), *pairs], constant_values=fill)
-    for i, (k, s, d) in enumerate(zip(kernel, strides, dilations)):
-        x = jf.windows(x, axis=2 + i, size=k, stride=s, dilation=d)
-    return x
-
-
-@op("MaxPool")
-def _(node, x):
-    if node.wants(1):
-        raise Unsupported("MaxPool with indices")
-    kernel = node.attr("kernel_shape")
-    fill = -math.inf if x.dtype.kind == "float" else jf.iinfo(x.dtype).min
-    w = _windows(x, kernel, *_geometry(node, x, kernel), fill)
-    return jf.max(w, axis=tuple(range(-len(kernel), 0)))
-
-
-@op("AveragePool", "LpPool")
-def _(node, x):
-    kernel = node.attr("kernel_shape")
-    strides, dilations, pairs = _geometry(node, x, kernel)
-    axes = tuple(range(-len(kernel), 0))
-    w = _windows(x, kernel, strides, dilations, pairs, 0)
-    if node.type == "LpPool":
-        p = node.attr("p", 2)
-        return jf.pow(jf.sum(jf.pow(jf.abs(w), p), axis=axes), 1.0 / p)
-    own = node.attr("pads", [0] * (2 * len(kernel)))
-    if node.attr("auto_pad", "NOTSET") != "NOTSET":
-        own = [p[0] for p in pairs] + [p[1] for p in pairs]
-    inside = jf.ones((1, 1, *x.shape[2:]), dtype=x.dtype)
-    if node.attr("count_include_pad", 0):  # but not what ceil_mode reaches beyond
-        extent = [(own[i], own[i + len(kernel)]) for i in range(len(kernel))]
-        inside = jf.pad(inside, [(0, 0), (0, 0), *extent], constant_values=1)
-        pairs = [(0, high - own[i + len(kernel)]) for i, (_, high) in enumerate(pairs)]
-    counted = _windows(inside, kernel, strides, dilations, pairs, 0)
-    return jf.sum(w, axis=axes) / jf.sum(counted, axis=axes)
-
-
-@op("GlobalAveragePool", "GlobalMaxPool")
-def _(node, x):
-    function = jf.mean if node.type == "GlobalAveragePool" else jf.max
-    return function(x, axis=tuple(range(2, x.ndim)), keepdims=True)
-
-
-@op("Conv")
-def _(node, x, w, bias=None):
-    """As a matrix product of windows, since there is no op of its own."""
-    groups = node.attr("group", 1)
-    kernel = [int(d) for d in w.shape[2:]]
-    count = len(kernel)
-    cut = _windows(x, kernel, *_geometry(node, x, kernel), 0)
-    n, c = int(x.shape[0]), int(x.shape[1])
-    outs = [int(d) for d in cut.shape[2 : 2 + count]]
-    cut = jf.reshape(cut, (n, groups, c // groups, *outs, math.prod(kernel)))
-    cut = jf.permute_dims(cut, (0, 1, *range(3, 3 + count), 2, 3 + count))
-    cut = jf.reshape(cut, (n, groups, math.prod(outs), c // groups * math.prod(kernel)))
-    m = int(w.shape[0])
-    y = cut @ jf.matrix_transpose(jf.reshape(w, (groups, m // groups, -1)))
-    y = jf.reshape(jf.matrix_transpose(y), (n, m, *outs))
-    return y if bias is None else y + jf.reshape(bias, (-1, *[1] * count))
-
-
-# Losses.
-
-
-@op("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss")
-def _(node, x, target, weight=None):
-    log_p = x if node.type.startswith("Neg") else jf.nn.log_softmax(x, 1)
-    ignore = node.attr("ignore_index", -100)
-    y = jf.nn.nll_loss(
-        log_p, target, weight, ignore_index=ignore, reduction=node.attr("reduction", "mean")
-    )
-    return y, log_p
+    products = jf.expand_dims(a, axis=-1) * jf.expand_dims(b, axis=-3)
+    return jf.astype(jf.sum(products, axis=-2), "int32")

@@ -45,6 +45,7 @@ def run_case(case):
     from onnx.backend.test.runner import Runner
 
     import onnx_adapter
+    import onnx_layers  # noqa: F401  (registers its ops)
 
     try:
         model = onnx_adapter.Model(case.model)
