@@ -30,7 +30,10 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
     """Sum of products along an axis, which has the same size in both."""
     trace, (x1, x2), _ = lift([x1, x2], "vecdot")
     if x1.ndim == 0 or x2.ndim == 0:
-        raise ValueError(f"vecdot({x1!r}, {x2!r}): expected arrays with at least one axis")
+        raise ValueError(
+            f"vecdot({x1!r}, {x2!r}): expected the same size along axis {axis} of both, "
+            "got an array without axes"
+        )
     own, other = (x._tensor.dims[_axis(axis, x.ndim, "vecdot")] for x in (x1, x2))
     known = isinstance(own, int) and isinstance(other, int)
     if own != other and (known or 1 in (own, other)):

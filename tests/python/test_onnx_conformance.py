@@ -46,6 +46,7 @@ def run_case(case):
 
     import onnx_adapter
     import onnx_layers  # noqa: F401  (registers its ops)
+    import onnx_shapes  # noqa: F401
 
     try:
         model = onnx_adapter.Model(case.model)
