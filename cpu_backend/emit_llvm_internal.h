@@ -200,6 +200,8 @@ class LlvmEmitter {
   std::string Apply(ScalarOp op, DType result, DType operand, absl::Span<const std::string> in,
                     int lanes);
   std::string ApplyAvx512(ScalarOp op, DType operand, absl::Span<const std::string> in, int lanes);
+  const ScalarProgram& Expanded(ScalarOp op, DType result, DType operand,
+                                absl::Span<const DType> operands);
   std::string ApplyPlanOp(const Inst& inst, absl::Span<const std::string> in, int lanes);
   std::string CallExpanded(const Inst& inst, const ScalarProgram& program,
                            absl::Span<const std::string> in, int lanes);

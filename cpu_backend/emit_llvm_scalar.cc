@@ -1,6 +1,7 @@
 // Scalar programs and table templates as instructions on vectors (or scalars: one lane).
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "cpu_backend/emit_llvm_internal.h"
 #include "ir/support/check.h"
@@ -73,8 +74,7 @@ std::string LlvmEmitter::Apply(ScalarOp op, DType result, DType operand,
     if (std::string value = ApplyAvx512(op, operand, in, lanes); !value.empty()) return value;
   }
   if (op == ScalarOp::kScalePow2Raw) {  // was kept for full registers only
-    return Run(ExpandDecomps(ProgramOf(op, result, {operand, operand}), {.fma = cpu_.fma}), in,
-               lanes)[0];
+    return Run(Expanded(op, result, operand, {operand, operand}), in, lanes)[0];
   }
   const ScalarOpDef& def = GetScalarOp(op);
   std::string_view text = def.llvm[static_cast<int>(ClassOf(ComputeType(operand)))];
@@ -141,7 +141,20 @@ std::vector<std::string> LlvmEmitter::Run(const ScalarProgram& program,
   return results;
 }
 
-// An op of the plan: its template, or its decomposition, which is made once per (op, types).
+// The decomposition of an op, made once per (op, types).
+const ScalarProgram& LlvmEmitter::Expanded(ScalarOp op, DType result, DType operand,
+                                           absl::Span<const DType> operands) {
+  auto [it, inserted] = expanded_.try_emplace(
+      {static_cast<int>(op), static_cast<int>(operand), static_cast<int>(result)});
+  if (inserted) {
+    it->second = ExpandDecomps(
+        ProgramOf(op, result, operands),
+        {.fma = cpu_.fma, .scale_pow2 = cpu_.avx512 && op != ScalarOp::kScalePow2Raw});
+  }
+  return it->second;
+}
+
+// An op of the plan: its template, or its decomposition.
 std::string LlvmEmitter::ApplyPlanOp(const Inst& inst, absl::Span<const std::string> in,
                                      int lanes) {
   DType operand = TypeOf(inst.in[inst.op == ScalarOp::kSelect ? 1 : 0]);
@@ -149,19 +162,14 @@ std::string LlvmEmitter::ApplyPlanOp(const Inst& inst, absl::Span<const std::str
   if (inst.op == ScalarOp::kConvert || (!HasDecomp(inst.op, ComputeType(operand)) && !expand_fma)) {
     return Apply(inst.op, inst.dtype, operand, in, lanes);
   }
-  auto [it, inserted] = expanded_.try_emplace(
-      {static_cast<int>(inst.op), static_cast<int>(operand), static_cast<int>(inst.dtype)});
-  if (inserted) {
-    std::vector<DType> types;
-    for (size_t k = 0; k < in.size(); ++k) types.push_back(TypeOf(inst.in[k]));
-    it->second = ExpandDecomps(ProgramOf(inst.op, inst.dtype, types),
-                               {.fma = cpu_.fma, .scale_pow2 = cpu_.avx512});
-  }
+  absl::InlinedVector<DType, 3> types;
+  for (size_t k = 0; k < in.size(); ++k) types.push_back(TypeOf(inst.in[k]));
+  const ScalarProgram& program = Expanded(inst.op, inst.dtype, operand, types);
   // Without an instruction for fma each is some thirty, and a long kernel of dear ops megabytes.
   constexpr size_t kWorthACall = 200;
-  if (!cpu_.fma && it->second.insts.size() >= kWorthACall && inst.dtype != DType::kBool)
-    return CallExpanded(inst, it->second, in, lanes);
-  return Run(it->second, in, lanes)[0];
+  if (!cpu_.fma && program.insts.size() >= kWorthACall && inst.dtype != DType::kBool)
+    return CallExpanded(inst, program, in, lanes);
+  return Run(program, in, lanes)[0];
 }
 
 // A function of its own, written once per types and lanes (and kernel: some share a module). Calls

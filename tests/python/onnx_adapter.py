@@ -4,8 +4,8 @@
 the inputs that STATIC names, and what they are computed from). `Model.function(known)` is a Python
 function of the other inputs, which jitfuse.jit traces. An op type is a function in OPS: it takes
 the node and its inputs, traced arrays but for the static ones, and returns its outputs. What is not
-there raises Unsupported with the reason. onnx_layers.py has the ops of neural networks, onnx_shapes.py
-those that change shapes.
+there raises Unsupported with the reason. onnx_layers.py has the ops of neural networks,
+onnx_shapes.py those that change shapes.
 """
 
 import math
