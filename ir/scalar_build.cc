@@ -12,6 +12,7 @@
 #include "ir/scalar_value.h"
 #include "ir/support/check.h"
 #include "ir/support/status.h"
+#include "ir/wide_scalar.h"
 
 namespace jitfuse::internal {
 namespace {
@@ -22,6 +23,7 @@ using Node = ScalarBody::Node;
 struct WeakName {
   std::string_view name;
   long double (*value)(DType);
+  bool of_result = false;  // value() is asked for the declared type of the result, f16 and bf16 too
 };
 
 long double Lowest(DType dtype) {
@@ -38,6 +40,13 @@ long double Highest(DType dtype) {
   });
 }
 
+long double Epsilon(DType dtype) { return 2 * EpsOf(dtype); }
+long double Smallest(DType dtype) { return UlpOf(dtype, 0); }
+long double Largest(DType dtype) {
+  const long double below = std::numeric_limits<long double>::max();
+  return UlpOf(dtype, below) * (1 / EpsOf(dtype) - 1);
+}
+
 constexpr WeakName kWeakNames[] = {
     {"zero", [](DType) { return 0.0L; }},
     {"true", [](DType) { return 1.0L; }},
@@ -48,6 +57,9 @@ constexpr WeakName kWeakNames[] = {
     {"width", [](DType dtype) { return 8.0L * ItemSize(dtype); }},
     {"lowest", Lowest},
     {"highest", Highest},
+    {"epsilon", Epsilon, true},
+    {"smallest", Smallest, true},
+    {"largest", Largest, true},
 };
 
 // An attribute is a float: beyond an integer type it saturates, as a cast does (clamp of u8 to
@@ -209,6 +221,10 @@ class Builder {
     return info;
   }
 
+  long double WeakValue(const WeakName& weak, DType dtype) const {
+    return weak.value(weak.of_result && !result_types_.empty() ? result_types_[0] : dtype);
+  }
+
   // The value of a constant node for use in `dtype`.
   long double Fold(int id, DType dtype) const {
     const Node& node = body_.nodes[static_cast<size_t>(id)];
@@ -216,7 +232,7 @@ class Builder {
     if (node.kind == Kind::kLocal) return Fold(node.operands[0], dtype);
     if (node.kind == Kind::kName && info.weak_name == nullptr) return Saturated(info.number, dtype);
     if (node.kind != Kind::kOp)
-      return info.weak_name != nullptr ? info.weak_name->value(dtype) : info.number;
+      return info.weak_name != nullptr ? WeakValue(*info.weak_name, dtype) : info.number;
     long double in[3] = {};
     for (size_t i = 0; i < node.operands.size(); ++i) in[i] = Fold(node.operands[i], dtype);
     return GetScalarOp(node.op).wide(in);
@@ -280,8 +296,25 @@ class Builder {
     return Error(node, "cannot be emitted");
   }
 
+  // The outcome of a comparison of constants, with which a body chooses by type.
+  std::optional<bool> Decided(int id) const {
+    const Node& node = body_.nodes[static_cast<size_t>(id)];
+    if (node.kind != Kind::kOp || GetScalarOp(node.op).rule != ScalarTypeRule::kCompare)
+      return std::nullopt;
+    long double in[2];
+    for (size_t i = 0; i < 2; ++i) {
+      if (!Of(node.operands[i]).constant) return std::nullopt;
+      in[i] = Fold(node.operands[i], Home());
+    }
+    return GetScalarOp(node.op).wide(in) != 0;
+  }
+
   absl::StatusOr<int16_t> EmitOp(const Node& node, DType type) {
     const ScalarOpDef& def = GetScalarOp(node.op);
+    if (node.op == ScalarOp::kSelect) {
+      std::optional<bool> decided = Decided(node.operands[0]);
+      if (decided.has_value()) return Emit(node.operands[*decided ? 1 : 2], type);
+    }
     ScalarInst inst{node.op, type, {-1, -1, -1}, 0};
     DType operand_type = type;
     if (def.rule == ScalarTypeRule::kCompare || def.rule == ScalarTypeRule::kPredicate) {

@@ -162,9 +162,10 @@ using AttrLookup = std::function<std::optional<double>(std::string_view name)>;
 //   calls  = name(args) of a row of the table; cast_f32(x) ... cast_<dtype>(x);
 //            cast(x): to result_types[0], also f16/bf16; bitcast_int(x), bitcast_float(x)
 //   weak   = 1, 0.5, 0x1.8p+1, true, false, inf, nan, pi, width (bits of the type it takes), zero,
-//            lowest, highest (-inf, inf for floats)
-// Operations on weak values alone are done in long double, then rounded to the type they meet. "/"
-// is for floats only.
+//            lowest, highest (-inf, inf for floats); of the type of result 0, f16 and bf16 too:
+//            epsilon (1 to the next number), smallest (subnormal), largest (finite)
+// Operations on weak values alone are done in long double, then rounded to the type they meet. A
+// select whose condition compares two such values is one of its branches. "/" is for floats only.
 absl::StatusOr<ScalarProgram> BuildScalarProgram(std::string_view body,
                                                  absl::Span<const std::string_view> arg_names,
                                                  absl::Span<const DType> arg_types,

@@ -113,8 +113,7 @@ def pointwise():
         case("addcmul", [x, y, p], dtype, wide + 0.5 * w * p.astype(np.float64), " {value=0.5}")
         case("addcdiv", [x, y, p], dtype, wide + 0.5 * w / p.astype(np.float64), " {value=0.5}")
         case("isclose", [x, x + NAMES[dtype](0.25) * (y > 0)], "bool", np.isclose(x, x + NAMES[dtype](0.25) * (y > 0), rtol=0, atol=0.125), " {rtol=0, atol=0.125}")
-        if dtype != "f16":
-            case("nextafter", [x, y], dtype, np.nextafter(x, y))
+        case("nextafter", [x, y], dtype, np.nextafter(x, y))
         q = rng.uniform(-2, 2, x.size).astype(NAMES[dtype])
         case("pow", [p, q], dtype, np.power(p.astype(np.float64), q.astype(np.float64)))
         for op, f in {"equal": np.equal, "less": np.less, "greater_equal": np.greater_equal, "not_equal": np.not_equal,

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_join.h"
+#include "ir/support/float_bits.h"
 #include "tests/test_util/op_rows.h"
 
 namespace jitfuse::internal {
@@ -242,6 +243,35 @@ TEST(OpBodies, BinaryBodiesMeanWhatTheySay) {
   EXPECT_EQ(f("greater_equal", 2, 2), 1);
   EXPECT_EQ(f("equal", kNan, kNan), 0);
   EXPECT_EQ(f("not_equal", kNan, kNan), 1);
+}
+
+// Every number of a 16-bit type against the walk along its bit patterns, in order of value.
+void CheckNextAfter(DType dtype, float (*from_bits)(uint16_t), uint16_t infinity) {
+  const OpDef& def = *FindOp("nextafter");
+  auto next = [&](float x, float y) { return static_cast<float>(Eval(def, dtype, {x, y})); };
+  const uint16_t sign = 0x8000;
+  for (uint16_t bits = 0; bits <= infinity; ++bits) {
+    const float x = from_bits(bits);
+    const float above = from_bits(bits == infinity ? bits : bits + 1);
+    const float below = bits == 0 ? -from_bits(1) : from_bits(bits - 1);
+    ASSERT_EQ(next(x, kInf), above) << x;
+    ASSERT_EQ(next(x, -kInf), below) << x;
+    ASSERT_EQ(next(-x, -kInf), -above) << x;
+    ASSERT_EQ(next(-x, kInf), -below) << x;
+    ASSERT_EQ(next(x, x), x) << x;
+    ASSERT_EQ(next(x, above), above) << x;
+    ASSERT_EQ(next(x, below), below) << x;
+    ASSERT_TRUE(std::isnan(next(x, kNan)) && std::isnan(next(kNan, x))) << x;
+  }
+  EXPECT_TRUE(std::signbit(next(0.0f, -0.0f)));
+  EXPECT_TRUE(std::signbit(next(-from_bits(1), 0.0f)));
+  EXPECT_EQ(next(from_bits(1), -1.0f), 0);
+  EXPECT_EQ(next(from_bits(sign), 1.0f), from_bits(1));
+}
+
+TEST(OpBodies, NextAfterOfEvery16BitNumber) {
+  CheckNextAfter(DType::kF16, F32FromF16, 0x7c00);
+  CheckNextAfter(DType::kBF16, F32FromBF16, 0x7f80);
 }
 
 int64_t EvalInt(const char* name, DType dtype, int64_t x, int64_t y) {
