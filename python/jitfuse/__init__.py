@@ -14,6 +14,7 @@ has torch.nn.functional's, and NumPy's and torch's own functions work on traced 
 from __future__ import annotations
 
 import math as _math
+from typing import TYPE_CHECKING
 
 from . import _core, _logging
 from ._array import Array
@@ -23,8 +24,8 @@ from ._creation import (
     ones_like, zeros, zeros_like,
 )  # fmt: skip
 from ._dtypes import (
-    DType, bfloat16, can_cast, finfo, float16, float32, float64, iinfo, int8, int16, int32, int64,
-    isdtype, result_type, uint8, uint16, uint32, uint64,
+    DType, bfloat16, can_cast, float16, float32, float64, int8, int16, int32, int64, isdtype,
+    result_type, uint8, uint16, uint32, uint64,
 )  # fmt: skip
 from ._dtypes import bool_ as bool
 from ._elementwise import (
@@ -38,22 +39,30 @@ from ._elementwise import (
     tanh, trunc, trunc_divide, where, xlogy,
 )  # fmt: skip
 from ._errors import TracingError
-from ._graph import Graph
-from ._info import __array_namespace_info__
 from ._jit import CacheInfo, JitFunction, jit
 from ._linalg import matmul, matrix_transpose, tensordot, vecdot
-from ._lowered import Compiled, Explanation, Lowered
 from ._manipulation import (
     broadcast_arrays, broadcast_shapes, broadcast_to, concat, diff, expand_dims, flip, index_add,
     moveaxis, pad, permute_dims, repeat, reshape, roll, scatter_add, split, squeeze, stack, take,
     take_along_axis, tile, tril, triu, unstack, windows,
 )  # fmt: skip
-from ._one_liner import elementwise
 from ._reductions import (
     all, any, argmax, argmin, count_nonzero, cummax, cummin, cumulative_prod, cumulative_sum, isin,
     logcumsumexp, logsumexp, max, mean, min, moments, prod, std, sum, var,
 )  # fmt: skip
-from . import linalg, nn, ops, random  # isort: skip
+
+if TYPE_CHECKING:  # loaded when they are first asked for: __getattr__
+    from . import linalg, nn, ops, random
+    from ._graph import Graph
+    from ._info import __array_namespace_info__, finfo, iinfo
+    from ._lowered import Compiled, Explanation, Lowered
+    from ._one_liner import elementwise
+
+_LATER = {
+    "Compiled": "_lowered", "Explanation": "_lowered", "Graph": "_graph", "Lowered": "_lowered",
+    "__array_namespace_info__": "_info", "elementwise": "_one_liner", "finfo": "_info",
+    "iinfo": "_info", "linalg": "", "nn": "", "ops": "", "random": "",
+}  # fmt: skip
 
 _logging.start()
 
@@ -95,4 +104,15 @@ __all__ = [
 def __getattr__(name: str) -> object:
     if name == "CUDA_AVAILABLE":
         return cuda_available()
-    raise AttributeError(f"module 'jitfuse' has no attribute {name!r}")
+    if name not in _LATER:
+        raise AttributeError(f"module 'jitfuse' has no attribute {name!r}")
+    from importlib import import_module
+
+    home = _LATER[name]
+    module = import_module(f"{__name__}.{home or name}")
+    found = globals()[name] = getattr(module, name) if home else module
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

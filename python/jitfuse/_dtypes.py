@@ -1,4 +1,4 @@
-"""The dtype objects (jitfuse.float32 ...), promotion, and the Array API's functions on dtypes.
+"""The dtype objects (jitfuse.float32 ...), promotion, and which dtypes go together.
 
 A DType equals the dtype of the same kind of NumPy, torch, CuPy or JAX, and its name as a string:
 `x.dtype == np.float32` and `x.dtype == "float32"` hold. Nothing here needs a trace.
@@ -7,7 +7,6 @@ A DType equals the dtype of the same kind of NumPy, torch, CuPy or JAX, and its 
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from typing import Any
 
 
@@ -187,47 +186,3 @@ def can_cast(from_: Any, to: Any, /) -> bool:
     target = as_dtype(to)
     same_group = (source.kind == "float") == (target.kind == "float")
     return source.kind == "bool" or (same_group and promote(source, target) is target)
-
-
-@dataclass(frozen=True)
-class FloatInfo:
-    bits: int
-    eps: float
-    max: float
-    min: float
-    smallest_normal: float
-    dtype: DType
-
-
-@dataclass(frozen=True)
-class IntegerInfo:
-    bits: int
-    max: int
-    min: int
-    dtype: DType
-
-
-_DIGITS_AND_TOP = {"f16": (11, 16), "bf16": (8, 128), "f32": (24, 128), "f64": (53, 1024)}
-
-
-def finfo(type: Any, /) -> FloatInfo:
-    """What a float dtype (or an array of one) holds: bits, eps, max, min, smallest_normal."""
-    dtype = as_dtype(type.dtype if hasattr(type, "shape") else type)
-    if dtype.kind != "float":
-        raise ValueError(f"finfo: expected a float dtype, got {dtype.name}")
-    digits, top = _DIGITS_AND_TOP[dtype.code]
-    largest = (2.0 - 2.0 ** (1 - digits)) * 2.0 ** (top - 1)
-    return FloatInfo(
-        8 * dtype.itemsize, 2.0 ** (1 - digits), largest, -largest, 2.0 ** (2 - top), dtype
-    )
-
-
-def iinfo(type: Any, /) -> IntegerInfo:
-    """What an integer dtype (or an array of one) holds: bits, max, min."""
-    dtype = as_dtype(type.dtype if hasattr(type, "shape") else type)
-    bits = 8 * dtype.itemsize
-    if dtype.kind == "signed":
-        return IntegerInfo(bits, 2 ** (bits - 1) - 1, -(2 ** (bits - 1)), dtype)
-    if dtype.kind == "unsigned":
-        return IntegerInfo(bits, 2**bits - 1, 0, dtype)
-    raise ValueError(f"iinfo: expected an integer dtype, got {dtype.name}")

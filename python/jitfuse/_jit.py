@@ -13,13 +13,14 @@ import threading
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
-from . import _core
+from . import _core, _logging
 from ._arguments import describe, is_numpy_scalar, is_on_gpu
 from ._array import Array
-from ._logging import logger
-from ._lowered import Lowered
 from ._pytree import flatten, is_plain, unflatten
-from ._tracer import Entry, Leaf, Tracer, describe_leaf, leaf_names
+
+if TYPE_CHECKING:
+    from ._lowered import Lowered
+    from ._tracer import Entry, Leaf
 
 _DYNAMIC = (None, "all", "none")
 _NUMERICS = ("default", "fast", "strict")
@@ -137,6 +138,8 @@ class JitFunction(_core.JitFunction):
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """What a call with these arguments compiles: its text, groups, sources and costs."""
+        from ._lowered import Lowered
+
         call = self._read(args, kwargs)
         return Lowered(self, call, self._entry(call))
 
@@ -263,6 +266,8 @@ class JitFunction(_core.JitFunction):
         return self._trace(call)
 
     def _trace(self, call: Call) -> Entry:
+        from ._tracer import describe_leaf, leaf_names
+
         names = leaf_names(call.structure, self._positional)
         described: list[Leaf] = [
             describe_leaf(value, name) for value, name in zip(call.leaves, names)
@@ -275,7 +280,7 @@ class JitFunction(_core.JitFunction):
                 group.entries.append(entry)
                 self._misses += 1
                 if len(group.entries) == _MANY_ENTRIES:
-                    logger.warning(
+                    _logging.warning(
                         "%s has been traced for %d combinations of sizes, the last %s; "
                         "dynamic='all' makes one function serve all sizes, and "
                         "lower(...).explain() says why sizes are constants",
@@ -284,6 +289,8 @@ class JitFunction(_core.JitFunction):
         return entry
 
     def _compile(self, leaves: list[Leaf], structure: Any, static: tuple[Any, ...]) -> Entry:
+        from ._tracer import Tracer
+
         def call(args: Any, kwargs: Any) -> Any:
             args = list(args)
             for place, value in static:

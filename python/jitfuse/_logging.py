@@ -1,22 +1,43 @@
 """The library's log in Python's logger "jitfuse"; JITFUSE_LOG=1..3 sets how much, as in C++.
 
 Warnings always go there. Without JITFUSE_LOG the level of the logger decides what is shown; with it
-the logger is opened as far, and a handler for stderr is added if there is none.
+the logger is opened as far, and a handler for stderr is added if there is none. The module logging
+is imported with the first message, since that takes longer than the rest of jitfuse.
 """
 
 from __future__ import annotations
 
-import logging
 import os
+import sys
+from typing import Any
 
 from . import _core
 
-logger = logging.getLogger("jitfuse")
-_LEVELS = {0: logging.WARNING, 1: logging.INFO}  # 2 and 3: debug
+_WARNING, _INFO, _DEBUG = 30, 20, 10  # as in logging
+
+
+def _level(library_level: int) -> int:
+    """A level of logging; the library's are 0 (warnings), 1 (info), 2 and 3 (debug)."""
+    return (_WARNING, _INFO, _DEBUG)[min(library_level, 2)]
+
+
+def _log(level: int, message: str, *args: Any) -> None:
+    import logging
+
+    logging.getLogger("jitfuse").log(level, message, *args)
 
 
 def _sink(level: int, message: str) -> None:
-    logger.log(_LEVELS.get(level, logging.DEBUG), "%s", message)
+    _log(_level(level), "%s", message)
+
+
+def warning(message: str, *args: Any) -> None:
+    _log(_WARNING, message, *args)
+
+
+def debug(message: str, *args: Any) -> None:
+    if "logging" in sys.modules:  # else nobody has asked for it
+        _log(_DEBUG, message, *args)
 
 
 def start() -> None:
@@ -25,6 +46,9 @@ def start() -> None:
     level = int(text) if text.isdigit() else 0
     _core.set_log(level, _sink)
     if level:
-        logger.setLevel(_LEVELS.get(level, logging.DEBUG))
+        import logging
+
+        logger = logging.getLogger("jitfuse")
+        logger.setLevel(_level(level))
         if not logger.hasHandlers():
             logger.addHandler(logging.StreamHandler())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import html
-import json
 from typing import TYPE_CHECKING, Any
 
 from . import _core
@@ -20,6 +18,8 @@ class Explanation(str):
         return str(self)
 
     def _repr_html_(self) -> str:
+        import html
+
         return f"<pre>{html.escape(str(self))}</pre>"
 
 
@@ -56,6 +56,8 @@ class Lowered:
 
     def cost_analysis(self) -> dict[str, Any]:
         """The numbers of explain() as a dict (docs/explain.md lists the keys)."""
+        import json
+
         return json.loads(self._entry.function.explain_json(self._arguments))
 
     def compile(self) -> Compiled:

@@ -6,7 +6,6 @@ unflatten builds the same nest with other leaves. Whatever is none of these type
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any, Iterator
 
 LEAF = "*"
@@ -30,11 +29,18 @@ def _flatten(tree: Any, leaves: list[Any]) -> Structure:
         return (kind, None, tuple([_flatten(item, leaves) for item in tree]))
     if isinstance(tree, dict):  # OrderedDict and the like
         return (kind, tuple(tree), tuple([_flatten(item, leaves) for item in tree.values()]))
-    if dataclasses.is_dataclass(tree) and not isinstance(tree, type):
-        names = tuple(f.name for f in dataclasses.fields(tree))
+    if hasattr(kind, "__dataclass_fields__"):
+        names = field_names(kind)
         return (kind, names, tuple([_flatten(getattr(tree, name), leaves) for name in names]))
     leaves.append(tree)
     return LEAF
+
+
+def field_names(kind: Any) -> tuple[str, ...]:
+    """Of a dataclass."""
+    import dataclasses
+
+    return tuple(f.name for f in dataclasses.fields(kind))
 
 
 def is_plain(structure: Structure) -> bool:
@@ -55,7 +61,7 @@ def unflatten(structure: Structure, leaves: Iterator[Any]) -> Any:
         return kind(items)
     if keys is None:
         return kind(*items)  # a namedtuple
-    if dataclasses.is_dataclass(kind):
+    if hasattr(kind, "__dataclass_fields__"):
         return _make_dataclass(kind, keys, items)
     made = kind()
     for key, item in zip(keys, items):

@@ -14,12 +14,11 @@ import os
 from dataclasses import dataclass
 from typing import Any, Callable
 
-from . import _core
+from . import _core, _logging
 from ._arguments import describe, is_number, is_numpy_scalar, is_on_gpu
 from ._array import Array
 from ._dtypes import DType, as_dtype
 from ._errors import TracingError, describe_place
-from ._logging import logger
 from ._pytree import Structure, flatten, paths, unflatten
 from ._sizes import Classes, Dims, leading_size, symbol_name
 from ._trace import Trace, tracing
@@ -230,7 +229,7 @@ class Tracer:
             try:
                 found = self._run_symbolic(dynamic)
             except Exception as error:  # the trace with numbers says what is wrong, if anything is
-                logger.debug("%s: traced with constant sizes, since: %s", self.name, error)
+                _logging.debug("%s: traced with constant sizes, since: %s", self.name, error)
                 self.notes = [f"all sizes are constants, since symbolic ones failed: {error}"]
                 found = None
             if found is not None:

@@ -160,3 +160,19 @@ print("good", torch.get_num_threads() >= 1)
 """
     done = run(script, JITFUSE_BACKEND="cpu")
     assert done.stdout == "good True\n", done.stderr
+
+
+def test_import_loads_what_every_use_needs_and_no_more():
+    later = ["logging", "html", "json", "dataclasses", "numpy", "jitfuse.nn", "jitfuse.linalg", "jitfuse._tracer", "jitfuse._one_liner"]
+    done = run(f"import jitfuse, sys; print([m for m in {later} if m in sys.modules])")
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+def test_what_is_loaded_later_is_there_by_every_name():
+    done = run("import jitfuse; print(sorted(set(jitfuse.__all__) - set(dir(jitfuse))), [n for n in jitfuse._LATER if n not in jitfuse.__all__])")
+    assert (done.stdout, done.stderr) == ("[] []\n", "")
+    everything = "import jitfuse\nfrom jitfuse import *\nprint(all is jitfuse.all, nn is jitfuse.nn, elementwise is jitfuse.elementwise)"
+    assert run(everything).stdout == "True True True\n"
+    assert run("from jitfuse import nn, finfo; from jitfuse.nn import gelu; print(nn.gelu is gelu, finfo('float32').bits)").stdout == "True 32\n"
+    missing = run("import jitfuse; jitfuse.no_such_name")
+    assert "AttributeError: module 'jitfuse' has no attribute 'no_such_name'" in missing.stderr

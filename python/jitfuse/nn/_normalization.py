@@ -7,7 +7,7 @@ from typing import Any, Sequence
 from .._apply import apply, apply_all, lift, pointwise, to_array
 from .._array import Array
 from .._creation import ones_like, zeros
-from .._dtypes import finfo
+from .._info import finfo
 from .._elementwise import maximum
 from .._reductions import vector_norm
 
