@@ -13,6 +13,7 @@
 #include "jitfuse/context.h"
 #include "jitfuse/inspect.h"
 #include "python/bindings/array_object.h"
+#include "python/bindings/command.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/function.h"
 #include "python/bindings/graph.h"
@@ -360,4 +361,5 @@ NB_MODULE(_core, m) {
   jitfuse::python::DefineJitFunction(m);
   jitfuse::python::DefineRandom(m);
   jitfuse::python::DefineInspection(m);
+  jitfuse::python::DefineCommand(m);
 }

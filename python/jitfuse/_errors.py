@@ -7,7 +7,7 @@ import os
 import sys
 from types import FrameType
 
-_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 class TracingError(TypeError):
@@ -19,7 +19,7 @@ def user_place() -> tuple[str, int]:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
-        if not name.startswith(_PACKAGE) and not _is_library(frame.f_globals.get("__name__", "")):
+        if not name.startswith(PACKAGE) and not _is_library(frame.f_globals.get("__name__", "")):
             return name, frame.f_lineno
         frame = frame.f_back
     return "?", 0

@@ -40,10 +40,15 @@ def debug(message: str, *args: Any) -> None:
         _log(_DEBUG, message, *args)
 
 
+def library_level() -> int:
+    """What JITFUSE_LOG says; 0 where it says nothing."""
+    text = os.environ.get("JITFUSE_LOG", "")
+    return int(text) if text.isdigit() else 0
+
+
 def start() -> None:
     """Called once, at import."""
-    text = os.environ.get("JITFUSE_LOG", "")
-    level = int(text) if text.isdigit() else 0
+    level = library_level()
     _core.set_log(level, _sink)
     if level:
         import logging

@@ -45,9 +45,16 @@ class Classes:
         return {self.root(s) for s in symbols_of(size)}
 
     def resolve(
-        self, dims: list[Dims | None], symbols: dict[str, int], wanted: set[str]
+        self,
+        dims: list[Dims | None],
+        symbols: dict[str, int],
+        wanted: set[str],
+        keep_names: bool = False,
     ) -> tuple[list[Dims | None], dict[str, int]]:
-        """The sizes with one symbol a class, and numbers for those that are fixed or not wanted."""
+        """The sizes with one symbol a class, and numbers for those that are fixed or not wanted.
+
+        A class is called n, m, ... in the order in which they are met, or keeps its first name.
+        """
         kept = {self.root(w) for w in wanted} - self._fixed
         names: dict[str, str] = {}  # by root, in the order in which they are met
         left: dict[str, int] = {}
@@ -59,10 +66,12 @@ class Classes:
             new: list[Any] = []
             for d in own:
                 if isinstance(d, str):
-                    root, size = self.root(d), symbols[d]
+                    name, root, size = d, self.root(d), symbols[d]
                     d = size
                     if root in kept and symbols[root] == size:
-                        d = names.setdefault(root, symbol_name(len(names)))
+                        d = names.setdefault(
+                            root, name if keep_names else symbol_name(len(names))
+                        )
                         left[d] = size
                 new.append(d)
             out.append(tuple(new))

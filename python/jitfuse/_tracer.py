@@ -242,6 +242,23 @@ class Tracer:
         dims, symbols = self.symbolic(
             lambda shape: range(len(shape) if everything else min(1, len(shape)))
         )
+        return self._settle(dims, symbols, everything)
+
+    def run_with(
+        self, dims: list[Dims | None], symbols: dict[str, int]
+    ) -> tuple[Trace, Any, list[Dims | None]]:
+        """As run, with symbols that the caller chose; those that are equal get their first name."""
+        found = self._settle(dims, symbols, everything=True, keep_names=True) if symbols else None
+        return found or (*self.trace(self.constants(), {}), self.constants())
+
+    def _settle(
+        self,
+        dims: list[Dims | None],
+        symbols: dict[str, int],
+        everything: bool,
+        keep_names: bool = False,
+    ) -> tuple[Trace, Any, list[Dims | None]] | None:
+        """Traces until the symbols are those that the trace allows; None if that leaves none."""
         for _ in range(4):
             if not symbols:
                 return None
@@ -252,7 +269,7 @@ class Tracer:
                 f"a size is a constant, since its number was asked for at {describe_place(place)}"
                 for place in classes.asked(wanted)
             ]
-            new_dims, new_symbols = classes.resolve(dims, symbols, wanted)
+            new_dims, new_symbols = classes.resolve(dims, symbols, wanted, keep_names)
             if (new_dims, new_symbols) == (dims, symbols):
                 return trace, results, dims
             dims, symbols = new_dims, new_symbols

@@ -41,10 +41,20 @@ def main():
                     file.writestr(key + ".npy", npy("<f4", shape, bytes(16 if key == "w" else 32)))
             return path
 
-        commands = "the commands are run, explain, bench, doctor\njitfuse --help says"
+        commands = "the commands are run, explain, bench, text, doctor\njitfuse --help says"
         says("expected a command; " + commands, code=2)
         says("unknown command 'rum'; " + commands, "rum", graph, code=2)
-        says("expected a file with the graph's text (.jf)\njitfuse run --help", "run", code=2)
+        says("expected a file with the graph's text (.jf), or a Python function (module:function)\njitfuse run --help", "run", code=2)
+        for verb in ["run", "explain", "bench", "text"]:  # of Python functions, without Python
+            for entry in ["mymodule:f", "some.module:Class.method", folder + "/f.py:f"]:
+                says("'" + entry + "' is a Python function, which this program cannot trace; the Python package's jitfuse can: "
+                     "pip install jitfuse, then", verb, entry, "--arg", "x:f32[n]", code=2)
+        says("--arg x:f32[n]: expected a Python function beside it", "run", graph, "--arg", "x:f32[n]", code=2)
+        pathlib.Path(folder, "odd:name").write_text(TEXT)  # a file goes first
+        assert run("run", folder + "/odd:name", "--backend", "cpu", code=0) == ""
+        says("cannot read 3:f", "run", "3:f", code=1)
+        done = subprocess.run([command, "text", graph], capture_output=True, text=True)
+        assert done.stdout == TEXT.replace("%r", "%0"), done.stdout
         says("jitfuse explain --help lists", "explain", graph, "--what", code=2)
         for backend in ["0", "2", "gpu", ""]:
             says("not in {auto,cpu,cuda,interpret}", "run", graph, "--backend", backend, code=2)

@@ -34,19 +34,19 @@ Device DeviceOf(const Function& f) {
   return Device{f.device() == DeviceKind::kCuda ? DeviceKind::kCuda : DeviceKind::kCpu, 0};
 }
 
-StatusOr<Loaded> Load(const Args& args) {
+Status In(const Source& source, const Status& status) {
+  return Status(status.code(), source.where + ":" + status.message());
+}
+
+StatusOr<Loaded> Load(const Args& args, const Source& source) {
   Loaded out;
-  auto text = ReadFile(args.file);
-  if (!text.ok()) return text.status();
-  out.text = *text;
+  out.text = source.text;
   auto infos = jitfuse::ParseInputs(out.text);
-  if (!infos.ok()) return Status(infos.status().code(), args.file + ":" + infos.status().message());
-  auto symbols = ParseSets(args.sets);
-  if (!symbols.ok()) return symbols.status();
-  auto function = jitfuse::CompileText(out.text, args.options);
+  if (!infos.ok()) return In(source, infos.status());
+  auto function = jitfuse::CompileText(out.text, source.options);
   if (!function.ok()) return function.status();
   out.function = *function;
-  auto host = MakeInputs(out.text, args.inputs, *symbols);
+  auto host = MakeInputs(out.text, args.inputs, source.symbols, source.given);
   if (!host.ok()) return host.status();
   out.host = host->arrays;
   // What is said on the command line goes before what a file has.
@@ -164,7 +164,8 @@ StatusOr<double> CopyRate(const Function& f, double bytes, int repeat,
 
 }  // namespace
 
-Status CheckArgs(const Args& args) {
+Status CheckArgs(const Args& args, bool can_trace) {
+  if (Status s = CheckEntry(args.file, args.arguments, can_trace); !s.ok()) return s;
   auto symbols = ParseSets(args.sets);
   if (!symbols.ok()) return symbols.status();
   if (Status s = CheckSource(args.inputs, *symbols); !s.ok()) return s;
@@ -175,8 +176,21 @@ Status CheckArgs(const Args& args) {
   return Status();
 }
 
-Status Run(const Args& args) {
-  auto loaded = Load(args);
+StatusOr<Source> ReadSource(const Args& args, const Tracer& tracer) {
+  auto symbols = ParseSets(args.sets);
+  if (!symbols.ok()) return symbols.status();
+  auto source = ReadSource({args.file, args.arguments, *symbols, kDefaultSize}, tracer);
+  if (!source.ok()) return source;
+  jitfuse::CompileOptions& options = source->options;
+  if (args.options.device != DeviceKind::kAuto) options.device = args.options.device;
+  options.fuse &= args.options.fuse;
+  options.rewrite &= args.options.rewrite;
+  options.use_gemm_library &= args.options.use_gemm_library;
+  return source;
+}
+
+Status Run(const Args& args, const Source& source) {
+  auto loaded = Load(args, source);
   if (!loaded.ok()) return loaded.status();
   auto results = loaded->function.Run(loaded->inputs, loaded->options);
   if (!results.ok()) return results.status();
@@ -190,21 +204,16 @@ Status Run(const Args& args) {
   return args.check ? PrintChecks(*loaded, host) : Status();
 }
 
-Status Explain(const Args& args) {
-  auto text = ReadFile(args.file);
-  if (!text.ok()) return text.status();
-  auto symbols = ParseSets(args.sets);
-  if (!symbols.ok()) return symbols.status();
-  auto shapes = MakeShapes(*text, *symbols);
-  if (!shapes.ok())
-    return Status(shapes.status().code(), args.file + ":" + shapes.status().message());
+Status Explain(const Args& args, const Source& source) {
+  auto shapes = MakeShapes(source.text, source.symbols);
+  if (!shapes.ok()) return In(source, shapes.status());
   if (args.stage != "groups" || !args.arch.empty()) {
-    auto source = jitfuse::SourceOf(*text, *shapes, args.stage, args.arch, args.options);
-    if (!source.ok()) return source.status();
-    std::printf("%s", source->c_str());
+    auto stage = jitfuse::SourceOf(source.text, *shapes, args.stage, args.arch, source.options);
+    if (!stage.ok()) return stage.status();
+    std::printf("%s", stage->c_str());
     return Status();
   }
-  auto function = jitfuse::CompileText(*text, args.options);
+  auto function = jitfuse::CompileText(source.text, source.options);
   if (!function.ok()) return function.status();
   auto explained = args.json ? function->ExplainJson(*shapes) : function->Explain(*shapes);
   if (!explained.ok()) return explained.status();
@@ -212,15 +221,22 @@ Status Explain(const Args& args) {
   return Status();
 }
 
-Status Bench(const Args& args) {
-  auto loaded = Load(args);
+Status Text(const Source& source) {
+  auto text = jitfuse::FormatText(source.text);
+  if (!text.ok()) return In(source, text.status());
+  std::printf("%s", text->c_str());
+  return Status();
+}
+
+Status Bench(const Args& args, const Source& source) {
+  auto loaded = Load(args, source);
   if (!loaded.ok()) return loaded.status();
   auto results = loaded->function.Run(loaded->inputs, loaded->options);
   if (!results.ok()) return results.status();
   double bytes = TotalBytes(loaded->inputs) + TotalBytes(*results);
   auto seconds = TimeCall(loaded->function, loaded->inputs, args.repeat, loaded->options);
   if (!seconds.ok()) return seconds.status();
-  auto copy = CopyRate(loaded->function, bytes, args.repeat, args.options);
+  auto copy = CopyRate(loaded->function, bytes, args.repeat, source.options);
   if (!copy.ok()) return copy.status();
   double rate = bytes / *seconds * 1e-9;
   std::printf("latency   %.3f us (median of %d)\n", *seconds * 1e6, args.repeat);

@@ -8,15 +8,17 @@
 #include <string>
 #include <vector>
 
+#include "entry.h"
 #include "jitfuse/options.h"
 #include "jitfuse/status.h"
 
 namespace jitfuse_cli {
 
 struct Args {
-  std::string file;
-  std::string inputs;             // "", "random:SEED" or a .npz
-  std::vector<std::string> sets;  // "n=1000"
+  std::string file;                    // or a Python function (entry.h)
+  std::vector<std::string> arguments;  // of that
+  std::string inputs;                  // "", "random:SEED" or a .npz
+  std::vector<std::string> sets;       // "n=1000"
   jitfuse::CompileOptions options;
   bool check = false;
   std::string stage = "groups";
@@ -28,11 +30,14 @@ struct Args {
 };
 
 // What is wrong with the command line, before any file is read.
-jitfuse::Status CheckArgs(const Args& args);
+jitfuse::Status CheckArgs(const Args& args, bool can_trace);
+// The graph of a command line, and its options put together.
+jitfuse::StatusOr<Source> ReadSource(const Args& args, const Tracer& tracer);
 
-jitfuse::Status Run(const Args& args);
-jitfuse::Status Explain(const Args& args);
-jitfuse::Status Bench(const Args& args);
+jitfuse::Status Run(const Args& args, const Source& source);
+jitfuse::Status Explain(const Args& args, const Source& source);
+jitfuse::Status Bench(const Args& args, const Source& source);
+jitfuse::Status Text(const Source& source);
 jitfuse::Status Doctor();
 void PrintStats();  // of this process
 

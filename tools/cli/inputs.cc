@@ -23,7 +23,6 @@ using jitfuse::Status;
 using jitfuse::StatusCode;
 using jitfuse::StatusOr;
 
-constexpr std::int64_t kDefaultSymbol = 64;
 constexpr std::int64_t kMaxRandomBytes = std::int64_t{1} << 34;
 
 Status Bad(const std::string& what) { return Status(StatusCode::kInvalidArgument, what); }
@@ -51,7 +50,7 @@ SymbolValues WithDefaults(const std::vector<jitfuse::InputInfo>& infos, SymbolVa
       bool name =
           !dim.empty() && (std::isalpha(static_cast<unsigned char>(dim[0])) || dim[0] == '_');
       for (char c : dim) name = name && (std::isalnum(static_cast<unsigned char>(c)) || c == '_');
-      if (name) symbols.emplace(dim, kDefaultSymbol);
+      if (name) symbols.emplace(dim, kDefaultSize);
     }
   }
   return symbols;
@@ -108,7 +107,8 @@ void WarnOfOthers(const std::map<std::string, Array>& file, const std::vector<st
   }
 }
 
-StatusOr<Inputs> FromNpz(const std::vector<jitfuse::InputInfo>& infos, const std::string& path) {
+StatusOr<Inputs> FromNpz(const std::vector<jitfuse::InputInfo>& infos, const std::string& path,
+                         const std::map<std::string, Array>& given) {
   auto file = LoadNpz(path);
   if (!file.ok()) return file.status();
   Inputs out;
@@ -117,6 +117,10 @@ StatusOr<Inputs> FromNpz(const std::vector<jitfuse::InputInfo>& infos, const std
   for (const auto& [name, array] : *file) arrays.push_back(name);
   for (const std::string& input : inputs) {
     auto it = file->find(input);
+    if (auto known = given.find(input); it == file->end() && known != given.end()) {
+      out.arrays.push_back(known->second);
+      continue;
+    }
     if (it == file->end())
       return Bad(path + ": expected an array named '" + input + "'; the graph's inputs: " +
                  Listed(inputs) + "; the file's arrays: " + Listed(arrays));
@@ -200,10 +204,11 @@ Status CheckSource(const std::string& source, const SymbolValues& symbols) {
 }
 
 StatusOr<Inputs> MakeInputs(const std::string& text, const std::string& source,
-                            const SymbolValues& symbols) {
+                            const SymbolValues& symbols,
+                            const std::map<std::string, Array>& given) {
   auto infos = jitfuse::ParseInputs(text);
   if (!infos.ok()) return infos.status();
-  if (!source.empty() && !IsRandom(source)) return FromNpz(*infos, source);
+  if (!source.empty() && !IsRandom(source)) return FromNpz(*infos, source, given);
   auto seed = SeedOf(source);
   if (!seed.ok()) return seed.status();
   auto dims = jitfuse::InputDims(text, WithDefaults(*infos, symbols));
@@ -211,6 +216,10 @@ StatusOr<Inputs> MakeInputs(const std::string& text, const std::string& source,
   std::mt19937_64 rng(*seed);
   Inputs out;
   for (std::size_t i = 0; i < infos->size(); ++i) {
+    if (auto known = given.find((*infos)[i].name); known != given.end()) {
+      out.arrays.push_back(known->second);
+      continue;
+    }
     auto array = RandomArray((*infos)[i], (*dims)[i], &rng);
     if (!array.ok()) return array.status();
     out.arrays.push_back(*std::move(array));

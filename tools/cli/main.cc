@@ -1,0 +1,196 @@
+#include "main.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <cstdio>
+#include <map>
+#include <new>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "commands.h"
+#include "inputs.h"
+#include "jitfuse/context.h"
+
+namespace jitfuse_cli {
+namespace {
+
+const std::map<std::string, jitfuse::DeviceKind> kBackends = {
+    {"auto", jitfuse::DeviceKind::kAuto},
+    {"cpu", jitfuse::DeviceKind::kCpu},
+    {"cuda", jitfuse::DeviceKind::kCuda},
+    {"interpret", jitfuse::DeviceKind::kInterpret}};
+const std::vector<std::string> kBackendNames = {"auto", "cpu", "cuda", "interpret"};
+
+// What is wrong with a command line, and where to read on.
+std::string UsageMessage(const CLI::App* app, const CLI::Error& error) {
+  std::string verb, what = error.what();
+  for (const CLI::App* sub : app->get_subcommands()) verb = sub->get_name();
+  if (what == "file is required")
+    what = "expected a file with the graph's text (.jf), or a Python function (module:function)";
+  if (what == "A subcommand is required") what = "expected a command before options";
+  const std::string command = verb.empty() ? "jitfuse" : "jitfuse " + verb;
+  return command + ": " + what + "\n" + command + " --help lists what there is\n";
+}
+
+// The first word has to be a command. CLI11's own messages do not say which there are.
+bool HasCommand(const CLI::App& app, int argc, const char* const* argv) {
+  const std::string first = argc > 1 ? argv[1] : "";
+  if (!first.empty() && first[0] == '-') return true;  // --help, --version, or an error of CLI11's
+  std::string names;
+  for (const CLI::App* sub : app.get_subcommands(nullptr)) {
+    if (first == sub->get_name()) return true;
+    names += (names.empty() ? "" : ", ") + sub->get_name();
+  }
+  std::fprintf(stderr, "jitfuse: %s; the commands are %s\njitfuse --help says what they do\n",
+               first.empty() ? "expected a command" : ("unknown command '" + first + "'").c_str(),
+               names.c_str());
+  return false;
+}
+
+void AddGraph(CLI::App* command, Args* args) {
+  command
+      ->add_option("file", args->file,
+                   "graph text (FILE.jf), or a Python function (module:function, FILE.py:function)")
+      ->required();
+  command
+      ->add_option("--arg", args->arguments,
+                   "an argument of a Python function: NAME:f32[n,1024], NAME:float or NAME=VALUE; "
+                   "once for each")
+      ->allow_extra_args(false);
+  command->add_option("--set", args->sets, "value of a symbol, NAME=SIZE; may be repeated")
+      ->allow_extra_args(false);
+}
+
+void AddCommon(CLI::App* command, Args* args) {
+  AddGraph(command, args);
+  command
+      ->add_option_function<std::string>(
+          "--backend",
+          [args](const std::string& name) { args->options.device = kBackends.at(name); },
+          "auto, cpu, cuda or interpret")
+      ->check(
+          CLI::IsMember(kBackendNames));  // alone: a map's transformer would take its numbers too
+  command->add_flag("--stats", args->stats,
+                    "afterwards, what was compiled, found and fallen back to");
+  command->add_flag_callback(
+      "--no-fuse", [args] { args->options.fuse = false; }, "one kernel per op");
+  command->add_flag_callback(
+      "--no-rewrite", [args] { args->options.rewrite = false; },
+      "no folding, CSE or canonical forms");
+  command->add_flag_callback(
+      "--no-gemm-library", [args] { args->options.use_gemm_library = false; },
+      "matrix products become loop kernels");
+}
+
+// CLI11's own integers may be octal, and stop at the greatest where there are more digits.
+void AddWhole(CLI::App* command, const std::string& option, std::optional<std::uint64_t>* value,
+              const std::string& help) {
+  command->add_option_function<std::string>(
+      option,
+      [option, value](const std::string& text) {
+        auto parsed = ParseWhole(option, text);
+        if (!parsed.ok()) throw CLI::ValidationError(parsed.status().message());
+        *value = *parsed;
+      },
+      help);
+}
+
+void AddInputs(CLI::App* command, Args* args) {
+  command->add_option("--inputs", args->inputs,
+                      "FILE.npz with an array per input, or random:SEED (default random:0)");
+  AddWhole(command, "--seed", &args->seed, "of random ops (default: the file's rng_seed, or 0)");
+  AddWhole(command, "--offset", &args->offset,
+           "of random ops (default: the file's rng_offset, or 0)");
+}
+
+int Finish(const jitfuse::Status& status) {
+  std::fflush(stdout);
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "jitfuse: %s\n", status.message().c_str());
+  return 1;
+}
+
+// The commands, which are parsed into `args`.
+struct Commands {
+  Commands(CLI::App* app, Args* args);
+  CLI::App *run, *explain, *bench, *text, *doctor;
+};
+
+Commands::Commands(CLI::App* app, Args* args)
+    : run(app->add_subcommand("run", "run a graph and print its results")),
+      explain(app->add_subcommand("explain",
+                                  "say what is fused and why, or print the source of a stage")),
+      bench(app->add_subcommand("bench", "time a graph: latency, GB/s, share of a measured copy")),
+      text(
+          app->add_subcommand("text", "print a graph's text: to keep what was traced, as FILE.jf")),
+      doctor(app->add_subcommand("doctor",
+                                 "what was found where, what is missing and how to get it")) {
+  AddCommon(run, args);
+  AddInputs(run, args);
+  run->add_flag("--check", args->check,
+                "compare with the reference evaluator and its error bounds");
+  AddCommon(explain, args);
+  explain->add_option("--stage", args->stage, "graph, groups, plan, cuda, llvm, ptx or sass")
+      ->check(CLI::IsMember({"graph", "groups", "plan", "cuda", "llvm", "ptx", "sass"}));
+  explain->add_option("--arch", args->arch, "sm_90, x86-64-v3 ...; needs no such device");
+  explain->add_flag("--json", args->json, "groups as JSON");
+  AddCommon(bench, args);
+  AddInputs(bench, args);
+  bench->add_option("--repeat", args->repeat, "samples")->check(CLI::Range(1, 100000));
+  AddGraph(text, args);
+  app->footer(
+      "A graph is a file of graph text (docs/text.md) or, for the jitfuse of the Python package, "
+      "a\n"
+      "Python function over arrays with the dtypes and sizes of its arguments:\n"
+      "  jitfuse explain softmax.jf --set n=1000\n"
+      "  jitfuse explain model.py:layer --arg x:f32[n,1024] --arg w:f32[1024,64] --set n=1000\n"
+      "jitfuse VERB --help lists all options.");
+}
+
+int Execute(const Commands& verbs, const Args& args, const Tracer& tracer) {
+  if (verbs.doctor->parsed()) return Finish(Doctor());
+  auto source = ReadSource(args, tracer);
+  if (!source.ok()) {
+    const bool wrong_line =
+        IsEntry(args.file) && source.status().code() == jitfuse::StatusCode::kInvalidArgument;
+    return Finish(source.status()) + (wrong_line ? 1 : 0);
+  }
+  jitfuse::Status status;
+  if (verbs.run->parsed()) status = Run(args, *source);
+  if (verbs.explain->parsed()) status = Explain(args, *source);
+  if (verbs.bench->parsed()) status = Bench(args, *source);
+  if (verbs.text->parsed()) status = Text(*source);
+  if (args.stats) PrintStats();
+  return Finish(status);
+}
+
+}  // namespace
+
+int Main(int argc, const char* const* argv, const Tracer& tracer) {
+  CLI::App app("Jitfuse fuses chains of tensor ops into single kernels at run time.", "jitfuse");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", jitfuse::Version());
+  Args args;
+  const Commands verbs(&app, &args);
+  app.failure_message(UsageMessage);
+  if (!HasCommand(app, argc, argv)) return 2;
+  try {
+    app.parse(argc, argv);
+    if (const jitfuse::Status bad = CheckArgs(args, tracer != nullptr); !bad.ok())
+      throw CLI::ValidationError(bad.message());
+  } catch (const CLI::ParseError& e) {  // NOLINT(bugprone-empty-catch): reported by exit()
+    const int code = app.exit(e);
+    std::fflush(stdout);
+    return code == 0 ? 0 : 2;
+  }
+  try {
+    return Execute(verbs, args, tracer);
+  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): reported by Finish()
+    return Finish({jitfuse::StatusCode::kResourceExhausted,
+                   "no memory for arrays of this size on this machine"});
+  }
+}
+
+}  // namespace jitfuse_cli
