@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <cstdint>
+#include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <limits>
 #include <mutex>
@@ -21,6 +24,16 @@ namespace {
 
 std::atomic<int> helpers{0};
 
+// The number that programs with several processes give all of them (torchrun, joblib, dask); of a
+// list, one for each nesting depth, the first. It can only lower ours: all else that it may be is
+// OpenMP's business.
+int OpenMpLimit() {
+  const char* text = std::getenv("OMP_NUM_THREADS");
+  int limit = 0;
+  if (text != nullptr) std::from_chars(text, text + std::strlen(text), limit);
+  return limit > 0 ? limit : std::numeric_limits<int>::max();
+}
+
 int CountThreads() {
   constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
   const int64_t wanted = EnvInt("NUM_THREADS", kAll);
@@ -29,7 +42,7 @@ int CountThreads() {
   int cpus = sched_getaffinity(0, sizeof(set), &set) == 0
                  ? CPU_COUNT(&set)
                  : static_cast<int>(std::thread::hardware_concurrency());
-  return std::max(1, cpus);
+  return std::max(1, std::min(cpus, OpenMpLimit()));
 }
 
 // Up to `wanted` of those that are left.

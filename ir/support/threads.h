@@ -1,11 +1,12 @@
 // Threads: how many this process uses, and help from others of them for work that any number can
 // do.
 //
-// NumThreads: JITFUSE_NUM_THREADS, else the CPUs this process may use; read once. RunWithHelpers is
-// for compilers (kernels have cpu_backend/parallel.h): however many threads call it at once, they
-// have NumThreads() - 1 helpers among them, so that 64 callers on 64 CPUs do not make 4,096
-// threads. Where none is left, or the system refuses one, the caller does the work alone: a helper
-// that is missing costs time, never a result. Must not know: what it runs.
+// NumThreads: JITFUSE_NUM_THREADS, else the CPUs this process may use, or OMP_NUM_THREADS if that
+// is less; read once. RunWithHelpers is for compilers (kernels have cpu_backend/parallel.h):
+// however many threads call it at once, they have NumThreads() - 1 helpers among them, so that 64
+// callers on 64 CPUs do not make 4,096 threads. Where none is left, or the system refuses one, the
+// caller does the work alone: a helper that is missing costs time, never a result. Must not know:
+// what it runs.
 #ifndef JITFUSE_IR_SUPPORT_THREADS_H_
 #define JITFUSE_IR_SUPPORT_THREADS_H_
 
