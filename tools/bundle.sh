@@ -38,16 +38,31 @@ cp "$source/LICENSE" "$source/THIRD_PARTY_NOTICES" "$bundle/"
 # What tests, demo and benchmarks read: the same paths as in the repository, under JITFUSE_TEST_DATA.
 data=$bundle/share/jitfuse
 mkdir -p "$data"
-(cd "$source" && git ls-files -co --exclude-standard tests examples python bench docs ir/support/float_bits.h ':!*.cc' ':!*CMakeLists.txt' |
+(cd "$source" && git ls-files -co --exclude-standard tests examples bench docs README.md ir/support/float_bits.h ':!*.cc' ':!*CMakeLists.txt' |
   tar -cf - --files-from=- --ignore-failed-read) | tar -xf - -C "$data"
 (cd "$source" && git describe --always --dirty --abbrev=12 --exclude='*' 2>/dev/null || echo unknown) >"$data/commit"  # what benchmarks record
-if [ -d "$source/python" ]; then (cd "$source" && git ls-files -co --exclude-standard python | tar -cf - --files-from=-) | tar -xf - -C "$bundle"; fi
+
+# The Python package: its sources, which `run python` builds against this bundle, with nanobind for that; and the modules
+# that were built here, for machines without Python's headers.
+(cd "$source" && git ls-files -co --exclude-standard python | tar -cf - --files-from=-) | tar -xf - -C "$bundle"
+ln -s ../../python "$data/python"
+nanobind=$(sed -n 's/^NB_DIR:[A-Z]*=//p' "$build/CMakeCache.txt")
+if [ -n "$nanobind" ]; then
+  mkdir "$bundle/python/nanobind"
+  (cd "$nanobind" && tar -cf - --exclude='*/tests' cmake include src ext) | tar -xf - -C "$bundle/python/nanobind"
+  cp "$nanobind"/../nanobind-*.dist-info/licenses/LICENSE "$bundle/licenses/nanobind"
+  for module in "$build"/python/jitfuse/_core.*.so; do strip -o "$bundle/python/jitfuse/$(basename "$module")" "$module"; done
+  echo "Python: nanobind, and modules built here: $(cd "$bundle/python/jitfuse" && echo _core.*.so)"
+  [ -e "$bundle/python/jitfuse/_core.abi3.so" ] || echo "Python: no module for 3.12 and later, as no headers of these were found; they are needed where it runs"
+else
+  echo "Python: no module and no nanobind, as this build has none"
+fi
 cp "$source/tools/bundle_run.sh" "$bundle/run"
 chmod +x "$bundle/run"
 
 # The oldest glibc it runs on: the newest symbol version that anything shipped asks for.
 newest() { { xargs -d '\n' objdump -T 2>/dev/null || true; } | grep -o "$1_[0-9.]*" | sort -uV | tail -1; }
-elfs() { find "$bundle/bin" "$bundle/lib" -type f \( -name '*.so*' -o -perm -u+x \); }
+elfs() { find "$bundle/bin" "$bundle/lib" "$bundle/python/jitfuse" -type f \( -name '*.so*' -o -perm -u+x \); }
 floor=$(elfs | newest GLIBC)
 echo "glibc floor: ${floor#GLIBC_} (limit $glibc_limit); libstdc++ floor: $(elfs | newest GLIBCXX)"
 if [ "$(printf '%s\n' "${floor#GLIBC_}" "$glibc_limit" | sort -V | tail -1)" != "$glibc_limit" ]; then

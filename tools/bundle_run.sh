@@ -4,6 +4,11 @@
 #   bench [NAME ARG...]              all benchmarks, or one with its arguments
 #   demo                             handwritten digits
 #   fuzz [ARG...]                    random graphs on every executor: --graphs N --seed S --backend cpu|cuda --jobs J
+#   python [test [PYTEST_ARG...]]    builds the Python module against this bundle, then runs its tests, those of the GPU first
+#   python build                     only builds it (JITFUSE_PYTHON=build insists on it, =prebuilt takes the bundle's own)
+#   python compare [ARG...]          the same as: compare [ARG...]
+#   python [SCRIPT | -c CODE] ...    python3 with the package jitfuse
+#   compare [ARG...]                 bench/compare: Jitfuse beside torch, CuPy, JAX ... (--help)
 #   sanitize [GTEST_FILTER]          compute-sanitizer (memcheck, racecheck, initcheck) on the GPU tests
 set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -38,6 +43,64 @@ run_label() {  # one test program, in as many shards as the machine carries; pri
   return $failed
 }
 
+python_lacks() {  # prints what is missing for a build of the Python module here
+  local headers
+  command -v cmake >/dev/null || { echo "cmake is"; return; }
+  command -v c++ >/dev/null || command -v g++ >/dev/null || { echo "a C++ compiler is"; return; }
+  headers=$(python3 -c 'import sysconfig; print(sysconfig.get_paths()["include"])')
+  [ -e "$headers/Python.h" ] || echo "$headers/Python.h (of the package python3-dev) is"
+  [ -d "$root/python/nanobind" ] || echo "nanobind (left out of this bundle) is"
+}
+
+build_python() {  # build_python FOLDER: the module against this bundle's headers and library; nothing is fetched
+  local generator=() log=$1.log begin=$SECONDS
+  ! command -v ninja >/dev/null || generator=(-G Ninja)
+  {
+    cmake "${generator[@]}" -S "$root/python" -B "$1" -DCMAKE_PREFIX_PATH="$root" -Dnanobind_DIR="$root/python/nanobind/cmake" \
+      -DPython_EXECUTABLE="$(python3 -c 'import sys; print(sys.executable)')" -DCMAKE_BUILD_RPATH="$root/lib" &&
+      cmake --build "$1" -j"$cores"
+  } >"$log" 2>&1 || { tail -40 "$log" >&2; echo "python: the build failed (all of it: $log)" >&2; return 1; }
+  echo "python: module built for Python $(python3 -c 'import platform; print(platform.python_version())') against this bundle in $((SECONDS - begin)) s"
+}
+
+need_python() {  # sets PYTHONPATH to a folder with the package jitfuse and its module
+  command -v python3 >/dev/null || { echo "python: python3 was not found" >&2; exit 1; }
+  local way=${JITFUSE_PYTHON:-auto} folder lacks version
+  version=$(python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+  folder=$root/build/python$version
+  mkdir -p "$folder" 2>/dev/null || { folder=${TMPDIR:-/tmp}/jitfuse-python$version-$UID; mkdir -p "$folder"; }
+  if [ "$way" != prebuilt ]; then
+    lacks=$(python_lacks)
+    if [ -z "$lacks" ] && build_python "$folder"; then
+      export PYTHONPATH=$folder/python${PYTHONPATH:+:$PYTHONPATH}
+      return
+    fi
+    [ -z "$lacks" ] || echo "python: $lacks missing, so that the module cannot be built here"
+    [ "$way" != build ] || exit 1
+  fi
+  export PYTHONPATH=$root/python${PYTHONPATH:+:$PYTHONPATH}
+  python3 -c 'import jitfuse._core' || { echo "python: the bundle has no module for Python $version" >&2; exit 1; }
+  echo "python: the module that was built with the bundle is used: $(cd "$root/python/jitfuse" && python3 -c 'import jitfuse._core as c; print(c.__file__)')"
+}
+
+test_python() {
+  python3 -c 'import numpy, pytest' || { echo "python: the tests need numpy and pytest (pip install numpy pytest)" >&2; exit 1; }
+  exec python3 "$JITFUSE_TEST_DATA/tests/python/run_tests.py" "$@"
+}
+
+run_python() {
+  local what=${1:-test}
+  [ "$what" != build ] || JITFUSE_PYTHON=build
+  need_python
+  [ $# = 0 ] || shift
+  case $what in
+    build) ;;
+    test) test_python "$@" ;;
+    compare) exec python3 "$JITFUSE_TEST_DATA/bench/compare/compare.py" "$@" ;;
+    *) exec python3 "$what" "$@" ;;
+  esac
+}
+
 verb=${1:-help}
 [ $# = 0 ] || shift
 case $verb in
@@ -61,6 +124,8 @@ case $verb in
     for binary in "$root"/bin/bench_*; do echo "== $(basename "$binary")"; "$binary" || status=1; done
     exit $status ;;
   demo) exec "$root/bin/demo" "${1:-$JITFUSE_TEST_DATA/examples/data}" ;;
+  python) run_python "$@" ;;
+  compare) run_python compare "$@" ;;
   fuzz) exec "$root/bin/jf_fuzz" "$@" ;;
   sanitize)
     sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sanitizer 2>/dev/null | tail -1)
@@ -69,5 +134,5 @@ case $verb in
       echo "== $tool"
       "$sanitizer" --tool $tool --error-exitcode 9 "$root/bin/jf_tests_gpu" --gtest_brief=1 --gtest_filter="${1:-*}" || exit 1
     done ;;
-  *) sed -n '2,8s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; [ "$verb" = help ] || exit 2 ;;
+  *) sed -n '2,13s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; [ "$verb" = help ] || exit 2 ;;
 esac
