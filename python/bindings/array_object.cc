@@ -80,7 +80,15 @@ nb::object Capsule(Managed* managed, const char* name) {
 
 nb::object DLPack(const Held& held, nb::handle /*stream*/, nb::handle max_version,
                   nb::handle dl_device, nb::handle copy) {
-  if (!dl_device.is_none() || (!copy.is_none() && nb::cast<bool>(copy)))
+  const Device own = held.array.device();
+  bool elsewhere = false;
+  if (!dl_device.is_none()) {
+    const int kind = nb::cast<int>(nb::int_(dl_device[nb::int_(0)]));
+    const int index = nb::cast<int>(nb::int_(dl_device[nb::int_(1)]));
+    elsewhere =
+        kind != (own.kind == DeviceKind::kCuda ? int{kDLCUDA} : int{kDLCPU}) || index != own.index;
+  }
+  if (elsewhere || (!copy.is_none() && nb::cast<bool>(copy)))
     Throw(PyExc_BufferError, "jitfuse's arrays export neither copies nor to another device");
   // Work on the array was enqueued on its framework's stream; another must not run ahead.
   if (held.array.device().kind == DeviceKind::kCuda) Check(Synchronize(DeviceKind::kCuda));

@@ -1,14 +1,16 @@
 // Results and scratch memory of a GPU call from the framework whose arrays went in: torch's caching
-// allocator through its exchange table, CuPy's pool through cupy.empty.
+// allocator, CuPy's pool, or that of an exchange table.
 //
-// Untested where there is no GPU (the exchange table's part runs on the CPU in tests). One object
-// per call, on its stack; Release hands the results over after the call.
+// One object per call, on its stack, made while the framework's device and stream are those of the
+// call; Release hands the results over after the call. What of it torch is asked for runs on the
+// CPU in tests too. Scratch memory is given back when the call has been enqueued: the framework
+// hands it out again in the order of the same stream.
 #ifndef JITFUSE_PYTHON_BINDINGS_FRAMEWORK_MEMORY_H_
 #define JITFUSE_PYTHON_BINDINGS_FRAMEWORK_MEMORY_H_
 
 #include <Python.h>
 
-#include <mutex>
+#include <utility>
 #include <vector>
 
 #include "dlpack/dlpack.h"
@@ -17,8 +19,14 @@
 
 namespace jitfuse::python {
 
-// Through a DLPack exchange table. Needs no GIL.
-class ExchangeMemory : public ResultMaker, public Allocator {
+class FrameworkMemory : public ResultMaker, public Allocator {
+ public:
+  // New references to the results as Python arrays; needs the GIL. Throws.
+  virtual void Release(PyObject** results) = 0;
+};
+
+// Through a DLPack exchange table. Needs no GIL but in Release.
+class ExchangeMemory : public FrameworkMemory {
  public:
   ExchangeMemory(const DLPackExchangeAPI& api, Device device) : api_(api), device_(device) {}
   ~ExchangeMemory() override;
@@ -26,8 +34,10 @@ class ExchangeMemory : public ResultMaker, public Allocator {
                        Device device) override;
   void* Allocate(std::size_t bytes, void* stream) override;
   void Free(void* ptr, std::size_t bytes, void* stream) override;
-  // New references to the results as Python arrays; needs the GIL. Throws.
-  void Release(PyObject** results);
+  void Release(PyObject** results) override;
+
+ protected:
+  const DLPackExchangeAPI& api() const { return api_; }
 
  private:
   StatusOr<DLManagedTensorVersioned*> New(DType dtype, const std::vector<std::int64_t>& dims,
@@ -37,18 +47,33 @@ class ExchangeMemory : public ResultMaker, public Allocator {
   std::vector<DLManagedTensorVersioned*> results_, scratch_;
 };
 
-// Through a module with empty(shape, dtype=...); needs the GIL.
-class ModuleMemory : public ResultMaker {
+// Results that torch itself makes, not wrapped: record_stream knows no memory that came in through
+// DLPack, and would do nothing. Make needs the GIL.
+class TorchMemory : public ExchangeMemory {
  public:
-  explicit ModuleMemory(PyObject* module) : module_(module) {}
-  ~ModuleMemory() override;
+  using ExchangeMemory::ExchangeMemory;
+  ~TorchMemory() override;
   StatusOr<Array> Make(int output, DType dtype, const std::vector<std::int64_t>& dims,
                        Device device) override;
-  void Release(PyObject** results);
+  void Release(PyObject** results) override;
 
  private:
-  PyObject* module_;
+  std::vector<PyObject*> tensors_;
+};
+
+// Of CuPy's pool. Needs the GIL.
+class CupyMemory : public FrameworkMemory {
+ public:
+  ~CupyMemory() override;
+  StatusOr<Array> Make(int output, DType dtype, const std::vector<std::int64_t>& dims,
+                       Device device) override;
+  void* Allocate(std::size_t bytes, void* stream) override;
+  void Free(void* ptr, std::size_t bytes, void* stream) override;
+  void Release(PyObject** results) override;
+
+ private:
   std::vector<PyObject*> results_;
+  std::vector<std::pair<void*, PyObject*>> scratch_;  // address, cupy.cuda.MemoryPointer
 };
 
 }  // namespace jitfuse::python

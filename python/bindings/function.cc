@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "jitfuse/context.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/framework_memory.h"
 #include "python/bindings/gil.h"
@@ -30,6 +31,19 @@ ArgName NameOf(const PyFunction& f, std::size_t i) {
   return {f.name.c_str(), "argument", static_cast<int>(i), f.inputs[i].name.c_str()};
 }
 
+bool SameFramework(const TypeInfo& a, const TypeInfo& b) {
+  return a.type == b.type || (a.api != nullptr && a.api == b.api);
+}
+
+// By where their types are defined.
+bool IsCupy(PyObject* object) { return TypeName(object).substr(0, 5) == "cupy."; }
+bool IsJax(PyObject* object) { return TypeName(object).substr(0, 3) == "jax"; }
+
+// The stream that an array's framework works on.
+void* StreamOf(const TypeInfo& type, PyObject* object, Device device) {
+  return type.api != nullptr ? CurrentStream(*type.api, device) : CurrentStream(object);
+}
+
 std::string Counted(std::size_t n, const char* noun) {
   return std::to_string(n) + " " + noun + (n == 1 ? "" : "s");
 }
@@ -54,9 +68,13 @@ void CallInputs::Add(PyObject* object, Borrowed&& borrowed) {
       like = borrowed.type;
       like_object = object;
     }
-    if (gpu_type == nullptr && borrowed.array.device().kind == DeviceKind::kCuda) {
-      gpu_type = borrowed.type;
-      gpu_object = object;
+    if (borrowed.array.device().kind == DeviceKind::kCuda) {
+      if (gpu_type == nullptr) {
+        gpu_type = borrowed.type;
+        gpu_object = object;
+      }
+      if (!SameFramework(*gpu_type, *borrowed.type))
+        other_streams.push_back(StreamOf(*borrowed.type, object, borrowed.array.device()));
     }
   }
   if (borrowed.owner != nullptr) owners.push_back(std::move(borrowed.owner));
@@ -100,9 +118,10 @@ namespace {
 struct CallOutputs {
   std::vector<Array> arrays;
   std::vector<std::shared_ptr<void>> owners;
+  std::vector<void*> other_streams;  // as CallInputs'
 };
 
-CallOutputs BorrowOuts(const PyFunction& f, const CallOptions& options) {
+CallOutputs BorrowOuts(const PyFunction& f, const CallInputs& in, const CallOptions& options) {
   if (options.num_outs != f.outputs.size())
     ThrowTypeError(f.name + ": expected out= with " + Counted(f.outputs.size(), "array") +
                    ", got " + std::to_string(options.num_outs));
@@ -112,35 +131,39 @@ CallOutputs BorrowOuts(const PyFunction& f, const CallOptions& options) {
     const ArgName what{f.name.c_str(), "out", static_cast<int>(i), ""};
     const TypeInfo& type = TypeInfoOf(options.outs[i]);
     Borrowed borrowed = BorrowArray(options.outs[i], type, what);
-    if (borrowed.readonly) ThrowValueError(what.Text() + " is read-only");
+    if (borrowed.readonly || (type.family == Family::kDLPack && IsJax(options.outs[i])))
+      ThrowValueError(what.Text() + " is read-only");
     CheckAgainst(f.outputs[i], borrowed.array, what);
     if (type.is_torch && RequiresGrad(options.outs[i]))
       ThrowValueError(what.Text() + " requires grad; write into a tensor that does not");
+    if (borrowed.array.device().kind == DeviceKind::kCuda && in.gpu_type != nullptr &&
+        !SameFramework(*in.gpu_type, type))
+      out.other_streams.push_back(StreamOf(type, options.outs[i], borrowed.array.device()));
     if (borrowed.owner != nullptr) out.owners.push_back(std::move(borrowed.owner));
     out.arrays.push_back(std::move(borrowed.array));
   }
   return out;
 }
 
-// Of the framework whose arrays are on the GPU.
-void* StreamOf(const CallInputs& in) {
-  if (in.gpu_type == nullptr) return nullptr;
-  if (in.gpu_type->family != Family::kExchange) return CurrentStream(in.gpu_object);
-  for (const Array& a : in.arrays) {
-    if (a.device().kind == DeviceKind::kCuda) return CurrentStream(*in.gpu_type->api, a.device());
-  }
-  return nullptr;
-}
-
-bool IsCupy(PyObject* object) { return TypeName(object).substr(0, 5) == "cupy."; }
-
 // Runs with results from `memory`, the framework's.
-template <typename Memory>
-void RunWith(const PyFunction& f, const CallInputs& in, RunOptions& run, Memory* memory,
+void RunWith(const PyFunction& f, const CallInputs& in, RunOptions& run, FrameworkMemory* memory,
              PyObject** results) {
   run.results = memory;
   Check(f.function.Run(in.arrays, run).status());
   memory->Release(results);
+}
+
+void RunAndWrap(const PyFunction& f, const CallInputs& in, const RunOptions& run,
+                PyObject** results) {
+  std::vector<Array> arrays = Check(f.function.Run(in.arrays, run));
+  if (arrays.size() == 1) {
+    results[0] = WrapResult(std::move(arrays[0]), in.like, in.like_object);
+    return;
+  }
+  std::vector<nb::object> wrapped;
+  for (Array& a : arrays)
+    wrapped.push_back(nb::steal(WrapResult(std::move(a), in.like, in.like_object)));
+  for (std::size_t i = 0; i < wrapped.size(); ++i) results[i] = wrapped[i].release().ptr();
 }
 
 Device DeviceOf(const CallInputs& in) {
@@ -157,32 +180,35 @@ void Execute(const PyFunction& f, CallInputs& in, const CallOptions& options, Py
   RunOptions run;
   run.rng = options.rng;
   run.long_work = &without_gil;
-  run.stream = StreamOf(in);
+  if (in.gpu_type != nullptr) run.stream = StreamOf(*in.gpu_type, in.gpu_object, DeviceOf(in));
+  CallOutputs outs;
+  if (options.outs != nullptr) outs = BorrowOuts(f, in, options);
+  for (void* stream : in.other_streams) Check(Synchronize(DeviceKind::kCuda, stream));
+  for (void* stream : outs.other_streams) Check(Synchronize(DeviceKind::kCuda, stream));
   const TypeInfo* owner = options.framework_memory ? in.like : in.gpu_type;
-  std::optional<ExchangeMemory> memory;
-  if (owner != nullptr && owner->family == Family::kExchange)
-    run.allocator = &memory.emplace(*owner->api, DeviceOf(in));
+  std::optional<TorchMemory> torch;
+  std::optional<ExchangeMemory> exchange;
+  std::optional<CupyMemory> cupy;
+  FrameworkMemory* memory = nullptr;
+  if (owner != nullptr && owner->family == Family::kExchange) {
+    if (owner->is_torch)
+      memory = &torch.emplace(*owner->api, DeviceOf(in));
+    else
+      memory = &exchange.emplace(*owner->api, DeviceOf(in));
+  } else if (in.gpu_type != nullptr && IsCupy(in.gpu_object)) {
+    memory = &cupy.emplace();
+  }
+  run.allocator = memory;
   if (options.outs != nullptr) {
-    const CallOutputs outs = BorrowOuts(f, options);
     Check(f.function.RunInto(in.arrays, outs.arrays, run));
     for (std::size_t i = 0; i < options.num_outs; ++i) results[i] = Py_NewRef(options.outs[i]);
-    return;
+  } else if (memory != nullptr) {
+    RunWith(f, in, run, memory, results);
+  } else {
+    RunAndWrap(f, in, run, results);
   }
-  if (memory.has_value()) return RunWith(f, in, run, &*memory, results);
-  if (in.gpu_type != nullptr && IsCupy(in.gpu_object)) {
-    nb::object cupy = nb::module_::import_("cupy");
-    ModuleMemory made(cupy.ptr());
-    return RunWith(f, in, run, &made, results);
-  }
-  std::vector<Array> arrays = Check(f.function.Run(in.arrays, run));
-  if (arrays.size() == 1) {
-    results[0] = WrapResult(std::move(arrays[0]), in.like, in.like_object);
-    return;
-  }
-  std::vector<nb::object> wrapped;
-  for (Array& a : arrays)
-    wrapped.push_back(nb::steal(WrapResult(std::move(a), in.like, in.like_object)));
-  for (std::size_t i = 0; i < wrapped.size(); ++i) results[i] = wrapped[i].release().ptr();
+  if (!in.other_streams.empty() || !outs.other_streams.empty())
+    Check(Synchronize(DeviceKind::kCuda, run.stream));
 }
 
 void Call(const PyFunction& f, PyObject* const* args, std::size_t num_args,

@@ -6,6 +6,10 @@
 // name the argument, what was got and what was expected: TypeError for a kind or dtype, ValueError
 // for a rank, shape, device, or an `out` that is read-only or overlaps what it must not. The GIL is
 // held but around LongWork (api/options.h).
+//
+// On a GPU a call goes to the current stream of the framework whose array comes first. Where arrays
+// of another framework are among the arguments or outs, its stream is waited for before the call,
+// and the call's own after it.
 #ifndef JITFUSE_PYTHON_BINDINGS_FUNCTION_H_
 #define JITFUSE_PYTHON_BINDINGS_FUNCTION_H_
 
@@ -38,6 +42,7 @@ struct CallInputs {
   PyObject* like_object = nullptr;
   PyObject* gpu_object = nullptr;  // the first array on a GPU, and its type
   const TypeInfo* gpu_type = nullptr;
+  std::vector<void*> other_streams;  // of arrays on a GPU that are of another framework than that
 
   void Reserve(std::size_t n) { arrays.reserve(n); }
   // Takes a borrowed argument that has been compared with the signature.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from typing import Any
+from typing import Any, Iterable
 
 from ._dtypes import BY_CODE, DType, find_dtype
 
@@ -66,6 +67,13 @@ def is_on_gpu(obj: Any) -> bool:
     """True of an array in CUDA memory (also managed memory, which DLPack tells apart)."""
     device = getattr(obj, "__dlpack_device__", None)
     return device is not None and device()[0] in (_DL_CUDA, _DL_CUDA_MANAGED)
+
+
+def device_of(device: str, arrays: Iterable[Any]) -> str:
+    """Of "auto": where the arrays are, if the environment says nothing."""
+    if device != "auto" or os.environ.get("JITFUSE_BACKEND"):
+        return device
+    return "cuda" if any(map(is_on_gpu, arrays)) else "cpu"
 
 
 def is_number(obj: Any) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import _core
+from ._arguments import device_of
 from ._lowered import Explanation
 
 
@@ -37,17 +38,18 @@ class Graph:
         """The results for these arguments: one, or a tuple. options: those of jit but dynamic and
         static ones."""
         outs = None if out is None else tuple(out) if isinstance(out, (tuple, list)) else (out,)
-        results = tuple(self._function(options).call(args, outs))
+        results = tuple(self._function(args, options).call(args, outs))
         return results[0] if len(results) == 1 else results
 
     def explain(self, *args: Any, **options: Any) -> Explanation:
         """What was fused into which kernels for these arguments, and why not more."""
-        return Explanation(self._function(options).explain(args))
+        return Explanation(self._function(args, options).explain(args))
 
     def source(
         self, *args: Any, stage: str = "cuda", arch: str = "", **options: Any
     ) -> Explanation:
         """The source of a stage: graph, groups, plan, cuda, llvm, ptx or sass."""
+        options["device"] = device_of(options.get("device", "auto"), args)
         return Explanation(_core.source_of(self._text, args, stage, arch, **options))
 
     def evaluate(self, *args: Any) -> Any:
@@ -55,7 +57,8 @@ class Graph:
         results = tuple(_core.evaluate(self._text, args))
         return results[0] if len(results) == 1 else results
 
-    def _function(self, options: dict[str, Any]) -> Any:
+    def _function(self, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        options = {**options, "device": device_of(options.get("device", "auto"), args)}
         key = tuple(sorted(options.items()))
         if key not in self._functions:
             self._functions[key] = _core.compile_text(self._text, **options)

@@ -102,7 +102,7 @@ spec = importlib.util.spec_from_file_location("jitfuse._core", {_core.__file__!r
 _core = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(_core)
 b = _core.Builder()
-f = b.compile(b.apply("square", (b.input("x", "f32", ["n"]),), {{}}))
+f = b.compile(b.apply("square", (b.input("x", "f32", ["n"]),), {{}}), device="cpu")
 """
 
 
