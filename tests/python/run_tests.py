@@ -8,9 +8,11 @@ counts as failed and a fresh process goes on with the rest. The last line: "pyth
 """
 
 import collections
+import importlib.metadata
 import json
 import os
 import pathlib
+import platform
 import subprocess
 import sys
 import tempfile
@@ -40,6 +42,14 @@ def gpu_is_lost():
         return True
 
 
+terminal = None  # of pytest, which shows what is written past its capturing
+
+
+def pytest_sessionstart(session):
+    global terminal
+    terminal = session.config.pluginmanager.getplugin("terminalreporter")
+
+
 def pytest_collection_modifyitems(config, items):
     done = {line["test"] for line in read(os.environ[JOURNAL])}
     gone = [item for item in items if item.nodeid in done]
@@ -51,14 +61,29 @@ def pytest_runtest_logstart(nodeid):
     journal(test=nodeid, at=time.time())
 
 
+def note(report):
+    """Into the journal; a failure's text at once, as the process may not live to its end."""
+    why = str(report.longrepr[2]).removeprefix("Skipped: ") if report.skipped and isinstance(report.longrepr, tuple) else ""
+    journal(test=report.nodeid, outcome=report.outcome, why=why)
+    if report.failed:
+        terminal.write_line(f"\n---- {report.nodeid}, {report.when if hasattr(report, 'when') else 'collected'}")
+        terminal.write_line(report.longreprtext)
+        for title, text in report.sections:
+            terminal.write_line(f"-- {title}\n{text[-3000:]}")
+
+
 def pytest_runtest_logreport(report):
     if report.when == "call" or report.outcome != "passed":
-        journal(test=report.nodeid, outcome=report.outcome)
+        note(report)
     if report.failed and "gpu" in report.nodeid and gpu_is_lost():
         import pytest
 
-        print(f"\n{report.longreprtext}\n", flush=True)  # what pytest would have shown at the end
         pytest.exit("the GPU is lost to this process; a fresh one goes on", GPU_LOST)
+
+
+def pytest_collectreport(report):
+    if not report.passed:
+        note(report)
 
 
 # --- around it -----------------------------------------------------------------------------------------------------------------
@@ -87,8 +112,21 @@ def watch(process, path):
             process.kill()
 
 
+def say_where():
+    """What a log has to say about the machine."""
+    found = []
+    for name in ("numpy", "torch", "cupy-cuda13x", "cupy-cuda12x", "jax", "onnx", "array-api-strict", "pytest"):
+        try:
+            found.append(f"{name} {importlib.metadata.version(name)}")
+        except importlib.metadata.PackageNotFoundError:
+            pass
+    print(f"Python {platform.python_version()}, {', '.join(found)}")
+    done = subprocess.run([sys.executable, "-c", "import jitfuse; jitfuse.show_config()"], capture_output=True, text=True, check=False)
+    print(done.stdout + done.stderr, flush=True)
+
+
 def run_once(args, path):
-    command = [sys.executable, "-u", "-m", "pytest", "-q", "-rs", "--tb=short", "-p", "run_tests", "-p", "no:cacheprovider",
+    command = [sys.executable, "-u", "-m", "pytest", "-q", "--no-summary", "--continue-on-collection-errors", "--tb=short", "-p", "run_tests", "-p", "no:cacheprovider",
                "-o", f"faulthandler_timeout={LIMIT_S * 0.8:.0f}", f"--rootdir={HERE.parents[1]}", *args]
     environment = os.environ | {JOURNAL: path, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONFAULTHANDLER": "1",
                                 "PYTHONPATH": os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")]),
@@ -101,6 +139,7 @@ def run_once(args, path):
 def main(args):
     if not any(pathlib.Path(a.split("::")[0]).exists() for a in args):
         args = [str(HERE), *args]
+    say_where()
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "journal")
         open(path, "w").close()
@@ -113,8 +152,11 @@ def main(args):
                 died[test] = f"its process ended with {code}"
             if code in (0, 1, 2, 3, 4, 5) or len(read(path)) == before:
                 break
-        found = outcomes(read(path))
+        lines = read(path)
+    found = outcomes(lines)
     counts = collections.Counter("failed" if test in died else outcome for test, outcome in found.items())
+    for why, n in collections.Counter(line["why"] for line in lines if line.get("outcome") == "skipped").most_common():
+        print(f"skipped {n}: {why}")
     for test, outcome in found.items():
         if outcome == "failed" or test in died:
             print(f"FAILED {test} {died.get(test, '')}")

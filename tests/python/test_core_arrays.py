@@ -271,6 +271,8 @@ def test_torch_memory(torch):
     assert sum(e.cpu_memory_usage for e in watched.function_events) == sum(taken[:2])  # which is given back
     torch.testing.assert_close(got[0], torch.softmax(t, 1))
     torch.testing.assert_close(got[1], torch.ones(500))
+    # Made by torch: record_stream does nothing for what was wrapped, as a result of from_dlpack.
+    assert got[0].untyped_storage().resizable() and not torch.from_dlpack(t.numpy()).untyped_storage().resizable()
     kept = got[0]
     del got, f
     torch.testing.assert_close(kept, torch.softmax(t, 1))
