@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# tools/bundle.sh BUILD_DIR DIST_DIR: makes DIST_DIR/bundle and DIST_DIR/jitfuse-bundle.tar.xz from a finished build.
+# tools/bundle.sh BUILD_DIR DIST_DIR [--folder]: brings the build up to date and makes DIST_DIR/bundle and, unless only
+# the folder is asked for, DIST_DIR/jitfuse-bundle.tar.xz of it.
 # The bundle is relocatable and needs of the machine only glibc, libstdc++ and, for the GPU, NVIDIA's driver and NVRTC:
 # what else the binaries need lies in its lib/, found through RPATH=$ORIGIN. libstdc++ is left out on purpose: an older
 # one, loaded first, would break other libraries of the process.
@@ -11,6 +12,7 @@ limit_mb=60
 glibc_limit=2.39  # Ubuntu 24.04, where it has to run
 if [ "$(. /etc/os-release && echo "$ID$VERSION_ID")" = debian12 ]; then glibc_limit=2.36; fi
 
+cmake --build "$build" | tail -1  # what it says of its commit has to be so of its programs
 rm -rf "$bundle" "$dist/jitfuse-bundle.tar.xz"
 mkdir -p "$bundle"
 cmake --install "$build" --prefix "$bundle" --strip >/dev/null
@@ -42,18 +44,18 @@ mkdir -p "$data"
   tar -cf - --files-from=- --ignore-failed-read) | tar -xf - -C "$data"
 (cd "$source" && git describe --always --dirty --abbrev=12 --exclude='*' 2>/dev/null || echo unknown) >"$data/commit"  # what benchmarks record
 
-# The Python package: its sources, which `run python` builds against this bundle, with nanobind for that; and the modules
-# that were built here, for machines without Python's headers.
-(cd "$source" && git ls-files -co --exclude-standard python | tar -cf - --files-from=-) | tar -xf - -C "$bundle"
+# The Python package: its sources, which `run python` builds against this bundle, with nanobind and the command for that;
+# and the module that was built here, for machines without Python's headers.
+(cd "$source" && git ls-files -co --exclude-standard python 'tools/cli/*.h' | tar -cf - --files-from=-) | tar -xf - -C "$bundle"
 ln -s ../../python "$data/python"
 nanobind=$(sed -n 's/^NB_DIR:[A-Z]*=//p' "$build/CMakeCache.txt")
 if [ -n "$nanobind" ]; then
   mkdir "$bundle/python/nanobind"
   (cd "$nanobind" && tar -cf - --exclude='*/tests' cmake include src ext) | tar -xf - -C "$bundle/python/nanobind"
   cp "$nanobind"/../nanobind-*.dist-info/licenses/LICENSE "$bundle/licenses/nanobind"
+  cp "$build"/*/libjf_cli.a "$bundle/lib/"
   for module in "$build"/python/jitfuse/_core.*.so; do strip -o "$bundle/python/jitfuse/$(basename "$module")" "$module"; done
-  echo "Python: nanobind, and modules built here: $(cd "$bundle/python/jitfuse" && echo _core.*.so)"
-  [ -e "$bundle/python/jitfuse/_core.abi3.so" ] || echo "Python: no module for 3.12 and later, as no headers of these were found; they are needed where it runs"
+  echo "Python: nanobind, and the module for this machine's: $(cd "$bundle/python/jitfuse" && echo _core.*.so)"
 else
   echo "Python: no module and no nanobind, as this build has none"
 fi
@@ -71,6 +73,7 @@ if [ "$(printf '%s\n' "${floor#GLIBC_}" "$glibc_limit" | sort -V | tail -1)" != 
   exit 1
 fi
 
+[ "${3:-}" != --folder ] || exit 0
 # Libraries side by side and a dictionary that spans both, so that LLVM, which is in two of them, is packed once.
 (cd "$dist" && tar --sort=name -cf - bundle | xz -T1 -6 --lzma2=preset=6,dict=192MiB >jitfuse-bundle.tar.xz)
 bytes=$(stat -c %s "$dist/jitfuse-bundle.tar.xz")
