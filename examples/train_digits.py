@@ -2,8 +2,8 @@
 
     python3 examples/train_digits.py        (needs NumPy; about ten seconds on one core; the seed is fixed)
 
-The network is the one examples/demo.cc describes: linear+bias+relu, layer_norm, linear+bias+gelu, linear, softmax. Gradients are written out by hand. Every fifth image is
-the test split and is never trained on.
+The network is the one examples/demo.cc describes: linear+bias+relu, layer_norm, linear+bias+gelu, linear, softmax. Gradients are written out by hand. Every
+fifth image is the test split and is never trained on.
 """
 
 import gzip

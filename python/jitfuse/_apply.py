@@ -8,11 +8,12 @@ the trace become captured inputs.
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from . import _core
-from ._array import Array
 from ._arguments import is_number, is_numpy_scalar
+from ._array import Array
 from ._dims import Dim, as_text
 from ._dtypes import DType, as_dtype, float32, promote, weak_dtype
 from ._errors import TracingError, describe_place, user_place

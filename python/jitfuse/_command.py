@@ -14,13 +14,13 @@ from __future__ import annotations
 import ast
 import importlib
 import importlib.util
-import inspect
 import os
 import re
 import signal
 import sys
 import traceback
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 from . import _core, _logging
 from ._dtypes import BY_CODE, DType, find_dtype
@@ -31,7 +31,9 @@ from ._sizes import Classes
 from ._tracer import Leaf, Tracer, leaf_names
 
 _NUMBERS = {"float": float, "int": int, "bool": bool}
-_ARGUMENT = re.compile(r"(?:(?P<name>[^\W\d]\w*(?:\.\w+)*)(?=[:=]))?(?P<sign>[:=]?)(?P<rest>.*)", re.S)
+_ARGUMENT = re.compile(
+    r"(?:(?P<name>[^\W\d]\w*(?:\.\w+)*)(?=[:=]))?(?P<sign>[:=]?)(?P<rest>.*)", re.S
+)
 _ARRAY = re.compile(r"(?P<dtype>\w+)(?P<sizes>\[[^\[\]]*\])?")
 _EXAMPLE = "expected NAME:f32[n,1024] for an array, NAME:float for a number, or NAME=VALUE"
 
@@ -106,7 +108,10 @@ def trace(entry: str, arguments: list[str], sizes: dict[str, int], size: int) ->
             known = ", ".join(symbols) or "none"
             raise UsageError(f"--set {name}: no --arg has a size {name}; their symbols: {known}")
     tracer = Tracer(
-        lambda args, kwargs: function._function(*args, **kwargs), function._name, structure, described
+        lambda args, kwargs: function._function(*args, **kwargs),
+        function._name,
+        structure,
+        described,
     )
     dims = [x.dims if isinstance(x, _Spec) and x.kind == "array" else None for x in leaves]
     _equalize(tracer, dims, symbols, sizes)
@@ -125,7 +130,9 @@ def trace(entry: str, arguments: list[str], sizes: dict[str, int], size: int) ->
     }
 
 
-def _equalize(tracer: Tracer, dims: list[Any], symbols: dict[str, int], sizes: dict[str, int]) -> None:
+def _equalize(
+    tracer: Tracer, dims: list[Any], symbols: dict[str, int], sizes: dict[str, int]
+) -> None:
     """Gives symbols that the function needs equal one value, that of --set; where that has several,
     it is wrong."""
     try:
@@ -137,7 +144,8 @@ def _equalize(tracer: Tracer, dims: list[Any], symbols: dict[str, int], sizes: d
         other = chosen.setdefault(classes.root(name), name)
         if sizes[name] != sizes[other]:
             raise UsageError(
-                f"--set {name}={sizes[name]}: the function needs {other} and {name} equal, and {other} is {sizes[other]}"
+                f"--set {name}={sizes[name]}: the function needs {other} and {name} equal, "
+                f"and {other} is {sizes[other]}"
             )
     for name in symbols:
         symbols[name] = symbols[chosen.get(classes.root(name), name)]
@@ -150,10 +158,15 @@ def _tell(tracer: Tracer, dims: list[Any], held: list[Any]) -> None:
     """What became of symbols that the graph does not have, on stderr."""
     became: dict[str, Any] = {}
     for before, after in zip(dims, held):
-        became.update({b: a for b, a in zip(before or (), after or ()) if isinstance(b, str) and a != b})
+        became.update(
+            {b: a for b, a in zip(before or (), after or ()) if isinstance(b, str) and a != b}
+        )
     for name, now in became.items():
         if isinstance(now, str):
-            print(f"jitfuse: note: {name} is {now}, since the function needs them equal", file=sys.stderr)
+            print(
+                f"jitfuse: note: {name} is {now}, since the function needs them equal",
+                file=sys.stderr,
+            )
         else:
             print(f"jitfuse: note: {name} is the constant {now}", file=sys.stderr)
     for note in dict.fromkeys(tracer.notes):
@@ -178,7 +191,9 @@ def _load(entry: str) -> Callable[..., Any]:
             raise UsageError(f"{entry}: {found!r} has no {part!r}; its functions: {has}")
         found = getattr(found, part)
     if not callable(found):
-        raise UsageError(f"{entry}: expected a function, got {found!r} of type {type(found).__name__}")
+        raise UsageError(
+            f"{entry}: expected a function, got {found!r} of type {type(found).__name__}"
+        )
     return found
 
 
@@ -198,7 +213,9 @@ def _load_file(path: str) -> Any:
 # Arguments.
 
 
-def _bind(function: JitFunction, entry: str, arguments: list[str]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _bind(
+    function: JitFunction, entry: str, arguments: list[str]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The call's arguments, with _Spec and _Value as leaves."""
     named: dict[str, Any] = {}
     ordered: list[Any] = []
@@ -214,11 +231,16 @@ def _bind(function: JitFunction, entry: str, arguments: list[str]) -> tuple[tupl
     takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
     for name in named:
         if name not in parameters and not takes_any:
-            raise UsageError(f"--arg {name}: {entry} has no parameter {name!r}; it is {function._name}{signature}")
+            raise UsageError(
+                f"--arg {name}: {entry} has no parameter {name!r}; "
+                f"it is {function._name}{signature}"
+            )
     free = [name for name in function._positional if name not in named]
     variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters.values())
     if len(ordered) > len(free) and not variadic:
-        raise UsageError(f"{entry}: expected at most {len(free)} arguments without a name, got {len(ordered)}")
+        raise UsageError(
+            f"{entry}: expected at most {len(free)} arguments without a name, got {len(ordered)}"
+        )
     if variadic and not named:
         return tuple(ordered), {}
     named.update(zip(free, ordered))
@@ -226,7 +248,8 @@ def _bind(function: JitFunction, entry: str, arguments: list[str]) -> tuple[tupl
         bound = signature.bind(**named)
     except TypeError as error:
         raise UsageError(
-            f"{entry}: {error}; it is {function._name}{signature}, and each --arg says what one argument is: {_EXAMPLE}"
+            f"{entry}: {error}; it is {function._name}{signature}, and each --arg says what one "
+            f"argument is: {_EXAMPLE}"
         ) from None
     for name in function._static & named.keys():
         if not isinstance(named[name], _Value):
@@ -256,11 +279,15 @@ def _parse_type(text: str, rest: str) -> _Spec:
     if not found:
         raise UsageError(f"--arg {text}: {_EXAMPLE}")
     if not dtype:
-        raise UsageError(f"--arg {text}: {found['dtype']!r} is no dtype; expected one of {', '.join(BY_CODE)}")
+        raise UsageError(
+            f"--arg {text}: {found['dtype']!r} is no dtype; expected one of {', '.join(BY_CODE)}"
+        )
     if found["sizes"] is None:
         return _Spec("scalar", dtype)
     inside = found["sizes"][1:-1]
-    return _Spec("array", dtype, tuple([_size(text, s) for s in inside.split(",")] if inside else ()))
+    return _Spec(
+        "array", dtype, tuple([_size(text, s) for s in inside.split(",")] if inside else ())
+    )
 
 
 def _size(text: str, size: str) -> int | str:
@@ -289,7 +316,9 @@ def _nest(name: str, value: Any) -> Any:
     if not all(key.isdigit() for key in items):
         return items
     if sorted(map(int, items)) != list(range(len(items))):
-        raise UsageError(f"--arg {name}: expected items 0 to {len(items) - 1}, got {', '.join(sorted(items))}")
+        raise UsageError(
+            f"--arg {name}: expected items 0 to {len(items) - 1}, got {', '.join(sorted(items))}"
+        )
     return [items[key] for key in sorted(items, key=int)]
 
 

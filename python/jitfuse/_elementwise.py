@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
-from ._apply import astype as _cast
 from ._apply import apply, common_dtype, lift, pointwise, table, to_array
+from ._apply import astype as _cast
 from ._array import Array
 from ._dtypes import DType, as_dtype, bool_, promote
 from ._dtypes import int64 as _int64

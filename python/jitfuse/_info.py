@@ -1,4 +1,4 @@
-"""What the Array API tells of this module and its dtypes: __array_namespace_info__, finfo, iinfo."""
+"""What the Array API tells of a module and its dtypes: __array_namespace_info__, finfo, iinfo."""
 
 from __future__ import annotations
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
+from collections.abc import Callable
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _core, _logging
 from ._arguments import describe, is_numpy_scalar, is_on_gpu

@@ -3,7 +3,8 @@ scatters."""
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from ._apply import apply, lift, pointwise, to_array
 from ._array import Array

@@ -7,7 +7,8 @@ differs. What is in neither table is a TypeError that names the nearest spelling
 from __future__ import annotations
 
 import math
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 import jitfuse as jf
 

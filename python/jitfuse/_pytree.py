@@ -6,7 +6,8 @@ unflatten builds the same nest with other leaves. Whatever is none of these type
 
 from __future__ import annotations
 
-from typing import Any, Iterator
+from collections.abc import Iterator
+from typing import Any
 
 LEAF = "*"
 Structure = Any  # LEAF, None, or (type, keys, children)

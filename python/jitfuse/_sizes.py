@@ -69,9 +69,7 @@ class Classes:
                     name, root, size = d, self.root(d), symbols[d]
                     d = size
                     if root in kept and symbols[root] == size:
-                        d = names.setdefault(
-                            root, name if keep_names else symbol_name(len(names))
-                        )
+                        d = names.setdefault(root, name if keep_names else symbol_name(len(names)))
                         left[d] = size
                 new.append(d)
             out.append(tuple(new))

@@ -7,7 +7,8 @@ name, with torch's argument names (input, dim, keepdim).
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 import jitfuse as jf
 

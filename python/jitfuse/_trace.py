@@ -9,8 +9,9 @@ what it meets. Must not know: arrays' operators, caches.
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Iterator
+from typing import Any
 
 from . import _core
 from ._arguments import describe

@@ -11,8 +11,9 @@ symbolic; "none" none. Sizes 0 and 1 stay constants, since broadcasting treats t
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Callable
+from typing import Any
 
 from . import _core, _logging
 from ._arguments import describe, is_number, is_numpy_scalar, is_on_gpu

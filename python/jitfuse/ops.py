@@ -9,7 +9,8 @@ results gives a tuple.
 from __future__ import annotations
 
 import inspect
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 from ._apply import apply_all, lift, require_trace, run_op, table
 from ._dtypes import as_dtype

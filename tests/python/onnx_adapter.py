@@ -57,7 +57,7 @@ OPS = {}
 
 def op(*names):
     def register(function):
-        OPS.update({name: function for name in names})
+        OPS.update(dict.fromkeys(names, function))
         return function
 
     return register

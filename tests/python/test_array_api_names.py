@@ -49,7 +49,7 @@ def test_standard_names_and_arguments():
         if not hasattr(jf, name):
             missing.append(name)
             continue
-        want = [p for p in inspect.signature(target).parameters.values()]
+        want = list(inspect.signature(target).parameters.values())
         got = inspect.signature(getattr(jf, name)).parameters
         keyword = [p.name for p in want if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]
         different += [f"{name}({p})" for p in keyword if p not in got]

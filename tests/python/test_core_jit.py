@@ -171,7 +171,7 @@ def test_nests_that_only_python_knows_stay_with_it():
 def test_is_collected_with_what_it_holds():
     jit = Jit()
     x, y = arrays(3)
-    jit.add((x, y, 1.0), {}, structure=("other", None, ()), leaves=(), finish=lambda t: jit)  # a cycle
+    jit.add((x, y, 1.0), {}, structure=("other", None, ()), leaves=(), finish=lambda t: jit)  # noqa: F821  a cycle
     gone = weakref.ref(jit)
     del jit
     gc.collect()

@@ -13,7 +13,7 @@ from jitfuse import _core
 
 def chain(ops, dtype="f32", depth=1):
     b = _core.Builder("chain")
-    x = y = b.input("x", dtype, ["n"])
+    y = b.input("x", dtype, ["n"])
     for _ in range(depth):
         for op in ops:
             (y,) = b.apply(op, (y,), {})

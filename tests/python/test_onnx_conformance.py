@@ -98,7 +98,8 @@ def test_the_ratchet_holds_all_that_passes(results):
     if new:
         warnings.warn(
             f"{len(new)} cases pass that are not in onnx_ratchet.json; write it anew with "
-            f"python {os.path.relpath(__file__)} --update: {', '.join(new)}"
+            f"python {os.path.relpath(__file__)} --update: {', '.join(new)}",
+            stacklevel=1,
         )
     assert ratchet["passed"] == len(ratchet["passes"]) == len(set(ratchet["passes"]))
     others = [n for names in ratchet["not_passed"].values() for n in names]

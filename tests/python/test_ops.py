@@ -72,7 +72,7 @@ def test_signatures_and_errors():
     assert "softmax" in dir(jf.ops) and "input" not in dir(jf.ops)
     x = np.ones((2, 3), np.float32)
     with pytest.raises(AttributeError, match="the op table has no 'frobnicate'"):
-        jf.ops.frobnicate
+        jf.ops.frobnicate()
     with pytest.raises(TypeError, match="missing a required (keyword-only )?argument: 'dtype'"):
         jf.jit(lambda x: jf.ops.cast(x))(x)
     with pytest.raises(TypeError, match="unexpected keyword argument 'axis'"):

@@ -37,7 +37,7 @@ def test_if_names_the_line_and_what_to_use():
         (lambda x: float(x[0, 0]), "astype"),
         (lambda x: complex(x[0, 0]), "complex"),
         (lambda x: range(x[0, 0].astype(int)), "jitfuse.take"),
-        (lambda x: [r for r in x], "jitfuse.unstack"),
+        (lambda x: list(x), "jitfuse.unstack"),
         (lambda x: x[0, 0].item(), "Return the array"),
         (lambda x: x.tolist(), "Return the array"),
         (lambda x: np.asarray(x), "function of the same name"),

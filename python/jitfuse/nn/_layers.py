@@ -3,7 +3,8 @@ gives."""
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from .._apply import apply, lift, require_trace, to_array
 from .._array import Array

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from .._apply import apply, apply_all, lift, pointwise, to_array
 from .._array import Array
 from .._creation import ones_like, zeros
-from .._info import finfo
 from .._elementwise import maximum
+from .._info import finfo
 from .._reductions import vector_norm
 
 
