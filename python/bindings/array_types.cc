@@ -4,7 +4,6 @@
 #include <string_view>
 #include <vector>
 
-#include "python/bindings/errors.h"
 #include "python/bindings/numpy_abi.h"
 
 namespace jitfuse::python {
@@ -59,9 +58,29 @@ bool IsMasked(PyTypeObject* type) {
          PyObject_HasAttrString(reinterpret_cast<PyObject*>(type), "harden_mask") != 0;
 }
 
+Nest NestOf(PyTypeObject* type, PyObject* object) {
+  auto* type_object = reinterpret_cast<PyObject*>(type);
+  if (PyTuple_Check(object) && PyObject_HasAttrString(type_object, "_fields") != 0)
+    return Nest::kNamedTuple;
+  if (PyDict_Check(object)) return Nest::kDict;
+  return PyObject_HasAttrString(type_object, "__dataclass_fields__") != 0 ? Nest::kDataclass
+                                                                          : Nest::kNone;
+}
+
+std::vector<nb::object> FieldsOf(PyTypeObject* type) {
+  std::vector<nb::object> names;
+  const nb::object fields = nb::module_::import_("dataclasses").attr("fields");
+  for (nb::handle f : nb::iter(fields(nb::handle(reinterpret_cast<PyObject*>(type)))))
+    names.push_back(f.attr("name"));
+  return names;
+}
+
 TypeInfo Examine(PyTypeObject* type, PyObject* object) {
   TypeInfo info;
   info.type = type;
+  info.nest = NestOf(type, object);
+  if (info.nest == Nest::kDataclass) info.fields = FieldsOf(type);
+  if (info.nest != Nest::kNone) return info;
   const Numpy* numpy = LoadedNumpy();
   if (numpy != nullptr && PyType_IsSubtype(type, numpy->array_type)) {
     if (IsMasked(type))

@@ -1,13 +1,16 @@
-// What kind of array a Python type is: how its objects are borrowed and how results of its kind
-// are made. Found once per type, then looked up.
+// What a Python type is to a call: a kind of array (how its objects are borrowed and how results of
+// its kind are made), a nest of arguments (as jitfuse._pytree has them), or neither. Found once per
+// type, then looked up.
 #ifndef JITFUSE_PYTHON_BINDINGS_ARRAY_TYPES_H_
 #define JITFUSE_PYTHON_BINDINGS_ARRAY_TYPES_H_
 
 #include <Python.h>
 
 #include <cstdint>
+#include <vector>
 
 #include "dlpack/dlpack.h"
+#include "python/bindings/errors.h"
 
 namespace jitfuse::python {
 
@@ -19,12 +22,22 @@ enum class Family : std::uint8_t {
   kBuffer,    // has the buffer protocol (array.array, memoryview)
 };
 
+// Beside tuple, list and dict themselves.
+enum class Nest : std::uint8_t {
+  kNone,
+  kNamedTuple,  // a tuple with _fields
+  kDict,        // another class of dict
+  kDataclass,   // its fields are in `fields`
+};
+
 struct TypeInfo {
   PyTypeObject* type = nullptr;
   Family family = Family::kNone;
   const DLPackExchangeAPI* api = nullptr;  // kExchange
   bool is_torch = false;                   // may require grad
   bool is_numpy_scalar = false;            // kNone
+  Nest nest = Nest::kNone;                 // else the family is kNone
+  std::vector<nb::object> fields;          // names, of a dataclass
 };
 
 // Of an object's type. The reference stays good for the life of the process (a bounded number of

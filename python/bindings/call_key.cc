@@ -15,6 +15,9 @@ enum Tag : std::int64_t {
   kTuple,
   kList,
   kDict,
+  kNamedTuple,
+  kDictClass,
+  kDataclass,
   kArray,
   kBool,
   kInt,
@@ -43,6 +46,10 @@ class Flattener {
   bool AddLeaf(PyObject* object, int depth);
   bool AddItems(PyObject* sequence, Tag tag, int depth);
   bool AddDict(PyObject* dict, int depth);
+  bool AddNest(PyObject* object, const TypeInfo& type, int depth);
+  bool AddDictClass(PyObject* dict, int depth);
+  bool AddDataclass(PyObject* object, const std::vector<nb::object>& fields, int depth);
+  bool AddKey(PyObject* key) { return PyUnicode_CheckExact(key) ? AddName(key) : AddStatic(key); }
 
   FlatCall& out_;
 };
@@ -101,15 +108,50 @@ bool Flattener::AddDict(PyObject* dict, int depth) {
   Py_ssize_t at = 0;
   PyObject *key = nullptr, *value = nullptr;
   while (PyDict_Next(dict, &at, &key, &value) != 0) {
-    if (!AddName(key) || !Add(value, depth + 1)) return false;
+    if (!AddKey(key) || !Add(value, depth + 1)) return false;
   }
   return true;
+}
+
+// In the order that the class gives its items.
+bool Flattener::AddDictClass(PyObject* dict, int depth) {
+  const nb::object items = nb::steal(CheckNew(PyMapping_Items(dict)));
+  out_.held.push_back(items);
+  const Py_ssize_t n = PyList_Size(items.ptr());
+  out_.key.push_back(Part(kDictClass, n));
+  AddName(reinterpret_cast<PyObject*>(Py_TYPE(dict)));
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    PyObject* pair = PyList_GetItem(items.ptr(), i);
+    if (!PyTuple_Check(pair) || PyTuple_Size(pair) != 2) return false;
+    if (!AddKey(PyTuple_GetItem(pair, 0)) || !Add(PyTuple_GetItem(pair, 1), depth + 1))
+      return false;
+  }
+  return true;
+}
+
+bool Flattener::AddDataclass(PyObject* object, const std::vector<nb::object>& fields, int depth) {
+  out_.key.push_back(Part(kDataclass, static_cast<std::int64_t>(fields.size())));
+  AddName(reinterpret_cast<PyObject*>(Py_TYPE(object)));
+  for (const nb::object& field : fields) {
+    out_.held.push_back(nb::steal(CheckNew(PyObject_GetAttr(object, field.ptr()))));
+    if (!Add(out_.held.back().ptr(), depth + 1)) return false;
+  }
+  return true;
+}
+
+bool Flattener::AddNest(PyObject* object, const TypeInfo& type, int depth) {
+  if (type.nest == Nest::kDataclass) {
+    const std::vector<nb::object> fields = type.fields;  // the type's slot may be used anew inside
+    return AddDataclass(object, fields, depth);
+  }
+  if (type.nest == Nest::kDict) return AddDictClass(object, depth);
+  AddName(reinterpret_cast<PyObject*>(Py_TYPE(object)));
+  return AddItems(object, kNamedTuple, depth);
 }
 
 bool Flattener::AddLeaf(PyObject* object, int depth) {
   CallLeaf leaf;
   leaf.object = object;
-  if (depth > 0) out_.held.push_back(nb::borrow(object));
   if (PyFloat_CheckExact(object)) {
     out_.key.push_back(Part(kFloat));
   } else if (PyBool_Check(object)) {
@@ -118,6 +160,7 @@ bool Flattener::AddLeaf(PyObject* object, int depth) {
     out_.key.push_back(Part(kInt));
   } else {
     const TypeInfo& type = TypeInfoOf(object);
+    if (type.nest != Nest::kNone) return AddNest(object, type, depth);
     leaf.is_array = type.family != Family::kNone;
     if (leaf.is_array) {
       leaf.borrowed = BorrowArray(object, type, ArgName{});
@@ -131,6 +174,7 @@ bool Flattener::AddLeaf(PyObject* object, int depth) {
       if (!AddName(what)) return false;
     }
   }
+  if (depth > 0) out_.held.push_back(nb::borrow(object));
   out_.leaves.push_back(std::move(leaf));
   return true;
 }

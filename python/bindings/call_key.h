@@ -4,10 +4,10 @@
 //
 // In: the arguments as vectorcall gives them. Out: a key (integers; of objects in it the addresses,
 // which `keep` holds on to where they are stored), and the leaves in order: positional arguments,
-// then keywords as given, depth first through tuples, lists and dicts. Static arguments are no
-// leaves; None is none. Sizes are no part of the key. FlattenCall says no where it meets what only
-// Python knows how to take (then the slow way names what is wrong): arrays that cannot be borrowed,
-// nests too deep.
+// then keywords as given, depth first through tuples, lists, dicts, namedtuples and dataclasses (as
+// jitfuse._pytree goes through them). Static arguments are no leaves; None is none. Sizes are no
+// part of the key. FlattenCall says no where it meets what only Python knows how to take (then the
+// slow way names what is wrong): arrays that cannot be borrowed, nests too deep.
 #ifndef JITFUSE_PYTHON_BINDINGS_CALL_KEY_H_
 #define JITFUSE_PYTHON_BINDINGS_CALL_KEY_H_
 

@@ -23,10 +23,20 @@ constexpr std::size_t kMaxSymbols = 64;
 
 // What a call returns: a nest of results, constants and None.
 struct OutPlan {
-  enum Kind { kResult, kConstant, kTuple, kList, kDict } kind = kConstant;
+  enum Kind {
+    kResult,
+    kConstant,
+    kTuple,
+    kList,
+    kDict,
+    kNamedTuple,
+    kDictClass,
+    kDataclass
+  } kind = kConstant;
   std::size_t result = 0;
   nb::object constant = nb::none();
-  std::vector<nb::object> keys;
+  nb::object type;               // of the last three
+  std::vector<nb::object> keys;  // of a dict, or the names of fields
   std::vector<OutPlan> items;
 };
 
@@ -46,7 +56,6 @@ struct Entry {
   const PyFunction* compiled = nullptr;
   std::vector<Source> sources;
   OutPlan out;
-  nb::object finish;  // valid: makes what is returned from the tuple of results, in place of `out`
 };
 
 struct Front {
@@ -105,17 +114,47 @@ std::shared_ptr<const Entry> Find(Front* front, const FlatCall& call) {
   return nullptr;
 }
 
+nb::object Build(const OutPlan& plan, PyObject** results);
+
+nb::object BuildTuple(const OutPlan& plan, PyObject** results) {
+  nb::object out = nb::steal(CheckNew(PyTuple_New(static_cast<Py_ssize_t>(plan.items.size()))));
+  for (std::size_t i = 0; i < plan.items.size(); ++i)
+    PyTuple_SetItem(out.ptr(), static_cast<Py_ssize_t>(i),
+                    Build(plan.items[i], results).release().ptr());
+  return out;
+}
+
+// Without calling __init__, as jitfuse._pytree does it.
+nb::object BuildDataclass(const OutPlan& plan, PyObject** results) {
+  static PyObject* const make =
+      CheckNew(PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__new__"));
+  nb::object out =
+      nb::steal(CheckNew(PyObject_CallFunctionObjArgs(make, plan.type.ptr(), nullptr)));
+  for (std::size_t i = 0; i < plan.items.size(); ++i) {
+    if (PyObject_GenericSetAttr(out.ptr(), plan.keys[i].ptr(),
+                                Build(plan.items[i], results).ptr()) != 0)
+      ThrowCurrent();
+  }
+  return out;
+}
+
 nb::object Build(const OutPlan& plan, PyObject** results) {
   switch (plan.kind) {
     case OutPlan::kResult:
       return nb::borrow(results[plan.result]);
     case OutPlan::kConstant:
       return plan.constant;
-    case OutPlan::kTuple: {
-      nb::object out = nb::steal(CheckNew(PyTuple_New(static_cast<Py_ssize_t>(plan.items.size()))));
+    case OutPlan::kTuple:
+      return BuildTuple(plan, results);
+    case OutPlan::kNamedTuple:
+      return nb::steal(
+          CheckNew(PyObject_CallObject(plan.type.ptr(), BuildTuple(plan, results).ptr())));
+    case OutPlan::kDataclass:
+      return BuildDataclass(plan, results);
+    case OutPlan::kDictClass: {
+      nb::object out = plan.type();
       for (std::size_t i = 0; i < plan.items.size(); ++i)
-        PyTuple_SetItem(out.ptr(), static_cast<Py_ssize_t>(i),
-                        Build(plan.items[i], results).release().ptr());
+        out[plan.keys[i]] = Build(plan.items[i], results);
       return out;
     }
     case OutPlan::kList: {
@@ -184,20 +223,14 @@ PyObject* Run(const Entry& entry, FlatCall& call, PyObject* out) {
     options.outs = outs.pointers.empty() ? none : outs.pointers.data();
     options.num_outs = outs.pointers.size();
   }
-  if (!entry.finish.is_valid() && entry.out.kind == OutPlan::kResult && f.outputs.size() == 1) {
+  if (entry.out.kind == OutPlan::kResult && f.outputs.size() == 1) {
     PyObject* result = nullptr;
     Execute(f, in, options, &result);
     return result;
   }
   Results results(f.outputs.size());
   Execute(f, in, options, results.objects.data());
-  if (!entry.finish.is_valid()) return Build(entry.out, results.objects.data()).release().ptr();
-  nb::object tuple =
-      nb::steal(CheckNew(PyTuple_New(static_cast<Py_ssize_t>(results.objects.size()))));
-  for (std::size_t i = 0; i < results.objects.size(); ++i)
-    PyTuple_SetItem(tuple.ptr(), static_cast<Py_ssize_t>(i),
-                    std::exchange(results.objects[i], nullptr));
-  return entry.finish(tuple).release().ptr();
+  return Build(entry.out, results.objects.data()).release().ptr();
 }
 
 // The keywords of a vectorcall without `out`.
@@ -245,9 +278,19 @@ PyObject* JitCall(PyObject* self, PyObject* const* args, std::size_t nargsf, PyO
 
 // ---- What Python tells the front.
 
+OutPlan::Kind KindOf(nb::handle type, nb::handle keys) {
+  const auto is = [&](PyTypeObject& t) { return type.ptr() == reinterpret_cast<PyObject*>(&t); };
+  if (is(PyTuple_Type)) return OutPlan::kTuple;
+  if (is(PyList_Type)) return OutPlan::kList;
+  if (is(PyDict_Type)) return OutPlan::kDict;
+  if (!PyType_Check(type.ptr()))
+    ThrowTypeError("jit_add: expected a type in the structure, got " + TypeName(type.ptr()));
+  if (keys.is_none()) return OutPlan::kNamedTuple;
+  return nb::hasattr(type, "__dataclass_fields__") ? OutPlan::kDataclass : OutPlan::kDictClass;
+}
+
 // jitfuse._pytree's structures: "*", None, or (type, keys, children).
-OutPlan PlanOf(nb::handle structure, const std::vector<nb::object>& leaves, std::size_t* next,
-               bool* known) {
+OutPlan PlanOf(nb::handle structure, const std::vector<nb::object>& leaves, std::size_t* next) {
   OutPlan out;
   if (structure.is_none()) return out;
   if (nb::isinstance<nb::str>(structure)) {
@@ -262,19 +305,13 @@ OutPlan PlanOf(nb::handle structure, const std::vector<nb::object>& leaves, std:
     return out;
   }
   const nb::object type = structure[nb::int_(0)], keys = structure[nb::int_(1)];
-  if (type.is(nb::handle(reinterpret_cast<PyObject*>(&PyTuple_Type)))) {
-    out.kind = OutPlan::kTuple;
-  } else if (type.is(nb::handle(reinterpret_cast<PyObject*>(&PyList_Type)))) {
-    out.kind = OutPlan::kList;
-  } else if (type.is(nb::handle(reinterpret_cast<PyObject*>(&PyDict_Type)))) {
-    out.kind = OutPlan::kDict;
+  out.kind = KindOf(type, keys);
+  if (out.kind >= OutPlan::kNamedTuple) out.type = type;
+  if (!keys.is_none()) {
     for (nb::handle key : nb::iter(keys)) out.keys.push_back(nb::borrow(key));
-  } else {
-    *known = false;
-    return out;
   }
   for (nb::handle child : nb::iter(structure[nb::int_(2)]))
-    out.items.push_back(PlanOf(child, leaves, next, known));
+    out.items.push_back(PlanOf(child, leaves, next));
   return out;
 }
 
@@ -312,14 +349,6 @@ void SetDims(Entry* entry, const FlatCall& call, const std::vector<std::size_t>&
   }
 }
 
-// A nest of a kind that only Python takes apart (a namedtuple, a dataclass).
-bool IsForeignNest(const CallLeaf& leaf) {
-  PyObject* o = leaf.object;
-  return !leaf.is_array && (PyTuple_Check(o) || PyList_Check(o) || PyDict_Check(o) ||
-                            PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(o)),
-                                                   "__dataclass_fields__") != 0);
-}
-
 // The key of a call as Python sees it; false where such calls cannot be known.
 bool FlattenPythonCall(const Front& front, const nb::tuple& args, const nb::dict& kwargs,
                        FlatCall* out) {
@@ -330,8 +359,7 @@ bool FlattenPythonCall(const Front& front, const nb::tuple& args, const nb::dict
     values.push_back(value.ptr());
   }
   return FlattenCall(positional.data(), positional.size(), names.data(), values.data(),
-                     names.size(), front.statics, out) &&
-         std::none_of(out->leaves.begin(), out->leaves.end(), IsForeignNest);
+                     names.size(), front.statics, out);
 }
 
 // Of each traced leaf, which leaf of the call it is.
@@ -372,21 +400,18 @@ void SetSources(Entry* entry, const std::vector<std::size_t>& order, const nb::o
                     std::to_string(entry->sources.size()));
 }
 
-void SetOut(Entry* entry, const nb::object& structure, const nb::object& out_leaves,
-            const nb::object& finish) {
+void SetOut(Entry* entry, const nb::object& structure, const nb::object& out_leaves) {
   std::vector<nb::object> leaves;
   for (nb::handle leaf : nb::iter(out_leaves)) leaves.push_back(nb::borrow(leaf));
   std::size_t next = 0;
-  bool known = true;
-  entry->out = PlanOf(structure, leaves, &next, &known);
+  entry->out = PlanOf(structure, leaves, &next);
   CheckResults(entry->out, entry->compiled->outputs.size());
-  if (!known) entry->finish = finish;
 }
 
 bool AddEntry(nb::handle self, const nb::tuple& args, const nb::dict& kwargs,
               const nb::object& order_or_none, const nb::object& function, const nb::object& dims,
               const nb::object& sources, const nb::object& captured, const nb::object& structure,
-              const nb::object& out_leaves, const nb::object& finish) {
+              const nb::object& out_leaves) {
   Front* front = JitOf(self)->front;
   FlatCall call;
   if (!FlattenPythonCall(*front, args, kwargs, &call)) return false;
@@ -398,7 +423,7 @@ bool AddEntry(nb::handle self, const nb::tuple& args, const nb::dict& kwargs,
   entry->function = function;
   entry->compiled = &nb::cast<const PyFunction&>(function);
   SetSources(entry.get(), order, sources, captured);
-  SetOut(entry.get(), structure, out_leaves, finish);
+  SetOut(entry.get(), structure, out_leaves);
   entry->hash = call.Hash();
   for (PyObject* object : call.named) entry->keep.push_back(nb::borrow(object));
   entry->key = std::move(call.key);
@@ -432,6 +457,7 @@ int JitInit(PyObject*, PyObject*, PyObject*) { return 0; }
 
 int VisitPlan(const OutPlan& plan, visitproc visit, void* arg) {
   Py_VISIT(plan.constant.ptr());
+  Py_VISIT(plan.type.ptr());
   for (const OutPlan& item : plan.items) {
     if (const int stop = VisitPlan(item, visit, arg)) return stop;
   }
@@ -447,7 +473,6 @@ int JitTraverse(PyObject* object, visitproc visit, void* arg) {
     if (entry.use_count() > (entry == front->last ? 2 : 1)) continue;
     for (const Source& s : entry->sources) Py_VISIT(s.captured.ptr());
     for (const nb::object& o : entry->keep) Py_VISIT(o.ptr());
-    Py_VISIT(entry->finish.ptr());
     if (const int stop = VisitPlan(entry->out, visit, arg)) return stop;
   }
   return 0;
@@ -495,15 +520,13 @@ void DefineJitFunction(nb::module_& m) {
   m.def("jit_statics", SetStatics, "jit"_a, "positions"_a, "names"_a,
         "Which positional arguments and which keywords are static.");
   m.def("jit_add", AddEntry, "jit"_a, "args"_a, "kwargs"_a, "order"_a.none(), "function"_a,
-        "dims"_a, "sources"_a, "captured"_a, "structure"_a, "out_leaves"_a, "finish"_a.none(),
-        nb::sig(
-            "def jit_add(jit: JitFunction, args: tuple[typing.Any, ...], kwargs: dict[str, "
-            "typing.Any], order: collections.abc.Sequence[int] | None, function: Function, "
-            "dims: collections.abc.Sequence[typing.Any], sources: "
-            "collections.abc.Sequence[tuple[str, int]], captured: "
-            "collections.abc.Sequence[typing.Any], structure: typing.Any, out_leaves: "
-            "collections.abc.Sequence[typing.Any], finish: collections.abc.Callable[[typing.Any], "
-            "typing.Any] | None) -> bool"),
+        "dims"_a, "sources"_a, "captured"_a, "structure"_a, "out_leaves"_a,
+        nb::sig("def jit_add(jit: JitFunction, args: tuple[typing.Any, ...], kwargs: dict[str, "
+                "typing.Any], order: collections.abc.Sequence[int] | None, function: Function, "
+                "dims: collections.abc.Sequence[typing.Any], sources: "
+                "collections.abc.Sequence[tuple[str, int]], captured: "
+                "collections.abc.Sequence[typing.Any], structure: typing.Any, out_leaves: "
+                "collections.abc.Sequence[typing.Any]) -> bool"),
         "From now on calls like this one go to `function`. False where such calls cannot.");
   m.def("jit_clear", [](nb::handle jit) { JitClear(reinterpret_cast<PyObject*>(JitOf(jit))); });
   m.def("jit_hits", [](nb::handle jit) { return JitOf(jit)->front->hits; });

@@ -118,7 +118,7 @@ class JitFunction:
 def jit_statics(jit: object, positions: object, names: object) -> None:
     """Which positional arguments and which keywords are static."""
 
-def jit_add(jit: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any], order: Sequence[int] | None, function: Function, dims: Sequence[Any], sources: Sequence[tuple[str, int]], captured: Sequence[Any], structure: Any, out_leaves: Sequence[Any], finish: Callable[[Any], Any] | None) -> bool:
+def jit_add(jit: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any], order: Sequence[int] | None, function: Function, dims: Sequence[Any], sources: Sequence[tuple[str, int]], captured: Sequence[Any], structure: Any, out_leaves: Sequence[Any]) -> bool:
     """
     From now on calls like this one go to `function`. False where such calls cannot.
     """

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from . import _core, _logging
 from ._arguments import describe, is_numpy_scalar, is_on_gpu
 from ._array import Array
-from ._pytree import flatten, is_plain, unflatten
+from ._pytree import flatten, unflatten
 
 if TYPE_CHECKING:
     from ._lowered import Lowered
@@ -130,10 +130,10 @@ class JitFunction(_core.JitFunction):
         call = self._describe(leaves, structure, static)
         entry = self._entry(call)
         result = entry.run(leaves, out)
-        if entry.function is not None and is_plain(structure):
+        if entry.function is not None:
             _core.jit_add(
                 self, args, kwargs, self._leaf_order(args, kwargs), entry.function, entry.dims,
-                entry.sources, entry.captured, entry.out_structure, entry.out_leaves, entry.result,
+                entry.sources, entry.captured, entry.out_structure, entry.out_leaves,
             )  # fmt: skip
         return result
 

@@ -1,7 +1,8 @@
 """Nested arguments and results: tuples, lists, dicts, namedtuples, dataclasses and None.
 
 flatten gives the leaves and a structure, which is hashable and is compared to find a cached trace;
-unflatten builds the same nest with other leaves. Whatever is none of these types is a leaf.
+unflatten builds the same nest with other leaves. Whatever is none of these types is a leaf. The
+front in C++ (python/bindings/call_key.cc, jit_function.cc) takes calls that are known apart alike.
 """
 
 from __future__ import annotations
@@ -42,13 +43,6 @@ def field_names(kind: Any) -> tuple[str, ...]:
     import dataclasses
 
     return tuple(f.name for f in dataclasses.fields(kind))
-
-
-def is_plain(structure: Structure) -> bool:
-    """True if it consists of tuples, lists, dicts and None alone, which the front in C++ knows."""
-    if structure is LEAF or structure is None:
-        return True
-    return structure[0] in (tuple, list, dict) and all(map(is_plain, structure[2]))
 
 
 def unflatten(structure: Structure, leaves: Iterator[Any]) -> Any:

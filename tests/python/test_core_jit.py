@@ -2,6 +2,7 @@
 import collections
 import dataclasses
 import gc
+import typing
 import weakref
 
 import numpy as np
@@ -28,11 +29,11 @@ class Jit(_core.JitFunction):
         (z,) = b.apply("add", (xy, s), {})
         return b.compile([b.apply("relu", (z,), {})[0], xy], device="cpu")
 
-    def add(self, args, kwargs, order=None, structure=(tuple, None, (LEAF, LEAF)), leaves=(0, 1), finish=None, sources=None):
+    def add(self, args, kwargs, order=None, structure=(tuple, None, (LEAF, LEAF)), leaves=(0, 1), sources=None):
         f = self.function("f64" if getattr(args[0], "dtype", None) == np.float64 else "f32")
         dims = (("n", 4), ("n", 4), None)
         sources = sources or (("leaf", 0), ("leaf", 1), ("leaf", 2))
-        return _core.jit_add(self, args, kwargs, order, f, dims, sources, (), structure, leaves, finish)
+        return _core.jit_add(self, args, kwargs, order, f, dims, sources, (), structure, leaves)
 
     def _call_slow(self, *args, **kwargs):
         self.slow += 1
@@ -114,14 +115,9 @@ def test_static_arguments_are_values():
     assert jit(x, y, 2.0, 1, mode="a") == "slow"  # 1 is not True
 
 
-def test_finish_constants_and_repeats():
+def test_constants_and_repeats():
     jit = Jit()
     x, y = arrays(3)
-    made = []
-    assert jit.add((x, y, 1.0), {}, structure=("a type of its own", None, (LEAF,)), leaves=(0,), finish=lambda t: made.append(t) or "made")
-    assert jit(x, y, 2.0) == "made"
-    check(made[0], x, y, 2.0)
-    jit = Jit()
     assert jit.add((x, y, 1.0), {}, structure=(tuple, None, (LEAF, LEAF)), leaves=(1, ["three"]), sources=(("leaf", 0), ("leaf", 0), ("leaf", 2)))
     got = jit(x, y, 2.0)
     np.testing.assert_allclose(got[0], x * x, rtol=1e-6)
@@ -133,6 +129,8 @@ def test_wrong_uses_are_errors():
     x, y = arrays(3)
     with pytest.raises(ValueError, match="no output 2"):
         jit.add((x, y, 1.0), {}, leaves=(0, 2))
+    with pytest.raises(TypeError, match="expected a type in the structure, got str"):
+        jit.add((x, y, 1.0), {}, structure=("a type of its own", None, (LEAF,)))
     with pytest.raises(ValueError, match="more leaves"):
         jit.add((x, y, 1.0), {}, leaves=(0,))
     with pytest.raises(ValueError, match="expected sizes of 2 leaves, got those of 3"):
@@ -154,24 +152,113 @@ def test_wrong_uses_are_errors():
         jit(x, y, 1.0, out=x)
 
 
-def test_nests_that_only_python_knows_stay_with_it():
-    Pair = collections.namedtuple("Pair", "x y")
+Pair = collections.namedtuple("Pair", "x y")
+Other = collections.namedtuple("Other", "x y")
+
+
+@dataclasses.dataclass(frozen=True)
+class Point:
+    x: object
+    y: object = None
+    kind: typing.ClassVar[str] = "point"  # this and the next are no fields
+    start: dataclasses.InitVar[int] = 0
+
+    def __post_init__(self, start):
+        if start < 0:
+            raise ValueError("start")
+
+
+@dataclasses.dataclass(slots=True)
+class Slotted:
+    x: object
+    y: object
+
+
+@pytest.mark.parametrize("make", [Pair, Point, Slotted, lambda x, y: collections.OrderedDict(x=x, y=y),
+                                  lambda x, y: collections.defaultdict(list, x=x, y=y)])  # fmt: skip
+def test_classes_of_nests_are_known(make):
+    x, y = arrays(3)
+    kind = type(make(x, y))
+    keys = None if kind is Pair else ("x", "y")
+    jit = Jit()
+    assert jit.add((make(x, y), 1.0), {}, structure=(kind, keys, (LEAF, LEAF)))
+    x, y = arrays(5, seed=1)
+    got = jit(make(x, y), 2.5)
+    assert type(got) is kind
+    check((got["x"], got["y"]) if isinstance(got, dict) else (got.x, got.y), x, y, 2.5)
+    for other in [Other(x, y), (x, y), {"x": x, "y": y}, collections.OrderedDict(y=y, x=x), make(x, None), make(x, [y])]:
+        assert jit(other, 2.5) == "slow"
+    assert jit.slow == 6 and _core.jit_hits(jit) == 1
+
+
+def test_the_order_of_an_ordered_dict_counts():
+    x, y = arrays(3)
+    jit = Jit()
+    moved = collections.OrderedDict(y=y, x=x)
+    moved.move_to_end("y")  # the dict below is in another order
+    assert jit.add((collections.OrderedDict(x=x, y=y), 1.0), {})
+    check(jit(moved, 2.0), x, y, 2.0)
+
+
+def test_nests_in_nests_of_results():
+    x, y = arrays(3)
+    jit = Jit()
+    structure = (Point, ("x", "y"), ((Pair, None, (LEAF, None)), (collections.OrderedDict, ("a",), (LEAF,))))
+    assert jit.add((x, y, 1.0), {}, structure=structure)
+    got = jit(x, y, 2.0)
+    assert type(got) is Point and type(got.x) is Pair and got.x.y is None and type(got.y) is collections.OrderedDict
+    check((got.x.x, got.y["a"]), x, y, 2.0)
+
+
+def test_classes_that_misbehave_are_errors():
+    class Broken(dict):
+        def items(self):
+            raise RuntimeError("no items")
+
+    class Short(dict):
+        def items(self):
+            return [("x",)]
 
     @dataclasses.dataclass
-    class Point:
+    class Lazy:
         x: object
 
-    jit = Jit()
+    lazy = Lazy(1)
+    del lazy.x
     x, y = arrays(3)
-    for nest in (Pair(x, y), Point(x), collections.OrderedDict(x=x)):
-        assert not jit.add((nest, y, 1.0), {})
-        assert jit(nest, y, 1.0) == "slow"
+    jit = Jit()
+    assert jit.add((x, y, 1.0), {})
+    for nest in (Broken(x=x), Short(x=x), lazy):
+        assert not jit.add((nest, y, 1.0), {}) and jit(nest, y, 1.0) == "slow"
+    deep = x
+    for _ in range(40):
+        deep = Pair(deep, None)
+    assert jit(deep, y, 1.0) == "slow"
+    jit = Jit()
+
+    class Picky(tuple):
+        _fields = ("x", "y")
+
+        def __new__(cls, x, y):
+            raise RuntimeError("picky")
+
+    assert jit.add((x, y, 1.0), {}, structure=(Picky, None, (LEAF, LEAF)))
+    with pytest.raises(RuntimeError, match="picky"):
+        jit(x, y, 1.0)
+
+
+def test_keys_that_are_numbers_are_known_by_value():
+    x, y = arrays(3)
+    jit = Jit()
+    assert jit.add(({10**6: x, 2.5: y}, 1.0), {})
+    check(jit({int("1000000"): x, float("2.5"): y}, 2.0), x, y, 2.0)
+    assert jit({10**6 + 1: x, 2.5: y}, 2.0) == "slow"
 
 
 def test_is_collected_with_what_it_holds():
     jit = Jit()
     x, y = arrays(3)
-    jit.add((x, y, 1.0), {}, structure=("other", None, ()), leaves=(), finish=lambda t: jit)  # noqa: F821  a cycle
+    jit.add((x, y, 1.0), {}, structure=(tuple, None, (LEAF, LEAF)), leaves=(0, [[jit]]))  # a cycle
     gone = weakref.ref(jit)
     del jit
     gc.collect()

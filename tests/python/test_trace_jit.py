@@ -368,3 +368,15 @@ def test_an_index_on_a_symbolic_axis_is_checked_by_each_call():
         run(lambda x: x[8], X)
     with pytest.raises(IndexError, match="index -9 is out of range"):
         run(lambda x: x[-9], X)
+
+
+def test_warm_calls_with_namedtuples_and_dataclasses_do_no_python_work():
+    @jf.jit
+    def f(p, q):
+        return Pair(p.a * q["x"], p.b), collections.OrderedDict(x=p.a)
+
+    x = np.ones((3, 4), np.float32)
+    for n in (3, 4, 5):
+        pair, made = f(Pair(x[:n], 2.0), collections.OrderedDict(x=x[:n]))
+    assert type(pair) is Pair and type(made) is collections.OrderedDict
+    assert jf._core.jit_hits(f) == 2
