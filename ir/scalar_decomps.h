@@ -255,6 +255,44 @@ inline constexpr std::string_view kErfcF64 =
     "0x1.2af7e1c341d84p-27, -0x1.1590323b915e1p-26, -0x1.7e2218f9e155dp-29, "
     "0x1.7c5f88dcc05f2p-32) * i * p, t); select(a < 0, 2 - y, y)";
 
+// What the normal distribution has beyond a: 2^(-c x^2) P(x) / Q(x) with x = |a| and c = log2(e) /
+// 2, whose rounding P / Q makes good. c x^2 becomes an integer and a rest that is right to its last
+// bit; else the far tail would miss by the rounding of the exponent.
+inline constexpr std::string_view kNormalTailF32 =
+    "v = abs(a); x = select(v > 14.5, 14.5, v); w = x * -0x1.715476p-1; t = fma(w, x, "
+    "0x1.8p+23); n = t - 0x1.8p+23; r = fma(fma(x, -0x1.715476p-1, -w), x, fma(w, x, -n)); p = "
+    "poly(r, 1, 0x1.62e42ap-1, 0x1.ebf9bcp-3, 0x1.c6b6aap-5, 0x1.3cea72p-7, 0x1.5bf48ap-10); q = "
+    "fma(fma(fma(x + 0x1.d9aa2ep+2, x, 0x1.86f924p+4), x, 0x1.4168b4p+5), x, 0x1.b136cap+4); y = "
+    "scale_pow2_raw(poly(x, 0x1.b136c6p+3, 0x1.292aacp+3, 0x1.7a9f56p+1, 0x1.984062p-2, "
+    "0x1.590858p-18) / q * p, t); select(a < 0, 1 - y, y)";
+
+// The exponent uncorrected, shorter polynomials.
+inline constexpr std::string_view kNormalTail16 =
+    "v = abs(a); x = select(v > 14.5, 14.5, v); w = x * -0x1.715476p-1; t = fma(w, x, "
+    "0x1.8p+23); n = t - 0x1.8p+23; r = fma(w, x, -n); p = poly(r, 1, 0x1.62e12ap-1, "
+    "0x1.ec0354p-3, 0x1.c9fd2p-5, 0x1.3a0a92p-7); q = fma(fma(fma(x + 0x1.d51fdcp+2, x, "
+    "0x1.7fb366p+4), x, 0x1.38c66cp+5), x, 0x1.a23f64p+4); y = scale_pow2_raw(poly(x, "
+    "0x1.a23f6p+3, 0x1.23d6f8p+3, 0x1.76ba2p+1, 0x1.986c06p-2) / q * p, t); select(a < 0, 1 - y, "
+    "y)";
+
+// As erfc(a / sqrt 2) / 2, with the exponential of a^2 / 2 itself.
+inline constexpr std::string_view kNormalTailF64 =
+    "v = abs(a); u = select(v > 38.6, 38.6, v); x = u * 0x1.6a09e667f3bcdp-1; i = 1 / (x + 4); j "
+    "= (x - 4) * i; c = fma(i, fma(-x, j, fma(j + 1, -4, x)), j); q = u * u; h = 0.5 * q; t = "
+    "fma(h, -0x1.71547652b82fep+0, 0x1.8p+52); n = t - 0x1.8p+52; r = fma(n, "
+    "-0x1.abc9e3b39803fp-56, fma(n, -0x1.62e42fefa39efp-1, -h)) - 0.5 * fma(u, u, -q); p = 1 + "
+    "fma(poly(r, 0x1.000000000000ap-1, 0x1.55555555554fep-3, 0x1.555555555065p-5, "
+    "0x1.1111111126addp-7, 0x1.6c16c1849c2f4p-10, 0x1.a01a01304284ep-13, 0x1.a01998e0f8fa3p-16, "
+    "0x1.71df17922590bp-19, 0x1.28ae82e582cd9p-22, 0x1.ad9654f86c593p-26), r * r, r); y = "
+    "scale_pow2_raw(poly(c, 0x1.18932bf08e154p+0, -0x1.f3fe31ecb49bfp-1, 0x1.8be202d26c795p-1, "
+    "-0x1.14eacb1ad037ep-1, 0x1.52cac2370cd43p-2, -0x1.645fd8a4ba3ccp-3, 0x1.38dbd2c9d5e09p-4, "
+    "-0x1.b00c052c72f4dp-6, 0x1.908f468f8842dp-8, -0x1.269b53be282a2p-12, "
+    "-0x1.dd280fdbc7146p-12, 0x1.72cdd322a7417p-13, -0x1.e8481dba2cb68p-19, "
+    "-0x1.3c76487b29a58p-16, 0x1.3b738a12e16ddp-18, 0x1.7fb0577ae101p-20, "
+    "-0x1.ca9c698da54c1p-21, -0x1.69d60cb7fe93cp-24, 0x1.15ee05ecaf8fcp-23, "
+    "0x1.2af7e1c341d84p-27, -0x1.1590323b915e1p-26, -0x1.7e2218f9e155dp-29, "
+    "0x1.7c5f88dcc05f2p-32) * i * p * 0.5, t); select(a < 0, 1 - y, y)";
+
 // sin and cos. r = |a| - n pi/2, |r| <= pi/4; k = n mod 4 picks sin r or cos r (u, v) and the sign.
 // In f32 for every a: |a| times each of 7 pieces of 2/pi (29 bits each: exact in f64) is reduced to
 // its distance from the next integer; the running sum stays within 1/2, so that nothing is lost

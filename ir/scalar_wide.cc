@@ -8,6 +8,8 @@ namespace {
 
 using Wide = long double;
 
+constexpr Wide kSqrtHalf = 0.707106781186547524400844362104849039L;
+
 bool Precedes(Wide a, Wide b) { return a < b || (a == b && std::signbit(a) && !std::signbit(b)); }
 
 }  // namespace
@@ -71,6 +73,7 @@ JF_WIDE1(Atanh, std::atanh(a))
 JF_WIDE1(Tanh, std::tanh(a))
 JF_WIDE1(Erf, std::erf(a))
 JF_WIDE1(Erfc, std::erfc(a))
+JF_WIDE1(NormalTail, std::erfc(a* kSqrtHalf) / 2)
 
 #undef JF_WIDE1
 #undef JF_WIDE2

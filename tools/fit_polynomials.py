@@ -3,8 +3,9 @@
 
 Each fit minimises the largest weighted error of sum c_k x^k against a function over an interval: weighted least squares at Chebyshev
 nodes, the weights raised where the error is large (Lawson). Then the coefficients are rounded to the format one after the other,
-lowest power first, the remaining ones fitted again around those already fixed.
-Usage: tools/fit_polynomials.py [NAME ...]   (names: see FITS; some take a minute)
+lowest power first, the remaining ones fitted again around those already fixed. Ratios of two polynomials are fitted alike (the
+divisor's last coefficient is 1; its values of the round before weigh the equations).
+Usage: tools/fit_polynomials.py [NAME ...]   (names: see FITS and RATIOS; some take a minute)
 """
 import sys
 
@@ -53,6 +54,49 @@ def fit(f, degree, weight, lo, hi, bits):
         fixed.append(round_to(c[0], bits))
     points = [lo + (hi - lo) * mp.mpf(i) / 2000 for i in range(2001)]
     return fixed, max(abs(weight(x) * (mp.polyval(fixed[::-1], x) - f(x))) for x in points)
+
+
+def fit_ratio(f, top, bottom, weight, lo, hi, bits):
+    """Coefficients of p and q, of degrees `top` and `bottom`, with p / q near f; the nodes are denser next to `lo`."""
+    lo, hi = mp.mpf(lo), mp.mpf(hi)
+    n = 16 * (top + bottom)
+    nodes = [lo + (hi - lo) * ((1 - mp.cos(mp.pi * mp.mpf(i) / n)) / 2) ** 2 for i in range(n + 1)]
+    value, scale = [f(x) for x in nodes], [weight(x) for x in nodes]
+    fixed = {("q", bottom): mp.mpf(1)}
+    q_before = [mp.mpf(1)] * len(nodes)
+
+    def terms(i, side, k):  # the coefficient's factor in (p - f q) weight / q
+        power = nodes[i] ** k * scale[i] / q_before[i]
+        return power if side == "p" else -value[i] * power
+
+    def best(rounds):
+        nonlocal q_before
+        free = [c for k in range(max(top, bottom) + 1) for c in (("q", k), ("p", k)) if k <= (top if c[0] == "p" else bottom) and c not in fixed]
+        emphasis, found = [mp.mpf(1)] * len(nodes), None
+        for _ in range(rounds):
+            rows = [[terms(i, *c) * mp.sqrt(e) for c in free] for i, e in enumerate(emphasis)]
+            rest = [-mp.fsum(v * terms(i, *c) for c, v in fixed.items()) * mp.sqrt(e) for i, e in enumerate(emphasis)]
+            a, b = mp.matrix(rows), mp.matrix(rest)
+            c = dict(fixed) | dict(zip(free, mp.lu_solve(a.T * a, a.T * b)))
+            q_before = [mp.fsum(v * x**k for (side, k), v in c.items() if side == "q") for x in nodes]
+            error = [abs(mp.fsum(v * terms(i, *key) for key, v in c.items())) for i in range(len(nodes))]
+            worst = max(error)
+            if found is None or worst < found[1]:
+                found = (c, worst)
+            emphasis = [w * (e / worst + mp.mpf("0.02")) for w, e in zip(emphasis, error)]
+            mean = mp.fsum(emphasis) / len(nodes)
+            emphasis = [w / mean for w in emphasis]
+        return free, *found
+
+    free, c, worst = best(40)
+    while free:
+        fixed[free[0]] = round_to(c[free[0]], bits)
+        if len(free) == 1:
+            break
+        free, c, worst = best(12)
+    p, q = ([fixed[side, k] for k in range(d + 1)] for side, d in (("p", top), ("q", bottom)))
+    error = max(abs(weight(x) * (mp.polyval(p[::-1], x) / mp.polyval(q[::-1], x) - f(x))) for x in nodes)
+    return p, q, error
 
 
 def near(limit, series, f):
@@ -109,6 +153,14 @@ def erfc_16(t):
     return mp.erfc(x) * mp.exp(x * x) / t
 
 
+HALF_LOG2_E = round_to(mp.log(mp.e, 2) / 2, 24)
+
+
+def normal_tail(x):
+    """e^(x^2 / 2) times what the normal distribution has beyond x, with log2(e) / 2 rounded to f32."""
+    return mp.erfc(x / mp.sqrt(2)) * mp.power(2, HALF_LOG2_E * x * x) / 2
+
+
 def erfc_scaled(k):
     """(x + k) e^(x^2) erfc(x) as a function of t = (x - k) / (x + k)."""
     def g(t):
@@ -125,6 +177,8 @@ FITS = {
     "expm1_f64": (exp_tail, 10, expm1_weight, -R, R, 53),
     "exp2_f32": (exp2_tail, 5, lambda r: r / mp.power(2, r), "-0.5001", "0.5001", 24),
     "exp2_f64": (exp2_tail, 11, lambda r: r / mp.power(2, r), "-0.5001", "0.5001", 53),
+    "exp2_short_f32": (exp2_tail, 4, lambda r: r / mp.power(2, r), "-0.5001", "0.5001", 24),
+    "exp2_16": (exp2_tail, 3, lambda r: r / mp.power(2, r), "-0.5001", "0.5001", 24),
     "exp2m1_f32": (exp2_tail, 5, lambda r: 1 / exp2_tail(r), "-0.5001", "0.5001", 24),
     "log_f32": (log_tail, 7, log_weight, SPLIT[0] * mp.mpf("1.0005"), SPLIT[1] * mp.mpf("1.0005"), 24),
     "log_f64": (atanh_tail, 6, lambda z: z / 2, 0, Z, 53),
@@ -147,7 +201,14 @@ FITS = {
     "cos_f64": (cos_tail, 5, cos_weight, 0, TRIG, 53),
 }
 
-for name in sys.argv[1:] or FITS:
-    coefficients, error = fit(*FITS[name])
+# name: (function, degree above, degree below, weight, from, to, bits)
+RATIOS = {
+    "normal_tail_f32": (normal_tail, 4, 4, lambda x: 1 / normal_tail(x), 0, "14.5", 24),
+    "normal_tail_16": (normal_tail, 3, 4, lambda x: 1 / normal_tail(x) / (1 + x * x / 8), 0, "14.5", 24),
+}
+
+for name in sys.argv[1:] or [*FITS, *RATIOS]:
+    *parts, error = fit_ratio(*RATIOS[name]) if name in RATIOS else fit(*FITS[name])
     print(f"{name}: largest error 2^{float(mp.log(error, 2)):.2f}")
-    print("  " + ", ".join(float(c).hex() for c in coefficients))
+    for coefficients in parts:
+        print("  " + ", ".join(float(c).hex() for c in coefficients))

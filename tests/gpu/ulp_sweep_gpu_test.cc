@@ -13,6 +13,12 @@ TEST(GpuUlp, Floats) {
   SweepFloats(jitfuse::DeviceKind::kCuda, std::int64_t{1} << 19, std::int64_t{1} << 17);
 }
 
+TEST(GpuUlp, Gelu) {
+  jitfuse::Status gpu = jitfuse::DeviceStatus(jitfuse::DeviceKind::kCuda);
+  if (!gpu.ok()) GTEST_SKIP() << gpu.message();
+  SweepGelu(jitfuse::DeviceKind::kCuda, 1u << 8);
+}
+
 TEST(GpuUlp, EveryHalf) {
   jitfuse::Status gpu = jitfuse::DeviceStatus(jitfuse::DeviceKind::kCuda);
   if (!gpu.ok()) GTEST_SKIP() << gpu.message();

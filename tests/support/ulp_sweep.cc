@@ -1,7 +1,10 @@
 #include "tests/support/ulp_sweep.h"
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -118,11 +121,10 @@ void SweepOp(const ScalarOpDef& def, const std::string& op, DType dtype, DeviceK
 }
 
 // Every step-th float: one of each `step` neighbours, which of them differing from place to place.
-void SweepFloatsOfOp(const ScalarOpDef& def, const std::string& op, DeviceKind kind,
-                     std::uint32_t step) {
+// see(arguments, results), a million at a time.
+template <typename See>
+void ForFloatsByStep(const CompiledOp& compiled, std::uint32_t step, See see) {
   using namespace jitfuse::internal;
-  const CompiledOp compiled(op, 1, DType::kF32, kind);
-  SweepJudge judge(def.op, DType::kF32);
   constexpr std::uint64_t kAll = std::uint64_t{1} << 32;
   std::uint64_t bits = 0;
   while (bits < kAll) {
@@ -132,13 +134,35 @@ void SweepFloatsOfOp(const ScalarOpDef& def, const std::string& op, DeviceKind k
       const auto pattern = static_cast<std::uint32_t>(bits + (mixed >> 32) % step);
       in[0].push_back(Put<float>(std::bit_cast<float>(pattern)));
     }
-    const std::vector<ScalarValue> out = compiled.Run(in);
-    for (std::size_t i = 0; i < out.size(); ++i) {
-      const ScalarValue p[2] = {in[0][i], {}};
-      judge.See(p, out[i]);
-    }
+    see(in[0], compiled.Run(in));
   }
+}
+
+void SweepFloatsOfOp(const ScalarOpDef& def, const std::string& op, DeviceKind kind,
+                     std::uint32_t step) {
+  using namespace jitfuse::internal;
+  SweepJudge judge(def.op, DType::kF32);
+  ForFloatsByStep(CompiledOp(op, 1, DType::kF32, kind), step,
+                  [&](const std::vector<ScalarValue>& in, const std::vector<ScalarValue>& out) {
+                    for (std::size_t i = 0; i < out.size(); ++i) {
+                      const ScalarValue p[2] = {in[i], {}};
+                      judge.See(p, out[i]);
+                    }
+                  });
   ExpectWithinBound(def, op, DType::kF32, judge.result());
+}
+
+// How far a result of gelu is from its exact value, in ulp of that; infinity where it is wrong in
+// kind.
+long double GeluError(DType dtype, float x, float got) {
+  using namespace jitfuse::internal;
+  constexpr long double kSqrtHalf = 0.707106781186547524400844362104849039L;
+  const long double want = x * (std::erfc(-x * kSqrtHalf) / 2);
+  const bool same_kind = std::isnan(got) == std::isnan(want) &&
+                         std::isinf(got) == std::isinf(want) &&
+                         (want != 0 || std::signbit(got) == std::signbit(want));
+  if (!same_kind) return std::numeric_limits<long double>::infinity();
+  return std::isfinite(want) ? std::fabs(got - want) / UlpOf(dtype, want) : 0;
 }
 
 // Results in f16 and bf16 come from f32 and are rounded once more: correctly rounded, or (where the
@@ -202,6 +226,39 @@ void SweepEveryHalf(DeviceKind kind) {
     SweepHalfOp(def, op, DType::kF16, kind);
     SweepHalfOp(def, op, DType::kBF16, kind);
   });
+}
+
+void SweepGelu(DeviceKind kind, std::uint32_t step) {
+  using namespace jitfuse::internal;
+  for (DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
+    long double worst = 0;
+    float at = 0;
+    auto see = [&](const std::vector<ScalarValue>& in, const std::vector<ScalarValue>& out) {
+      for (std::size_t i = 0; i < out.size(); ++i) {
+        const long double error = GeluError(dtype, in[i].f32, out[i].f32);
+        if (error > worst) at = in[i].f32;
+        worst = std::max(worst, error);
+      }
+    };
+    const CompiledOp gelu("gelu", 1, dtype, kind);
+    const double ulp = FindOp("gelu")->max_ulp_f32;
+    double bound = ulp;
+    if (dtype == DType::kF32) {
+      ForFloatsByStep(gelu, step, see);
+    } else {
+      std::vector<ScalarValue> in[2];
+      for (std::uint32_t bits = 0; bits < 65536; ++bits) {
+        const auto stored = static_cast<std::uint16_t>(bits);
+        in[0].push_back(LoadScalar(dtype, &stored));
+      }
+      see(in[0], gelu.Run(in));
+      const double of_tail = GetScalarOp(ScalarOp::kNormalTail16).max_ulp_f32;
+      bound = 0.5 + (of_tail + ulp) * (dtype == DType::kF16 ? 0x1p-13 : 0x1p-16);
+    }
+    EXPECT_LE(worst, bound) << "gelu " << DTypeName(dtype) << " at " << std::hexfloat << at;
+    testing::Test::RecordProperty("gelu_" + std::string(DTypeName(dtype)),
+                                  std::to_string(static_cast<double>(worst)));
+  }
 }
 
 }  // namespace jitfuse_test

@@ -19,6 +19,8 @@ void SweepFloats(jitfuse::DeviceKind kind, std::int64_t points_f32, std::int64_t
 // step of them an op.
 void SweepFloatsByStep(jitfuse::DeviceKind kind, std::uint32_t step);
 void SweepEveryHalf(jitfuse::DeviceKind kind);
+// gelu, no primitive's op: one f32 value of each `step` neighbours, every f16 and bf16 value.
+void SweepGelu(jitfuse::DeviceKind kind, std::uint32_t step);
 
 }  // namespace jitfuse_test
 

@@ -1,10 +1,15 @@
 // Emitted CUDA sources run on the CPU (tests/support/cuda_on_host.h) against the plan interpreter:
 // every idiom, guards, tails and layouts.
+#include <bit>
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "tests/support/cuda_on_host.h"
 #include "tests/support/plan_cases.h"
+#include "tests/support/plan_kit.h"
+#include "tests/test_util/scalar_sweep.h"
 
 namespace jitfuse::internal {
 namespace {
@@ -29,6 +34,44 @@ TEST(EmulatedCuda, Rows) { RunOnHost(RowCases()); }
 TEST(EmulatedCuda, Conversions) { RunOnHost(ConversionCases()); }
 TEST(EmulatedCuda, Primitives) { RunOnHost(PrimitiveCases()); }
 TEST(EmulatedCuda, Planned) { RunOnHost(PlannedCases(*TargetFor("sm_90"))); }
+
+// Kernels of one primitive on every `step`-th float, which of `step` neighbours differing from
+// place to place.
+void SweepOnHost(ScalarOp op, uint32_t step) {
+  constexpr size_t kAtOnce = size_t{1} << 18;
+  PlanKit kit("sweep", {static_cast<int64_t>(kAtOnce)});
+  const int x = kit.Load(kit.Dense(kit.Input(DType::kF32)));
+  kit.Store(kit.Op(op, {x}), kit.Dense(kit.Output(DType::kF32)));
+  absl::StatusOr<CudaOnHost> host = CudaOnHost::Compile({kit.Flat(256, 4)}, *TargetFor("sm_90"));
+  if (absl::IsUnavailable(host.status())) GTEST_SKIP() << host.status();
+  ASSERT_TRUE(host.ok()) << host.status();
+  std::vector<float> in(kAtOnce), out(kAtOnce);
+  SweepJudge judge(op, DType::kF32);
+  for (uint64_t bits = 0; bits < (uint64_t{1} << 32);) {
+    for (float& v : in) {
+      const uint64_t mixed = (bits + 1) * 0x9e3779b97f4a7c15u;
+      v = std::bit_cast<float>(static_cast<uint32_t>(bits + (mixed >> 32) % step));
+      bits += step;
+    }
+    ASSERT_TRUE(host->Run(0, {in.data(), out.data()}, {}, {}).ok());
+    for (size_t i = 0; i < kAtOnce; ++i) {
+      const ScalarValue point = ScalarFromDouble(DType::kF32, in[i]);
+      judge.See(&point, ScalarFromDouble(DType::kF32, out[i]));
+    }
+  }
+  EXPECT_EQ(judge.result().wrong_kind, 0) << judge.result().where;
+  EXPECT_LE(judge.result().max_ulp, GetScalarOp(op).max_ulp_f32) << judge.result().where;
+  testing::Test::RecordProperty(std::string(GetScalarOp(op).name),
+                                std::to_string(static_cast<double>(judge.result().max_ulp)));
+}
+
+// The prelude's own functions, with the host's powers of two and reciprocals for the GPU's (a few
+// ulp apart at most).
+TEST(EmulatedCuda, OwnFunctionsKeepTheirBounds) {
+  SweepOnHost(ScalarOp::kNormalTail, 1u << 8);
+  SweepOnHost(ScalarOp::kNormalTail16, 1u << 12);
+  SweepOnHost(ScalarOp::kErfc16, 1u << 12);
+}
 
 }  // namespace
 }  // namespace jitfuse::internal

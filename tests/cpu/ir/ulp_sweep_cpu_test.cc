@@ -16,12 +16,15 @@ TEST(CpuUlp, Floats) {
   SweepFloats(jitfuse::DeviceKind::kCpu, std::int64_t{1} << 15, std::int64_t{1} << 14);
 }
 
-TEST(CpuUlp, FloatsByStep) {
+std::uint32_t Step(std::uint32_t otherwise) {
   const char* step = std::getenv("JITFUSE_ULP_STEP");
-  SweepFloatsByStep(jitfuse::DeviceKind::kCpu, step == nullptr || *step == '\0'
-                                                   ? 1u << 14
-                                                   : static_cast<std::uint32_t>(std::stoul(step)));
+  return step == nullptr || *step == '\0' ? otherwise
+                                          : static_cast<std::uint32_t>(std::stoul(step));
 }
+
+TEST(CpuUlp, FloatsByStep) { SweepFloatsByStep(jitfuse::DeviceKind::kCpu, Step(1u << 14)); }
+
+TEST(CpuUlp, Gelu) { SweepGelu(jitfuse::DeviceKind::kCpu, Step(1u << 8)); }
 
 TEST(CpuUlp, EveryHalf) { SweepEveryHalf(jitfuse::DeviceKind::kCpu); }
 

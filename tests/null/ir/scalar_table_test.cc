@@ -170,7 +170,9 @@ TEST(ScalarTable, GradientsParse) {
 TEST(ScalarTable, BoundsAreGivenWhereThereIsRounding) {
   ForEachRow([](const ScalarOpDef& def) {
     EXPECT_GE(def.max_ulp_f32, 0) << def.name;
-    EXPECT_LE(def.max_ulp_f32, IsFor16BitTypes(def) ? 256 : 5) << def.name;
+    // A GPU's power of two, which normal_tail squares, is good to 4 units of the last place.
+    const double most = IsFor16BitTypes(def) ? 256 : def.op == ScalarOp::kNormalTail ? 16 : 5;
+    EXPECT_LE(def.max_ulp_f32, most) << def.name;
     EXPECT_LE(def.max_ulp_f64, 5) << def.name;
     if ((def.domain & kComputeFloats) != 0 && def.op != ScalarOp::kConvert &&
         def.op != ScalarOp::kBitcast && def.op != ScalarOp::kNextAfter &&
