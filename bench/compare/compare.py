@@ -1,9 +1,11 @@
 """Jitfuse beside every peer that can be imported here, in one process, interleaved.
 
-    ./dev python bench/compare/compare.py [--quick] [--filter WORDS] [--report FILE] [--out FILE.json]
+    ./dev python bench/compare/compare.py [--quick] [--filter WORDS] [--budget SECONDS] [--report FILE] [--out FILE.json]
+    ./dev python bench/compare/compare.py --show FILE.json
 
-Cases: memory-bound fusions, GEMM and tail, MLPs, the CPU's, start-up, dispatch. On a machine without a GPU (or without torch,
-whose tensors GPU work is done on) all run on the CPU, cut down to a size that it can do.
+Dispatch, memory-bound fusions, GEMM and tail, MLPs, start-up, the CPU's, in this order. On a machine without a GPU (or without
+torch, whose tensors GPU work is done on) all run on the CPU, cut down to a size that it can do. The file of --out is written
+anew after every case, so that a run that is cut off keeps what it has.
 """
 
 import argparse
@@ -15,6 +17,7 @@ import pathlib
 import platform
 import subprocess
 import sys
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [p for p in (str(HERE), str(HERE.parent)) if p not in sys.path]
@@ -28,6 +31,9 @@ def arguments(argv=None):
     parser.add_argument("--filter", default="", help="only cases with one of these comma-separated words in group or name")
     parser.add_argument("--peers", default="", help="only these, comma-separated (Jitfuse always)")
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
+    parser.add_argument("--budget", type=float, help="seconds after which no other case begins; those not run are listed, max-autotune only runs "
+                        "where --peers names it, and start-up is measured once")
+    parser.add_argument("--show", metavar="FILE.json", help="only print the tables of a stored run")
     parser.add_argument("--rounds", type=int, help="default 31, quick 5")
     parser.add_argument("--threads", type=int, help="of every library, on the CPU; default: the CPUs that this process may use")
     parser.add_argument("--seed", type=int, help="default: another one each run; it is in the result")
@@ -45,6 +51,7 @@ def wanted(options, group, name):
 def set_environment(count):
     """Before anything is imported: pools are made once, and JAX takes most of a GPU's memory unless told not to."""
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    os.environ.setdefault("XLA_PYTHON_CLIENT_MEM_FRACTION", "0.4")
     for name in ("JITFUSE_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS"):
         os.environ[name] = str(count)
 
@@ -71,9 +78,17 @@ def machine(device, threads):
     if device == "cuda":
         import torch
 
-        driver = subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], capture_output=True, text=True, check=False)
-        found = f"{torch.cuda.get_device_name()}, CUDA {torch.version.cuda}, driver {driver.stdout.splitlines()[0]}; {found}"
+        found = f"{torch.cuda.get_device_name()}, CUDA {torch.version.cuda}, driver {driver_version()}; {found}"
     return found
+
+
+def driver_version():
+    try:
+        command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+        return (done.stdout.split() or ["unknown"])[0]
+    except (OSError, subprocess.TimeoutExpired):
+        return "unknown"
 
 
 def main_device(asked):
@@ -105,76 +120,132 @@ def file_name(result):
 
 class Progress:
     def __init__(self, total):
-        self.total, self.done, self.tty = total, 0, sys.stderr.isatty()
+        self.total, self.done, self.tty, self.begin = total, 0, sys.stderr.isatty(), time.perf_counter()
 
     def step(self, name):
         bar = "#" * (20 * self.done // max(1, self.total))
-        line = f"[{bar:20}] {self.done + 1}/{self.total} {name}"
+        line = f"[{bar:20}] {self.done + 1}/{self.total} {time.perf_counter() - self.begin:.0f} s: {name}"
         print(f"\r\033[K{line[:110]}" if self.tty else line, end="" if self.tty else "\n", file=sys.stderr, flush=True)
         self.done += 1
+
+    def say(self, line):
+        if not self.tty:
+            print(f"    {line}", file=sys.stderr, flush=True)
 
     def end(self):
         if self.tty:
             print("\r\033[K", end="", file=sys.stderr, flush=True)
 
 
-def run_cases(chosen, found, plans, progress):
-    import measure
+class Run:
+    """The steps of a run, and the result, which grows with each."""
 
-    rows = []
-    for case in chosen:
-        device = "cpu" if case.group == "cpu" else next(iter(plans))
-        progress.step(f"{case.group}: {case.name}")
+    def __init__(self, options, threads):
+        import cases
+        import measure
+        import peers
+
+        self.options, self.device = options, main_device(options.device)
+        names = [n.strip() for n in options.peers.split(",") if n.strip()]
+        brief = options.quick or options.budget is not None
+        wanted_peers = names or [n for n in peers.TABLE if not (brief and n == "max-autotune")]
+        rounds = options.rounds or (5 if options.quick else 31)
+        seed = options.seed if options.seed is not None else int.from_bytes(os.urandom(3), "little")
+        self.cases = [c for c in cases.all_cases() if wanted(options, c.group, c.name)]
+        devices = list(dict.fromkeys([self.device, *(["cpu"] if any(c.group == "cpu" for c in self.cases) else [])]))
+        self.found, absent = {}, {}
+        for d in devices:
+            self.found[d], absent[d] = peers.find(d, wanted_peers)
+            if brief and not names:
+                absent[d]["max-autotune"] = "left out where there is little time; --peers names it"
+        self.limits = {d: LIMITS[options.quick] if d == "cpu" else (float("inf"),) * 2 for d in devices}
+        self.plans = {d: measure.Plan(d, rounds, 0.05 if options.quick else 0.3, *self.limits[d], seed) for d in devices}
+        cores, load = len(os.sched_getaffinity(0)), os.getloadavg()[0]
+        busy = f"load {load:.1f} on {cores} CPUs before the run" if load > 0.25 * cores else ""
+        self.result = {
+            "compare": 1, "machine": machine(self.device, threads), "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
+            "commit": commit(), "versions": {"python": platform.python_version()} | peers.versions(self.found[self.device]), "seed": seed,
+            "rounds": rounds, "quick": options.quick, "filter": options.filter, "budget_s": options.budget, "busy": busy, "device": self.device,
+            "absent": absent, "cases": [], "startup": [], "dispatch": [], "not_run": []}
+
+    def steps(self):
+        """(name, function of no arguments). Dispatch before all, as a profiler that has once run slows launches down."""
+        steps = []
+        if wanted(self.options, "dispatch", ""):
+            steps.append(("dispatch", self.dispatch))
+        last = [c for c in self.cases if c.group == "cpu"]
+        for case in (c for c in self.cases if c.group != "cpu"):
+            steps.append((f"{case.group}: {case.name}", lambda case=case: self.case(case)))
+        if wanted(self.options, "startup", ""):
+            steps.append(("startup", self.startup))
+        return steps + [(f"cpu: {case.name}", lambda case=case: self.case(case)) for case in last]
+
+    def dispatch(self):
+        import dispatch
+
+        self.result["dispatch"] = dispatch.run(self.found[self.device], self.device, 5 if self.options.quick else 15)
+        return "; ".join(f"{r['call']} {r.get('ns', float('nan')):.0f} ns" for r in self.result["dispatch"])
+
+    def startup(self):
+        import startup
+
+        rounds = 1 if self.options.quick or self.options.budget is not None else 5
+        self.result["startup"] = startup.run([p.name for p in self.found[self.device]], self.device, rounds)
+        return "; ".join(f"{r['peer']} {r.get('wall_ms', float('nan')):.0f} ms" for r in self.result["startup"])
+
+    def case(self, case):
+        import measure
+
+        device = "cpu" if case.group == "cpu" else self.device
+        begin = time.perf_counter()
         try:
-            row = measure.run_case(case, found[device], plans[device])
+            row = measure.run_case(case, self.found[device], self.plans[device])
             if not row["missing"] and case.group in ("memory", "cpu"):
-                row["copy_ms"] = measure.copy_ms(row["minimal_bytes"], plans[device])
+                row["copy_ms"] = measure.copy_ms(row["minimal_bytes"], self.plans[device])
         except Exception as error:  # one case (its reference, its memory) must not end the run
             row = {"case": case.name, "group": case.group, "device": device, "n": case.n, "of": case.n, "peers": {},
                    "missing": None, "broken": f"{type(error).__name__}: {measure.first_line(error)}"}
-        rows.append(row)
-    return rows
+        row["took_s"] = time.perf_counter() - begin
+        self.result["cases"].append(row)
+        return row["missing"] or row.get("broken") or "; ".join(said(name, entry) for name, entry in row["peers"].items() if "unable" not in entry)
+
+    def all(self, save):
+        steps = self.steps()
+        progress = Progress(len(steps))
+        for name, step in steps:
+            if self.options.budget is not None and time.perf_counter() - progress.begin > self.options.budget:
+                self.result["not_run"].append(name)
+                continue
+            progress.step(name)
+            progress.say(step())
+            save(self.result)
+        progress.end()
+        self.result["load_after"] = os.getloadavg()[0]
+        return self.result
 
 
-def run(options, threads):
-    import cases
-    import dispatch
-    import measure
-    import peers
-    import startup
+def said(name, entry):
+    for word in ("wrong", "failed"):
+        if word in entry:
+            return f"{name} {word.upper()}: {entry[word]}"
+    return f"{name} {entry['ms']:.4g} ms" if "ms" in entry else f"{name} -"
 
-    device = main_device(options.device)
-    names = [n.strip() for n in options.peers.split(",") if n.strip()] or [n for n in peers.TABLE if not (options.quick and n == "max-autotune")]
-    rounds = options.rounds or (5 if options.quick else 31)
-    seed = options.seed if options.seed is not None else int.from_bytes(os.urandom(3), "little")
-    chosen = [c for c in cases.all_cases() if wanted(options, c.group, c.name)]
-    devices = list(dict.fromkeys([device, *(["cpu"] if any(c.group == "cpu" for c in chosen) else [])]))
-    found, absent = {}, {}
-    for d in devices:
-        found[d], absent[d] = peers.find(d, names)
-    limits = LIMITS[options.quick]
-    plans = {d: measure.Plan(d, rounds, 0.05 if options.quick else 0.3, *(limits if d == "cpu" else (float("inf"),) * 2), seed) for d in devices}
-    load = os.getloadavg()[0]
-    more = [g for g in ("startup", "dispatch") if wanted(options, g, "")]
-    progress = Progress(len(chosen) + len(more))
-    rows, started, called = run_cases(chosen, found, plans, progress), [], []
-    if "startup" in more:
-        progress.step("startup")
-        started = startup.run([p.name for p in found[device]], device, 1 if options.quick else 5)
-    if "dispatch" in more:
-        progress.step("dispatch")
-        called = dispatch.run(found[device], device, 5 if options.quick else 15)
-    progress.end()
-    cores = len(os.sched_getaffinity(0))
-    busy = f"load {load:.1f} on {cores} CPUs before the run" if load > 0.25 * cores else ""
-    return {"compare": 1, "machine": machine(device, threads), "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
-            "commit": commit(), "versions": {"python": platform.python_version()} | peers.versions(found[device]), "seed": seed, "rounds": rounds,
-            "quick": options.quick, "filter": options.filter, "busy": busy, "load_after": os.getloadavg()[0], "device": device,
-            "absent": absent, "cases": rows, "startup": started, "dispatch": called}
+
+def write_json(result, path):
+    """At once or not at all."""
+    target = pathlib.Path(path)
+    part = target.with_name(target.name + ".part")
+    part.write_text(json.dumps(json_ready(result), indent=1, allow_nan=False) + "\n")
+    part.replace(target)
 
 
 def main(argv=None):
     options = arguments(argv)
+    if options.show:
+        import report
+
+        print(report.text(json.loads(pathlib.Path(options.show).read_text())), end="")
+        return 0
     threads = options.threads or len(os.sched_getaffinity(0))
     set_environment(threads)
     try:
@@ -184,17 +255,16 @@ def main(argv=None):
     import plot
     import report
 
-    result = run(options, threads)
+    result = Run(options, threads).all(lambda result: write_json(result, options.out) if options.out else None)
     shown = report.text(result)
     print(shown, end="")
-    whole = not (options.quick or options.filter or options.peers)
+    whole = not (options.quick or options.filter or options.peers or result["not_run"])
     out = options.out or (str(HERE.parent / "results" / file_name(result)) if whole else None)
-    as_json = json.dumps(json_ready(result), indent=1, allow_nan=False) + "\n"
     if out:
-        pathlib.Path(out).write_text(as_json)
+        write_json(result, out)
         print(f"\nwrote {out}")
     if options.report:
-        pathlib.Path(options.report).write_text(f"{shown}\n{as_json}")
+        pathlib.Path(options.report).write_text(f"{shown}\n{json.dumps(json_ready(result), indent=1, allow_nan=False)}\n")
         print(f"wrote {options.report}")
     picture = options.plot or (str(pathlib.Path(out).with_suffix(".png")) if out else None)
     if picture:

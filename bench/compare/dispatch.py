@@ -3,6 +3,7 @@
 import statistics
 import time
 
+import bare
 import check
 import dialects
 import peers
@@ -13,6 +14,8 @@ CHAIN = Case("relu(a*b+c) of 16 f32", "dispatch", 16, lambda n: [Spec((n,))] * 3
              lambda F, a, b, c: F.relu(a * b + c), numexpr=("where(a * b + c > 0, a * b + c, 0)",))
 GOALS = {("jitfuse, NumPy", "cpu"): 2000, ("jitfuse, NumPy, alternating", "cpu"): 2000, ("jitfuse, torch", "cpu"): 2500,
          ("jitfuse, torch, alternating", "cpu"): 2500}
+BARE = "bare launch"
+OVER_BARE = {"jitfuse, torch, out=": 1500, "jitfuse, torch": 3000, "jitfuse, torch, alternating": 3000}  # ns, on a GPU
 
 
 def variants(found, device):
@@ -59,7 +62,27 @@ def variants(found, device):
                 add("reduce-overhead", torch.compile(lambda a, b, c: ops.relu(a * b + c), mode="reduce-overhead"), kinds[""])
         except Exception as error:
             failed[peer.name] = str(error).splitlines()[0] if str(error) else type(error).__name__
+    if device == "cuda" and check.torch_or_none():
+        try:
+            add_nvfuser(table, inputs[0])
+        except ImportError:
+            pass
+        except Exception as error:
+            failed["nvFuser"] = str(error).splitlines()[0] if str(error) else type(error).__name__
     return table, failed
+
+
+def add_nvfuser(table, inputs):
+    """The same chain by nvFuser's Python front end, where that can be imported."""
+    try:
+        from nvfuser_direct import FusionDefinition
+    except ImportError:
+        from nvfuser import FusionDefinition
+    with FusionDefinition() as fusion:
+        a, b, c = (fusion.from_pytorch(x) for x in inputs)
+        fusion.add_output(fusion.ops.relu(fusion.ops.add(fusion.ops.mul(a, b), c)))
+    fusion.execute(list(inputs))
+    table["nvFuser"] = (lambda: fusion.execute(list(inputs)), 1)
 
 
 def synchronize(device):
@@ -80,10 +103,26 @@ def measure(run, calls, repeats, device):
     return took
 
 
+def bare_launches(device, failed):
+    if device != "cuda":
+        return None
+    try:
+        import torch
+
+        return bare.Bare(torch, SIZES[0])
+    except Exception as error:
+        failed[BARE] = str(error).splitlines()[0] if str(error) else type(error).__name__
+        return None
+
+
 def run(found, device, rounds, repeats=100):
     table, failed = variants(found, device)
-    times = {name: [] for name in table}
+    launches = bare_launches(device, failed)
+    times = {name: [] for name in ([BARE] if launches else []) + list(table)}
     for _ in range(rounds):
+        if launches:
+            launches.once(5)
+            times[BARE].append(launches.once(repeats))
         for name, (call, calls) in table.items():
             measure(call, calls, 5, device)
             times[name].append(measure(call, calls, repeats, device))
@@ -92,4 +131,6 @@ def run(found, device, rounds, repeats=100):
         rows.append({"call": name, "device": device, "ns": statistics.median(seen), "rounds": rounds})
         if (name, device) in GOALS:
             rows[-1]["goal_ns"] = GOALS[name, device]
+        elif launches and name in OVER_BARE:
+            rows[-1]["goal_ns"] = statistics.median(times[BARE]) + OVER_BARE[name]
     return rows + [{"call": name, "device": device, "failed": why} for name, why in failed.items()]

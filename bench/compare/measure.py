@@ -83,12 +83,23 @@ class Plan:
     def __init__(self, device, rounds, warm_s, most_bytes, most_flops, seed, sets=2):
         self.device, self.rounds, self.warm_s, self.seed, self.sets = device, rounds, warm_s, seed, sets
         self.most_bytes, self.most_flops = most_bytes, most_flops
+        self.counting_s = 0.0
         if device == "cuda":
             import torch
 
             self.clock = timing.CudaClock(torch)
         else:
             self.clock = timing.HostClock()
+
+    def timed(self, count, most_s=40.0):
+        """What `count` gives, unless counting has taken so long already: a profiler may be slow."""
+        if self.counting_s > most_s:
+            raise TimeoutError(f"not counted, as counting took {self.counting_s:.0f} s before")
+        begin = time.perf_counter()
+        try:
+            return count()
+        finally:
+            self.counting_s += time.perf_counter() - begin
 
 
 def prepare(case, found, inputs, plan, row):
@@ -159,7 +170,7 @@ def run_case(case, found, plan):
         entry = row["peers"][name]
         entry["peak_bytes"] = peak_memory(by_name[name], call, args[name][0])
         try:
-            entry["kernels"] = count_kernels(by_name[name], call, args[name][0]) or entry["kernels"]
+            entry["kernels"] = plan.timed(lambda: count_kernels(by_name[name], call, args[name][0])) or entry["kernels"]
         except Exception as error:
             entry["kernels_unknown"] = first_line(error)
     del inputs, args
@@ -168,11 +179,17 @@ def run_case(case, found, plan):
     row["minimal_bytes"] = sum(s.bytes for s in specs) + sum(w.size if isinstance(w.size, int) else w.numel() for w in want) * (
         cases.BYTES[case.dtype])
     for name, call in calls.items():
-        if name != "bare GEMM":
+        entry = row["peers"][name]
+        if name == "bare GEMM":
+            continue
+        try:
             error, right = check.result_error(case, call(*by_name[name].convert(fresh)), want, fresh, plan.device)
-            row["peers"][name]["error"] = max(error, row["peers"][name]["error"])
-            if not right:
-                row["peers"][name]["wrong"] = f"after timing: error {error:.2g}"
+        except Exception as error:
+            entry["failed"] = f"after timing: {type(error).__name__}: {first_line(error)}"
+            continue
+        entry["error"] = max(error, entry["error"])
+        if not right:
+            entry["wrong"] = f"after timing: error {error:.2g}"
     row["flops"] = case.flops(n)
     if plan.device == "cuda":  # CuPy and JAX have allocators of their own
         import torch

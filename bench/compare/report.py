@@ -116,6 +116,7 @@ def reasons(result):
             if "unable" in entry and name != "bare GEMM":
                 unable.setdefault((name, entry["unable"]), []).append(row["case"])
     lines += [f"unable: {name}: {why} ({len(of)} cases)" for (name, why), of in unable.items()]
+    lines += [f"not run, as the time was over: {name}" for name in result.get("not_run", [])]
     return lines + [f"not here: {device}: {name}: {why}" for device, absent in result["absent"].items() for name, why in absent.items()]
 
 

@@ -3,6 +3,7 @@
 import json
 import math
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -15,6 +16,7 @@ if not FOLDER.is_dir():
     pytest.skip("bench/compare is not here", allow_module_level=True)
 sys.path.append(str(FOLDER))
 
+import bare  # noqa: E402
 import cases  # noqa: E402
 import check  # noqa: E402
 import compare  # noqa: E402
@@ -152,9 +154,7 @@ def test_a_case_that_needs_what_is_not_there_is_missing():
 
 def test_the_program(tmp_path):
     out, sent = tmp_path / "o.json", tmp_path / "sent.txt"
-    command = [sys.executable, str(FOLDER / "compare.py"), "--quick", "--device", "cpu", "--threads", "1", "--peers", "NumPy", "--rounds", "2",
-               "--filter", "tanh", "--out", str(out), "--report", str(sent)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command("--filter", "tanh", "--out", str(out), "--report", str(sent)), capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     made = json.loads(out.read_text())
     (row,) = made["cases"]
@@ -162,6 +162,74 @@ def test_the_program(tmp_path):
     assert made["machine"] and made["commit"] and made["versions"]["jitfuse"]
     assert "geomean, cpu" in done.stdout and "tanh(a*b)" in sent.read_text()
     assert out.with_suffix(".png").exists() or "matplotlib is not importable" in done.stdout
+
+
+def command(*more):
+    return [sys.executable, str(FOLDER / "compare.py"), "--quick", "--device", "cpu", "--threads", "1", "--peers", "NumPy", "--rounds", "2", *more]
+
+
+def test_a_run_out_of_time_says_what_was_not_run(tmp_path):
+    out = tmp_path / "o.json"
+    done = subprocess.run(command("--budget", "0", "--filter", "tanh,softmax f32", "--out", str(out)), capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    made = json.loads(out.read_text())
+    assert made["cases"] == [] and made["not_run"] == ["cpu: tanh(a*b) f32 4096^2", "cpu: softmax f32 4096^2"]
+    assert "not run, as the time was over: cpu: tanh(a*b) f32 4096^2" in done.stdout
+    shown = subprocess.run([*command(), "--show", str(out)], capture_output=True, text=True, timeout=120, check=False)
+    assert shown.returncode == 0 and shown.stdout == done.stdout.split("\nwrote ")[0]
+
+
+def test_a_run_that_is_cut_off_keeps_what_it_has(monkeypatch):
+    run = compare.Run.__new__(compare.Run)
+    run.options = compare.arguments([])
+    run.result = {"cases": [], "not_run": []}
+    saved = []
+
+    def second():
+        raise KeyboardInterrupt
+
+    run.steps = lambda: [("first", lambda: run.result["cases"].append("first") or "said"), ("second", second)]
+    with pytest.raises(KeyboardInterrupt):
+        run.all(lambda result: saved.append(list(result["cases"])))
+    assert saved == [["first"]]
+
+
+def test_json_is_written_at_once_or_not_at_all(tmp_path):
+    path = tmp_path / "o.json"
+    compare.write_json({"a": 1}, path)
+    with pytest.raises(TypeError):
+        compare.write_json({"a": object()}, path)
+    assert json.loads(path.read_text()) == {"a": 1}
+
+
+def test_goals_over_a_bare_launch(monkeypatch):
+    class Launches:
+        def once(self, repeats):
+            return 2000.0
+
+    table = {"jitfuse, torch, out=": (lambda: None, 1), "jitfuse, torch": (lambda: None, 1), "torch": (lambda: None, 1)}
+    monkeypatch.setattr(dispatch, "variants", lambda found, device: (table, {"CuPy": "why"}))
+    monkeypatch.setattr(dispatch, "bare_launches", lambda device, failed: Launches())
+    rows = {r["call"]: r for r in dispatch.run([], "no device", 2, 3)}
+    assert rows["bare launch"]["ns"] == 2000 and rows["jitfuse, torch, out="]["goal_ns"] == 3500 and rows["jitfuse, torch"]["goal_ns"] == 5000
+    assert "goal_ns" not in rows["torch"] and rows["CuPy"]["failed"] == "why"
+
+
+def test_the_bare_kernel_is_ptx(tmp_path):
+    found = shutil.which("ptxas") or next(iter(sorted(map(str, pathlib.Path("/usr/local").glob("cuda*/bin/ptxas")))), None)
+    if found is None:
+        pytest.skip("ptxas is not installed")
+    (tmp_path / "k.ptx").write_text(bare.PTX)
+    done = subprocess.run([found, "-arch=sm_90", "k.ptx", "-o", "k.cubin"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_counting_kernels_does_not_take_for_ever():
+    plan = measure.Plan("cpu", 1, 0, *SMALL, 1)
+    assert plan.timed(lambda: 3) == 3
+    plan.counting_s = 100.0
+    with pytest.raises(TimeoutError, match="100 s"):
+        plan.timed(lambda: 3)
 
 
 def test_what_json_has_not_becomes_text():
