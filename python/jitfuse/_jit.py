@@ -336,7 +336,8 @@ def jit(
     static_argnums, static_argnames: arguments that are options of the function: each value of them
         is traced by itself. Other Python numbers are passed with each call.
     dynamic: which sizes one compiled function serves. None: the leading size of the first result,
-        and the sizes of arguments that it comes from; "all": every size; "none": no other.
+        and the sizes of arguments that it comes from; of a function that reduces it, as a loss
+        does, the leading sizes of the arguments. "all": every size; "none": no other.
     numerics: "default", or "fast" (less exact where that is faster).
     device: "auto" (where the arguments are), "cpu", "cuda" or "interpret".
     fuse, rewrite, use_gemm_library: switch off to compare and to search for errors.

@@ -10,10 +10,7 @@ from ._trace import Trace
 Dims = tuple[Any, ...]  # of one argument: ints and names of symbols
 
 
-def leading_size(results: Any) -> int | str:
-    """The leading size of the first result; 1 if it has none."""
-    tensors = results[0]
-    return tensors[0].dims[0] if tensors and tensors[0].dims else 1
+_MOST_REDUCED = 8  # symbols for sizes that no result has
 
 
 class Classes:
@@ -43,6 +40,25 @@ class Classes:
 
     def of(self, size: int | str) -> set[str]:
         return {self.root(s) for s in symbols_of(size)}
+
+    def by_default(self, results: Any, dims: list[Dims | None]) -> set[str]:
+        """The classes that are to be symbolic: those in the leading size of the first result that
+        has such a size.
+
+        Where none has, all are reduced (a loss, sums of columns): those that arguments begin with.
+        If they are many, they are rather sizes of parameters than of data; then those that several
+        arguments begin with.
+        """
+        for tensor in results[0]:
+            found = self.of(tensor.dims[0]) if tensor.dims else set()
+            if found - self._fixed:
+                return found
+        leading = [self.root(own[0]) for own in dims if own and isinstance(own[0], str)]
+        asked = {root for root in leading if root in self._asked}  # constants, for a reason to say
+        free = {root for root in leading if root not in self._fixed}
+        if len(free) > _MOST_REDUCED:
+            free = {root for root in free if leading.count(root) > 1}
+        return asked | (free if len(free) <= _MOST_REDUCED else set())
 
     def resolve(
         self,

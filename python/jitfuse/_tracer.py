@@ -1,8 +1,9 @@
 """From a Python function and the arguments of a call to an Entry: a compiled function and how to
 call it.
 
-Sizes. By default the leading size of the first result is symbolic, and with it the sizes of the
-arguments that it comes from; all others are constants. To find them the function is traced with
+Sizes. By default the leading size of the first result that can have one is symbolic, and with it
+the sizes of the arguments that it comes from; where no result has one (a loss), those that the
+arguments begin with. All others are constants. To find them the function is traced with
 every leading size of an argument a symbol of its own, the equalities that the ops needed are read
 off the graph, and the function is traced again with what is left. dynamic="all" leaves every size
 symbolic; "none" none. Sizes 0 and 1 stay constants, since broadcasting treats them apart.
@@ -21,7 +22,7 @@ from ._array import Array
 from ._dtypes import DType, as_dtype
 from ._errors import TracingError, describe_place
 from ._pytree import Structure, flatten, paths, unflatten
-from ._sizes import Classes, Dims, leading_size, symbol_name
+from ._sizes import Classes, Dims, symbol_name
 from ._trace import Trace, tracing
 
 
@@ -265,7 +266,7 @@ class Tracer:
                 return None
             trace, results = self.trace(dims, symbols)
             classes = Classes(trace)
-            wanted = set(symbols) if everything else classes.of(leading_size(results))
+            wanted = set(symbols) if everything else classes.by_default(results, dims)
             self.notes += [
                 f"a size is a constant, since its number was asked for at {describe_place(place)}"
                 for place in classes.asked(wanted)

@@ -68,14 +68,26 @@ def test_traces_once_for_all_batches():
         (lambda x, y: x + y, [(8, 5), (8, 5)], "(f32[n,5], f32[n,5]) -> f32[n,5]"),
         (lambda x, y: x + y, [(8, 5), (5,)], "(f32[n,5], f32[5]) -> f32[n,5]"),
         (lambda x, y: x + y, [(8, 5), (1, 5)], "(f32[n,5], f32[1,5]) -> f32[n,5]"),
-        (lambda x: jf.sum(x, axis=0), [(8, 5)], "(f32[8,5]) -> f32[5]"),
-        (lambda x: jf.sum(x), [(8, 5)], "(f32[8,5]) -> f32[]"),
+        (lambda x: jf.sum(x, axis=0), [(8, 5)], "(f32[n,5]) -> f32[5]"),
+        (lambda x: jf.sum(x), [(8, 5)], "(f32[n,5]) -> f32[]"),
+        (
+            lambda x, w, b, y: jf.nn.mse_loss(x @ w + b, y),
+            [(8, 5), (5, 3), (3,), (8, 3)],
+            "(f32[n,5], f32[5,3], f32[3], f32[n,3]) -> f32[]",
+        ),
+        (
+            lambda x, w: (jf.mean(x @ w), x @ w),
+            [(8, 5), (5, 3)],
+            "(f32[n,5], f32[5,3]) -> f32[], f32[n,3]",
+        ),
+        (lambda x, y: jf.sum(x) / y.shape[0], [(8, 5), (4,)], "(f32[n,5], f32[4]) -> f32[]"),
+        (lambda *g: sum([jf.sum(x) for x in g]), [(2,), (3,)], "(f32[n], f32[m]) -> f32[]"),
         (lambda x, y: jf.concat([x, y]), [(8, 5), (4, 5)], "(f32[n,5], f32[m,5]) -> f32[n+m,5]"),
         (lambda x: jf.reshape(x, (-1,)), [(8, 5)], "(f32[n,5]) -> f32[n*5]"),
         (lambda x: jf.reshape(x, (x.shape[0] * 5, 1)), [(8, 5)], "(f32[n,5]) -> f32[n*5,1]"),
         (lambda x: x[1:] * 2, [(8, 5)], "(f32[n,5]) -> f32[max(n-1,0),5]"),
         (lambda x: x / x.shape[0], [(8, 5)], "(f32[8,5]) -> f32[8,5]"),
-        (lambda x: x.T @ x, [(8, 5)], "(f32[8,5]) -> f32[5,5]"),
+        (lambda x: x.T @ x, [(8, 5)], "(f32[n,5]) -> f32[5,5]"),
     ],
 )
 def test_which_sizes_are_symbolic(function, shapes, want):
@@ -83,6 +95,42 @@ def test_which_sizes_are_symbolic(function, shapes, want):
     inputs, results = text.splitlines()[0].removeprefix("graph f").rstrip(" {").split(" -> ")
     plain = ", ".join(part.split(": ")[1] for part in inputs.strip("()").split(", %"))
     assert f"({plain}) -> {results.strip('()')}" == want
+
+
+def test_sizes_of_many_parameters_are_constants_and_those_of_a_batch_are_not():
+    def total(*arrays):
+        return sum([jf.sum(x) for x in arrays]) + jf.sum(arrays[0] + arrays[1])
+
+    def inputs(sizes):
+        arrays = [make((n,), "float32") for n in sizes]
+        return [i["dims"] for i in jf.Graph.parse(jf.jit(total).lower(*arrays).text()).inputs]
+
+    assert inputs([2, 2, 3, 4]) == [("n",), ("n",), ("m",), ("k",)]
+    assert inputs([2, 2, *range(3, 11)]) == [("n",), ("n",), *[(str(n),) for n in range(3, 11)]]
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        lambda x, y: jf.nn.mse_loss(x, y),
+        lambda x, y: jf.nn.cross_entropy(x, y),
+        lambda x, y: jf.nn.cross_entropy(x, jf.argmax(y, axis=1)),
+        lambda x, y: jf.nn.huber_loss(x, y),
+        lambda x, y: jf.nn.kl_div(x, y, reduction="batchmean"),
+        lambda x, y: jf.mean(x * y, axis=0),
+        lambda x, y: jf.std(x - y, axis=0, correction=1),
+        lambda x, y: jf.logsumexp(x, axis=0),
+        lambda x, y: jf.argmax(x, axis=0),
+        lambda x, y: x.T @ y,
+        lambda x, y: jf.linalg.vector_norm(x - y),
+    ],
+)
+def test_what_reduces_the_batch_is_traced_once_for_all(loss):
+    f, constant = jf.jit(loss), jf.jit(loss, dynamic="none")
+    for n in (8, 3, 1, 40, 2000):
+        x, y = make((n, 5), "float64"), abs(make((n, 5), "float64", 1))
+        same(f(x, y), constant(x, y), ulps=64)
+    assert (f.cache_info().entries, constant.cache_info().entries) == (1, 5)
 
 
 def test_dynamic():
@@ -344,6 +392,8 @@ def test_explain_says_why_sizes_are_constants():
     text = jf.jit(lambda x: x / x.shape[0]).lower(X).explain()
     assert "note: a size is a constant, since its number was asked for at" in text
     assert "x / x.shape[0]" in text
+    text = jf.jit(lambda x: jf.sum(x) / x.shape[0]).lower(X).explain()
+    assert "jf.sum(x) / x.shape[0]" in text
     text = jf.jit(lambda x: (x, jf.unstack(x, axis=0))).lower(X).explain()
     assert "note: a size is a constant" in text
     assert "note" not in jf.jit(lambda x: x + 1).lower(X).explain()
