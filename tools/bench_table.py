@@ -8,6 +8,9 @@ import pathlib
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.append(str(ROOT / "bench" / "compare"))
+import report  # noqa: E402  (bench/compare's, which imports no library)
+
 PAGE = ROOT / "docs" / "benchmarks.md"
 BEGIN, END = "<!-- results: begin -->\n", "<!-- results: end -->\n"
 
@@ -52,8 +55,60 @@ def peer_table(result):
     return lines
 
 
+def markdown(columns, rows):
+    return ["| " + " | ".join(columns) + " |", "|---" * len(columns) + "|"] + ["| " + " | ".join(row) + " |" for row in rows]
+
+
+def compared_cell(row, peer):
+    """Milliseconds, and how many times ours that is."""
+    entry = row["peers"].get(peer, {})
+    ratio = report.speed_up(row, peer)
+    return report.cell(entry) + (f" ({ratio:.2f})" if ratio and peer != "jitfuse" else "")
+
+
+def compare_tables(result, path):
+    """Of bench/compare: every case beside every peer, start-up and dispatch."""
+    rows = [r for r in result["cases"] if not r["missing"] and not r.get("broken")]
+    peers = report.peer_names(rows)
+    out = path.relative_to(ROOT)
+    lines = [f"### bench/compare, {result['machine']}, {result['date']}", "",
+             f"`./dev python bench/compare/compare.py --out {out}` (elsewhere: `bundle/run compare --out {path.name}`)", "",
+             f"Made by commit {result['commit']}, " + ", ".join(f"{k} {v}" for k, v in result["versions"].items()) +
+             f"; {result['rounds']} rounds, seed {result['seed']}." + (f" **The machine was busy: {result['busy']}.**" if result["busy"] else ""), ""]
+    if path.with_suffix(".png").exists():
+        lines += [f"![share of a copy's speed, and speed-up over each peer](../{out.with_suffix('.png')})", ""]
+    if rows:
+        lines += ["Milliseconds; in brackets how many times ours that is (below 1 Jitfuse loses). Share: of a copy's speed by minimal bytes. Kernels and peak MiB beyond the "
+                  "arguments are Jitfuse's.", ""]
+        body = []
+        for r in rows:
+            ours = r["peers"].get("jitfuse", {})
+            body.append([report.label(r), *(compared_cell(r, p) for p in peers), report.number(report.copy_share(r), "{:.0%}"),
+                         str(ours.get("kernels") or "?"), report.mebibytes(ours)])
+        for group, means in report.geomeans(rows).items():
+            body.append([f"geomean, {group}", *("" if p not in means else "({:.2f} of {})".format(*means[p]) for p in peers), "", "", ""])
+        lines += [*markdown(["case", *peers, "share", "kernels", "peak MiB"], body), ""]
+    if result["startup"]:
+        lines += [*markdown(["first result in a fresh process, ms", "wall", "import beyond NumPy's", "first call"],
+                            [[r["peer"], "failed", "", ""] if "failed" in r else
+                             [r["peer"], *(report.number(r[k], "{:.0f}") for k in ("wall_ms", "import_ms", "first_ms"))] for r in result["startup"]]), ""]
+    if result["dispatch"]:
+        lines += [*markdown(["host time of a warm call", "ns", "goal"],
+                            [[r["call"], "failed", ""] if "failed" in r else
+                             [r["call"], f"{r['ns']:.0f}", compare_goal(r)] for r in result["dispatch"]]), ""]
+    return lines + [f"* {why}" for why in report.reasons(result)]
+
+
+def compare_goal(row):
+    if "goal_ns" not in row:
+        return ""
+    return f"<= {row['goal_ns']:.0f}{' **missed**' if row['ns'] > row['goal_ns'] else ''}"
+
+
 def table(path):
     result = json.loads(path.read_text())
+    if "compare" in result:
+        return "\n".join(compare_tables(result, path)) + "\n"
     if "benchmark" not in result:  # what a benchmark reads, not what one wrote
         return None
     return "\n".join(head(result, path) + (wide_table(result) if "columns" in result else peer_table(result))) + "\n"

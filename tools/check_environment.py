@@ -7,10 +7,11 @@ import pathlib
 import re
 import sys
 
-FOLDERS = ["api", "bench", "codegen", "cpu_backend", "examples", "ir", "jit", "tests", "tools"]
+FOLDERS = ["api", "bench", "codegen", "cpu_backend", "examples", "ir", "jit", "python", "tests", "tools"]
 READS = [re.compile(r'\b(?:EnvString|EnvInt|CheckInt)\("([A-Z_]+)"'),  # without the prefix
          re.compile(r'\.env = "([A-Z_]+)"'),  # of a library that is opened at run time (LibrarySpec)
          re.compile(r'getenv\("JITFUSE_([A-Z_]+)"'),
+         re.compile(r'environ\.get\("JITFUSE_([A-Z_]+)"'),
          re.compile(r'\$\{JITFUSE_([A-Z_]+)\b')]
 
 
@@ -18,7 +19,7 @@ def read_names(root):
     """Name without prefix -> a file that reads it."""
     files = [root / "dev"]
     for folder in FOLDERS:
-        files += [f for f in (root / folder).rglob("*") if f.suffix in (".cc", ".h", ".sh")]
+        files += [f for f in (root / folder).rglob("*") if f.suffix in (".cc", ".h", ".py", ".sh")]
     found = {}
     for file in files:
         text = file.read_text(errors="replace")

@@ -33,7 +33,7 @@ def arguments(argv=None):
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
     parser.add_argument("--budget", type=float, help="seconds after which no other case begins; those not run are listed, max-autotune only runs "
                         "where --peers names it, and start-up is measured once")
-    parser.add_argument("--show", metavar="FILE.json", help="only print the tables of a stored run")
+    parser.add_argument("--show", metavar="FILE.json", help="only print the tables of a stored run (and, with --plot, draw it)")
     parser.add_argument("--rounds", type=int, help="default 31, quick 5")
     parser.add_argument("--threads", type=int, help="of every library, on the CPU; default: the CPUs that this process may use")
     parser.add_argument("--seed", type=int, help="default: another one each run; it is in the result")
@@ -244,7 +244,12 @@ def main(argv=None):
     if options.show:
         import report
 
-        print(report.text(json.loads(pathlib.Path(options.show).read_text())), end="")
+        result = json.loads(pathlib.Path(options.show).read_text())
+        print(report.text(result), end="")
+        if options.plot:
+            import plot
+
+            print(plot.draw(result, options.plot))
         return 0
     threads = options.threads or len(os.sched_getaffinity(0))
     set_environment(threads)
