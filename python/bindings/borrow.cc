@@ -168,14 +168,18 @@ const DLTensor& TakeCapsule(PyObject* capsule, const char* name, const char* use
 }
 
 // The capsule that __dlpack__ gives for work on `stream` (None on the CPU); producers from before
-// DLPack 1.0 know no max_version.
+// DLPack 1.0 know no max_version. JAX's, where it cannot make a stream wait, are waited for.
 nb::object CallDLPack(nb::handle object, nb::handle stream) {
   nb::object method = object.attr("__dlpack__");
   try {
     return stream.is_none() ? method("max_version"_a = nb::make_tuple(1, 0))
                             : method("stream"_a = stream, "max_version"_a = nb::make_tuple(1, 0));
   } catch (nb::python_error& e) {
-    if (!e.matches(PyExc_TypeError)) throw;
+    if (!e.matches(PyExc_TypeError)) {
+      if (stream.is_none() || !nb::hasattr(object, "block_until_ready")) throw;
+      object.attr("block_until_ready")();
+      return method("max_version"_a = nb::make_tuple(1, 0));
+    }
   }
   return stream.is_none() ? method() : method("stream"_a = stream);
 }
