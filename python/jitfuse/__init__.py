@@ -53,6 +53,7 @@ from ._reductions import (
 
 if TYPE_CHECKING:  # loaded when they are first asked for: __getattr__
     from . import linalg, nn, ops, random
+    from ._einsum import einsum
     from ._graph import Graph
     from ._info import __array_namespace_info__, finfo, iinfo
     from ._lowered import Compiled, Explanation, Lowered
@@ -60,8 +61,8 @@ if TYPE_CHECKING:  # loaded when they are first asked for: __getattr__
 
 _LATER = {
     "Compiled": "_lowered", "Explanation": "_lowered", "Graph": "_graph", "Lowered": "_lowered",
-    "__array_namespace_info__": "_info", "elementwise": "_one_liner", "finfo": "_info",
-    "iinfo": "_info", "linalg": "", "nn": "", "ops": "", "random": "",
+    "__array_namespace_info__": "_info", "einsum": "_einsum", "elementwise": "_one_liner",
+    "finfo": "_info", "iinfo": "_info", "linalg": "", "nn": "", "ops": "", "random": "",
 }  # fmt: skip
 
 _logging.start()
@@ -82,12 +83,12 @@ __all__ = [
     "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bool", "broadcast_arrays",
     "broadcast_shapes", "broadcast_to", "can_cast", "ceil", "clip", "concat", "conj", "copysign",
     "cos", "cosh", "count_nonzero", "cuda_available", "cummax", "cummin", "cumulative_prod",
-    "cumulative_sum", "diff", "divide", "e", "elementwise", "empty", "empty_like", "equal", "erf",
-    "erfc", "exp", "exp2", "expand_dims", "expm1", "eye", "finfo", "flip", "float16", "float32",
-    "float64", "floor", "floor_divide", "fma", "fmod", "from_dlpack", "full", "full_like",
-    "greater", "greater_equal", "hypot", "iinfo", "imag", "index_add", "inf", "int16", "int32",
-    "int64", "int8", "isclose", "isdtype", "isfinite", "isin", "isinf", "isnan", "jit", "lerp",
-    "less", "less_equal", "lgamma", "linalg", "linspace", "log", "log10", "log1p", "log2",
+    "cumulative_sum", "diff", "divide", "e", "einsum", "elementwise", "empty", "empty_like",
+    "equal", "erf", "erfc", "exp", "exp2", "expand_dims", "expm1", "eye", "finfo", "flip",
+    "float16", "float32", "float64", "floor", "floor_divide", "fma", "fmod", "from_dlpack", "full",
+    "full_like", "greater", "greater_equal", "hypot", "iinfo", "imag", "index_add", "inf", "int16",
+    "int32", "int64", "int8", "isclose", "isdtype", "isfinite", "isin", "isinf", "isnan", "jit",
+    "lerp", "less", "less_equal", "lgamma", "linalg", "linspace", "log", "log10", "log1p", "log2",
     "logaddexp", "logcumsumexp", "logical_and", "logical_not", "logical_or", "logical_xor",
     "logsumexp", "matmul", "matrix_transpose", "max", "maximum", "mean", "meshgrid", "min",
     "minimum", "moments", "moveaxis", "multiply", "nan", "negative", "newaxis", "nextafter", "nn",
@@ -105,7 +106,12 @@ def __getattr__(name: str) -> object:
     if name == "CUDA_AVAILABLE":
         return cuda_available()
     if name not in _LATER:
-        raise AttributeError(f"module 'jitfuse' has no attribute {name!r}")
+        from ._suggest import missing
+
+        advice = "" if name.startswith("_") else missing(name)
+        raise AttributeError(
+            f"module 'jitfuse' has no attribute {name!r}" + (f": {advice}" if advice else "")
+        )
     from importlib import import_module
 
     home = _LATER[name]

@@ -151,7 +151,10 @@ class Array(Operators, Methods):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         raise needs_values(
-            "assignment to elements", self, f"{_USE_WHERE}; traced arrays never change."
+            "assignment to elements",
+            self,
+            f"{_USE_WHERE} (jitfuse.where(mask, value, x) for x[mask] = value), jitfuse.concat of "
+            "the parts, or jitfuse.index_add; traced arrays never change.",
         )
 
     def __len__(self) -> int:

@@ -58,8 +58,9 @@ def _checked(x: Array, key: Any) -> Any:
             raise needs_values(
                 "a boolean mask",
                 x,
-                "The shape would depend on values. Use jitfuse.where(mask, x, 0), or multiply by "
-                "the mask.",
+                "The shape of x[mask] would depend on them. Use jitfuse.where(mask, x, 0), which "
+                "has the shape of x (its sum is that of x[mask]); jitfuse.where(mask, value, x) in "
+                "place of x[mask] = value; or x[mask] before or after the jitted function.",
             )
         return index_array(key, "index")
     if hasattr(key, "__index__"):

@@ -75,9 +75,11 @@ def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Array:
     keep2 = [a for a in range(x2.ndim) if a not in right]
     shape = [x1.shape[a] for a in keep1] + [x2.shape[a] for a in keep2]
     inner = _product([x2.shape[a] for a in right])
-    a = reshape(permute_dims(x1, keep1 + left), (_product([x1.shape[i] for i in keep1]), inner))
-    b = reshape(permute_dims(x2, right + keep2), (inner, _product([x2.shape[i] for i in keep2])))
-    return reshape(matmul(a, b), shape)
+    rows = reshape(permute_dims(x1, keep1 + left), (_product([x1.shape[i] for i in keep1]), inner))
+    columns = reshape(
+        permute_dims(x2, right + keep2), (inner, _product([x2.shape[i] for i in keep2]))
+    )
+    return reshape(matmul(rows, columns), shape)
 
 
 def _product(sizes: list[Any]) -> Any:

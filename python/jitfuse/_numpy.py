@@ -233,6 +233,12 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> 
     return jf.linalg.vector_norm(x, axis=axis, ord=2 if ord is None else ord, keepdims=keepdims)
 
 
+def _einsum(subscripts: Any, *operands: Any, optimize: Any = False, **rest: Any) -> Any:
+    """The order is found in any case, so `optimize` has no effect."""
+    _refuse("numpy.einsum", rest)
+    return jf.einsum(subscripts, *operands)
+
+
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{n: _axis_reduction(n) for n in ("sum", "prod", "mean")},
     **{n: _plain_reduction(n) for n in "max min any all argmax argmin count_nonzero".split()},
@@ -268,7 +274,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     atol=1e-8: jf.isclose(a, b, rtol=rtol, atol=atol), "astype": lambda x, dtype, /,
     **_: jf.astype(x, dtype), "real": jf.positive, "imag": jf.imag, "copy": lambda a, **_: a,
     **{n: _like(n) for n in ("zeros_like", "ones_like", "full_like", "empty_like")},
-    "shape": lambda a: a.shape, "ndim": lambda a: a.ndim, "size": lambda a,
+    "einsum": _einsum, "shape": lambda a: a.shape, "ndim": lambda a: a.ndim, "size": lambda a,
     axis=None: a.size if axis is None else a.shape[axis], "linalg.norm": _norm,
     "linalg.vector_norm": lambda x, /, **kw: jf.linalg.vector_norm(x, **kw),
     "linalg.vecdot": lambda a, b, /, axis=-1: jf.vecdot(a, b, axis=axis),

@@ -288,7 +288,9 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     atol=1e-8: jf.isclose(input, other, rtol=rtol, atol=atol),
     **{n: _filled_like(n) for n in ("zeros_like", "ones_like", "full_like", "empty_like")},
     "to": _to, "clone": lambda input, **_: input, "detach": lambda input: input,
-    "numel": lambda input: input.size,
+    "numel": lambda input: input.size, "einsum": lambda equation, *operands: jf.einsum(
+        equation, *operands
+    ),
 }  # fmt: skip
 
 

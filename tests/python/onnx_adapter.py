@@ -460,40 +460,7 @@ def _(node, a, b, c=None):
 
 @op("Einsum")
 def _(node, *items):
-    left, arrow, right = node.attr("equation").replace(" ", "").partition("->")
-    terms = left.split(",")
-    letters = iter("ABCDEFGHIJ")
-    wide = [x.ndim - len(t.replace("...", "")) for t, x in zip(terms, items) if "..." in t]
-    dots = "".join(next(letters) for _ in range(max(wide, default=0)))
-    terms = [
-        t.replace("...", dots[len(dots) - (x.ndim - len(t) + 3) :] if "..." in t else "")
-        for t, x in zip(terms, items)
-    ]
-    all_letters = "".join(terms)
-    if not arrow:
-        right = "..." + "".join(c for c in sorted(set(all_letters)) if all_letters.count(c) == 1)
-        right = "..." + "".join(c for c in right[3:] if c not in dots)
-    right = right.replace("...", dots)
-    order = right + "".join(c for c in sorted(set(all_letters)) if c not in right)
-    result = None
-    for x, term in zip(items, terms):
-        x, term = _diagonals(x, term)
-        x = jf.permute_dims(x, [term.index(c) for c in order if c in term])
-        new = tuple(i for i, c in enumerate(order) if c not in term)
-        x = jf.expand_dims(x, axis=new) if new else x
-        result = x if result is None else result * x
-    summed = tuple(range(len(right), len(order)))
-    return jf.sum(result, axis=summed) if summed else result
-
-
-def _diagonals(x, term):
-    for c in set(term):
-        while term.count(c) > 1:
-            i = term.index(c)
-            j = term.index(c, i + 1)
-            x = jf.linalg.diagonal(jf.moveaxis(x, (i, j), (-2, -1)))
-            term = term[:i] + term[i + 1 : j] + term[j + 1 :] + c
-    return x, term
+    return jf.einsum(node.attr("equation"), *items)
 
 
 @op("MatMulInteger")

@@ -42,5 +42,11 @@ def test_stub_is_clean_for_mypy():
     assert code == 0, out + err
 
 
+def test_package_is_clean_for_mypy():
+    api = pytest.importorskip("mypy.api")
+    out, err, code = api.run(["--no-incremental", "--cache-dir=/dev/null", str(STUB.parent)])
+    assert code == 0, out + err
+
+
 if __name__ == "__main__" and sys.argv[1:] == ["--update"]:
     STUB.write_text(made())

@@ -142,3 +142,38 @@ def test_hash_and_operators_with_strangers():
             return other * 5
 
     assert np.array_equal(run(lambda x: x + Stranger(), X), X * 5)
+
+
+@pytest.mark.parametrize(
+    "name, message",
+    [
+        ("sort", "no sorting op; max, min"),
+        ("unique_values", "of small integers jitfuse.scatter_add"),
+        ("nonzero", "use jitfuse.where"),
+        ("searchsorted", "counts the edges below x"),
+        ("expp", "did you mean jitfuse.exp?"),
+        ("relu", "did you mean jitfuse.nn.relu?"),
+        ("linalg.svd", "no factorizations and solvers"),
+        ("linalg.vectornorm", "did you mean jitfuse.linalg.vector_norm?"),
+        ("linalg._nothing", "has no attribute '_nothing'"),
+    ],
+)
+def test_names_that_are_not_there_say_what_to_use(name, message):
+    with pytest.raises(AttributeError) as error:
+        eval(f"jf.{name}")
+    assert message in str(error.value)
+
+
+def test_the_ways_out_that_errors_name_are_right():
+    x, edges = np.array([0.5, 2.0, 9.0]), np.array([0.0, 1.0, 2.0])
+    got = jf.jit(lambda x, edges: jf.sum(x[..., None] > edges, axis=-1))(x, edges)
+    assert got.tolist() == np.searchsorted(edges, x).tolist()
+    i = np.array([3, 0, 3, 1])
+    count = jf.jit(lambda i: jf.scatter_add(jf.zeros(5), i, jf.ones(4)))(i)
+    assert count.tolist() == np.bincount(i, minlength=5).tolist()
+    a, b = np.array([1.0, 2.0, 3.0]), np.array([-2.0, 0.5, 4.0])
+    cross = jf.jit(lambda a, b: jf.roll(a, -1) * jf.roll(b, 1) - jf.roll(a, 1) * jf.roll(b, -1))
+    assert cross(a, b).tolist() == np.cross(a, b).tolist()
+    m, n = np.arange(6.0).reshape(2, 3), np.arange(4.0).reshape(2, 2)
+    kron = jf.jit(lambda a, b: jf.reshape(jf.einsum("ij,kl->ikjl", a, b), (4, 6)))
+    assert np.array_equal(kron(m, n), np.kron(m, n))
