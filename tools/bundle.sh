@@ -40,7 +40,7 @@ cp "$source/LICENSE" "$source/THIRD_PARTY_NOTICES" "$bundle/"
 # What tests, demo and benchmarks read: the same paths as in the repository, under JITFUSE_TEST_DATA.
 data=$bundle/share/jitfuse
 mkdir -p "$data"
-(cd "$source" && git ls-files -co --exclude-standard tests examples bench docs README.md ir/support/float_bits.h ':!*.cc' ':!*CMakeLists.txt' |
+(cd "$source" && git ls-files -co --exclude-standard tests examples bench docs README.md pyproject.toml ir/support/float_bits.h ':!*.cc' ':!*CMakeLists.txt' |
   tar -cf - --files-from=- --ignore-failed-read) | tar -xf - -C "$data"
 (cd "$source" && git describe --always --dirty --abbrev=12 --exclude='*' 2>/dev/null || echo unknown) >"$data/commit"  # what benchmarks record
 
