@@ -27,12 +27,13 @@ const DLPackExchangeAPI* ExchangeOf(PyTypeObject* type) {
   return api != nullptr && api->dltensor_from_py_object_no_sync != nullptr ? api : nullptr;
 }
 
-bool IsTorch(PyTypeObject* type) {
+// Of a class that is defined in the library, or derived from one of its.
+bool IsOf(PyTypeObject* type, std::string_view library) {
   for (nb::handle base :
        nb::borrow<nb::tuple>(nb::handle(reinterpret_cast<PyObject*>(type)).attr("__mro__"))) {
     const nb::object module = nb::getattr(base, "__module__", nb::none());
     if (nb::isinstance<nb::str>(module) &&
-        nb::cast<std::string_view>(module).substr(0, 5) == "torch")
+        nb::cast<std::string_view>(module).substr(0, library.size()) == library)
       return true;
   }
   return false;
@@ -92,7 +93,8 @@ TypeInfo Examine(PyTypeObject* type, PyObject* object) {
   info.is_numpy_scalar = numpy != nullptr && IsNumpyScalar(type);
   if (info.is_numpy_scalar) return info;
   auto* type_object = reinterpret_cast<PyObject*>(type);
-  info.is_torch = PyObject_HasAttrString(type_object, "__torch_function__") != 0 && IsTorch(type);
+  info.is_torch =
+      PyObject_HasAttrString(type_object, "__torch_function__") != 0 && IsOf(type, "torch");
   if (info.is_torch && IsTorchWrapper(type))
     ThrowTypeError("arguments of type " + TypeName(object) +
                    " are not taken: what is in their memory is not their value; pass a plain "
@@ -102,6 +104,8 @@ TypeInfo Examine(PyTypeObject* type, PyObject* object) {
     info.family = Family::kExchange;
   } else if (PyObject_HasAttrString(type_object, "__dlpack__") != 0) {
     info.family = Family::kDLPack;
+    info.is_cupy = IsOf(type, "cupy");
+    info.is_jax = IsOf(type, "jax");
   } else if (PyObject_CheckBuffer(object) != 0 && !PyBytes_Check(object) &&
              !PyByteArray_Check(object)) {
     info.family = Family::kBuffer;

@@ -35,9 +35,10 @@ struct TypeInfo {
   Family family = Family::kNone;
   const DLPackExchangeAPI* api = nullptr;  // kExchange
   bool is_torch = false;                   // may require grad
-  bool is_numpy_scalar = false;            // kNone
-  Nest nest = Nest::kNone;                 // else the family is kNone
-  std::vector<nb::object> fields;          // names, of a dataclass
+  bool is_cupy = false, is_jax = false;
+  bool is_numpy_scalar = false;    // kNone
+  Nest nest = Nest::kNone;         // else the family is kNone
+  std::vector<nb::object> fields;  // names, of a dataclass
 };
 
 // Of an object's type. The reference stays good for the life of the process (a bounded number of

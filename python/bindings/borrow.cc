@@ -193,7 +193,10 @@ Borrowed BorrowDLPack(PyObject* object, const TypeInfo& type, const ArgName& wha
     const int kind = nb::cast<int>(nb::int_(device[0]));
     const bool on_gpu = kind == kDLCUDA || kind == kDLCUDAManaged;
     nb::object stream = nb::none();
-    if (on_gpu) stream = nb::int_(StreamNumber(CurrentStream(object)));
+    if (on_gpu) {
+      const Device at = {DeviceKind::kCuda, nb::cast<int>(nb::int_(device[1]))};
+      stream = nb::int_(StreamNumber(CurrentStream(type, at)));
+    }
     nb::object capsule = CallDLPack(object, stream);
     if (PyCapsule_IsValid(capsule.ptr(), "dltensor_versioned")) {
       out.array = ArrayOf(TakeCapsule<DLManagedTensorVersioned>(capsule.ptr(), "dltensor_versioned",

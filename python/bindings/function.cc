@@ -35,15 +35,6 @@ bool SameFramework(const TypeInfo& a, const TypeInfo& b) {
   return a.type == b.type || (a.api != nullptr && a.api == b.api);
 }
 
-// By where their types are defined.
-bool IsCupy(PyObject* object) { return TypeName(object).substr(0, 5) == "cupy."; }
-bool IsJax(PyObject* object) { return TypeName(object).substr(0, 3) == "jax"; }
-
-// The stream that an array's framework works on.
-void* StreamOf(const TypeInfo& type, PyObject* object, Device device) {
-  return type.api != nullptr ? CurrentStream(*type.api, device) : CurrentStream(object);
-}
-
 std::string Counted(std::size_t n, const char* noun) {
   return std::to_string(n) + " " + noun + (n == 1 ? "" : "s");
 }
@@ -71,10 +62,9 @@ void CallInputs::Add(PyObject* object, Borrowed&& borrowed) {
     if (borrowed.array.device().kind == DeviceKind::kCuda) {
       if (gpu_type == nullptr) {
         gpu_type = borrowed.type;
-        gpu_object = object;
       }
       if (!SameFramework(*gpu_type, *borrowed.type))
-        other_streams.push_back(StreamOf(*borrowed.type, object, borrowed.array.device()));
+        other_streams.push_back(CurrentStream(*borrowed.type, borrowed.array.device()));
     }
   }
   if (borrowed.owner != nullptr) owners.push_back(std::move(borrowed.owner));
@@ -131,14 +121,13 @@ CallOutputs BorrowOuts(const PyFunction& f, const CallInputs& in, const CallOpti
     const ArgName what{f.name.c_str(), "out", static_cast<int>(i), ""};
     const TypeInfo& type = TypeInfoOf(options.outs[i]);
     Borrowed borrowed = BorrowArray(options.outs[i], type, what);
-    if (borrowed.readonly || (type.family == Family::kDLPack && IsJax(options.outs[i])))
-      ThrowValueError(what.Text() + " is read-only");
+    if (borrowed.readonly || type.is_jax) ThrowValueError(what.Text() + " is read-only");
     CheckAgainst(f.outputs[i], borrowed.array, what);
     if (type.is_torch && RequiresGrad(options.outs[i]))
       ThrowValueError(what.Text() + " requires grad; write into a tensor that does not");
     if (borrowed.array.device().kind == DeviceKind::kCuda && in.gpu_type != nullptr &&
         !SameFramework(*in.gpu_type, type))
-      out.other_streams.push_back(StreamOf(type, options.outs[i], borrowed.array.device()));
+      out.other_streams.push_back(CurrentStream(type, borrowed.array.device()));
     if (borrowed.owner != nullptr) out.owners.push_back(std::move(borrowed.owner));
     out.arrays.push_back(std::move(borrowed.array));
   }
@@ -180,7 +169,7 @@ void Execute(const PyFunction& f, CallInputs& in, const CallOptions& options, Py
   RunOptions run;
   run.rng = options.rng;
   run.long_work = &without_gil;
-  if (in.gpu_type != nullptr) run.stream = StreamOf(*in.gpu_type, in.gpu_object, DeviceOf(in));
+  if (in.gpu_type != nullptr) run.stream = CurrentStream(*in.gpu_type, DeviceOf(in));
   CallOutputs outs;
   if (options.outs != nullptr) outs = BorrowOuts(f, in, options);
   for (void* stream : in.other_streams) Check(Synchronize(DeviceKind::kCuda, stream));
@@ -195,7 +184,7 @@ void Execute(const PyFunction& f, CallInputs& in, const CallOptions& options, Py
       memory = &torch.emplace(*owner->api, DeviceOf(in));
     else
       memory = &exchange.emplace(*owner->api, DeviceOf(in));
-  } else if (in.gpu_type != nullptr && IsCupy(in.gpu_object)) {
+  } else if (in.gpu_type != nullptr && in.gpu_type->is_cupy) {
     memory = &cupy.emplace();
   }
   run.allocator = memory;

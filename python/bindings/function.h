@@ -40,9 +40,8 @@ struct CallInputs {
   std::vector<std::shared_ptr<void>> owners;  // of capsules and buffers
   const TypeInfo* like = nullptr;             // the kind that results have
   PyObject* like_object = nullptr;
-  PyObject* gpu_object = nullptr;  // the first array on a GPU, and its type
-  const TypeInfo* gpu_type = nullptr;
-  std::vector<void*> other_streams;  // of arrays on a GPU that are of another framework than that
+  const TypeInfo* gpu_type = nullptr;  // that of the first array on a GPU
+  std::vector<void*> other_streams;    // of arrays on a GPU that are of another framework than that
 
   void Reserve(std::size_t n) { arrays.reserve(n); }
   // Takes a borrowed argument that has been compared with the signature.

@@ -1,7 +1,7 @@
 // Which CUDA stream a framework works on. Jitfuse enqueues there and nowhere else.
 //
-// Untested where there is no GPU: torch's comes from its exchange table, CuPy's from cupy.cuda,
-// others work on the legacy default stream.
+// torch's comes from its exchange table, CuPy's from cupy.cuda; what others work on nobody says,
+// and the legacy default stream is taken.
 #ifndef JITFUSE_PYTHON_BINDINGS_STREAMS_H_
 #define JITFUSE_PYTHON_BINDINGS_STREAMS_H_
 
@@ -14,10 +14,8 @@
 
 namespace jitfuse::python {
 
-// Of the framework that an array of __dlpack__ belongs to.
-void* CurrentStream(PyObject* array);
-// Of the framework that has an exchange table.
-void* CurrentStream(const DLPackExchangeAPI& api, Device device);
+// Of the framework whose arrays are of this type, on this device; null on the CPU. Throws.
+void* CurrentStream(const TypeInfo& type, Device device);
 // As __dlpack__ wants it: the legacy default stream is 1.
 inline std::uintptr_t StreamNumber(void* stream) {
   return stream == nullptr ? 1 : reinterpret_cast<std::uintptr_t>(stream);

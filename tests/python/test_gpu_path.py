@@ -1,0 +1,239 @@
+"""What a call on a GPU asks of the frameworks and of the driver, on machines without one: streams, memory, what is waited for.
+
+fake_gpu.c is the driver and the arrays, fake_frameworks.py torch, CuPy and JAX. Kernels are compiled by NVRTC and run nowhere, so
+values say nothing here. Each test runs in a process of its own, with the fakes in place of the real libraries.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+import sysconfig
+
+import pytest
+
+from jitfuse import _core
+
+HERE = pathlib.Path(__file__).resolve().parent
+DLPACK = [HERE.parents[1] / "third_party" / "dlpack", HERE.parents[3] / "include" / "jitfuse" / "dlpack"]
+pytestmark = pytest.mark.skipif(not any(f["found"] for f in _core.doctor() if f["what"] == "NVRTC"), reason="NVRTC compiles the kernels, and was not found")
+
+PRELUDE = """
+import fake_frameworks as F
+import jitfuse as jf
+from jitfuse import _core
+from fake_frameworks import asked, calls, make, Tensor, Parameter, Foreign, ndarray, ArrayImpl
+
+assert _core.device_error("cuda") == "", _core.device_error("cuda")
+f = jf.jit(lambda x, y: jf.nn.relu(x * y))
+scratch = jf.jit(lambda x: jf.sum(jf.nn.softmax(x, -1), axis=1), fuse=False)
+
+def fresh():
+    asked.clear()
+    F.fake_gpu.take_log()
+
+def error(call, kind):
+    try:
+        call()
+    except kind as e:
+        return str(e)
+    raise AssertionError(f"no {kind.__name__}")
+"""
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    """The fake GPU, compiled."""
+    folder = tmp_path_factory.mktemp("fake_gpu")
+    include = sysconfig.get_paths()["include"]
+    if not pathlib.Path(include, "Python.h").exists():
+        pytest.skip("compiles a fake GPU, and there is no Python.h")
+    header = next((d for d in DLPACK if (d / "dlpack.h").exists()), None)
+    if header is None:
+        pytest.skip("compiles a fake GPU, and there is no dlpack.h")
+    command = [*(os.environ.get("CC") or "cc").split(), "-shared", "-fPIC", "-O1", "-I", include, "-I", str(header), str(HERE / "fake_gpu.c"), "-o", str(folder / "fake_gpu.so")]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        pytest.skip("compiles a fake GPU, and there is no C compiler")
+    assert done.returncode == 0, done.stderr
+    return folder / "fake_gpu.so"
+
+
+@pytest.fixture
+def run(library):
+    def run(script):
+        path = os.pathsep.join([str(library.parent), str(HERE), *sys.path])
+        env = os.environ | {"PYTHONPATH": path, "JITFUSE_CUDA_PATH": str(library), "PYTHONDONTWRITEBYTECODE": "1"}
+        env.pop("JITFUSE_BACKEND", None)
+        done = subprocess.run([sys.executable, "-c", PRELUDE + script], env=env, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    return run
+
+
+def test_torch(run):
+    run("""
+x, y = make(Tensor, 256), make(Tensor, 256)
+f(x, y)
+for give in (lambda z: {}, lambda z: {"out": z}):
+    z = make(Tensor, 256)
+    fresh()
+    got = f(x, y, **give(z))
+    seen = calls()
+    assert type(got) is Tensor and got.shape == (256,)
+    if got is z:
+        assert seen == [("launch", 0x100, 0)], seen
+    else:
+        assert seen == [("torch alloc", 0x100, 1024), ("launch", 0x100, 0)], seen
+    del got, z
+F.fake_gpu.set_stream(0x110)
+f(x, y)
+assert [s for c, s, _ in calls("launch")] == [0x110]
+""")
+
+
+def test_scratch_memory_is_torchs_and_given_back(run):
+    run("""
+x = make(Tensor, 64, 1024)
+scratch(x)
+for out in (None, make(Tensor, 64)):
+    fresh()
+    scratch(x, out=out)
+    seen = calls()
+    kinds = [c for c, _, _ in seen]
+    assert "driver alloc" not in kinds and "wait" not in kinds, seen
+    assert kinds.count("table alloc") == kinds.count("table free") > 0, seen
+    assert sum(n for c, _, n in seen if c == "table alloc") >= 64 * 1024 * 4
+    assert kinds.count("torch alloc") == (1 if out is None else 0), seen
+    assert all(s == 0x100 for c, s, _ in seen if c == "launch") and kinds.count("launch") > 4
+""")
+
+
+def test_torch_without_its_compilers_functions(run):
+    run("""
+del F.guards._empty_strided_cuda
+z = f(make(Tensor, 8), make(Tensor, 8))
+assert type(z) is Tensor and asked == [("torch", "empty_strided", "cuda:0")], asked
+""")
+
+
+def test_a_framework_with_a_table_that_is_not_torch(run):
+    run("""
+F.fake_gpu.set_type(Foreign)
+x = make(Foreign, 8)
+f(x, x)
+fresh()
+z = f(x, x)
+seen = calls()
+assert type(z) is Foreign and [c for c, _, _ in seen] == ["table alloc", "launch"], seen
+""")
+
+
+def test_gradients_are_refused(run):
+    run("""
+x, p = make(Tensor, 8), make(Parameter, 8)
+assert "argument 1 'y' requires grad" in error(lambda: f(x, p), ValueError)
+F.torch.is_grad_enabled = lambda: False
+""")
+
+
+def test_cupy(run):
+    run("""
+x = make(ndarray, 256)
+f(x, x)
+fresh()
+z = f(x, x)
+assert type(z) is ndarray and z.shape == (256,)
+assert asked[:2] == [("cupy", "__dlpack__", 0x200)] * 2 and ("cupy", "empty", (256,)) in asked, asked
+assert calls("launch", "wait", "driver alloc") == [("launch", 0x200, 0)]
+F.streams.cupy = 0
+fresh()
+f(x, x, out=z)
+assert asked[0] == ("cupy", "__dlpack__", 1), asked  # the legacy default stream, as DLPack says it
+assert calls("launch", "wait", "driver alloc") == [("launch", 0, 0)]
+F.streams.cupy = 0x200
+x = make(ndarray, 64, 1024)
+scratch(x)
+fresh()
+scratch(x)
+taken = [n for _, what, n in asked if what == "alloc"]
+assert sum(taken) >= 64 * 1024 * 4 and sum(what == "free" for _, what, _ in asked) == len(taken), asked
+assert not calls("wait", "driver alloc")
+""")
+
+
+def test_jax(run):
+    run("""
+x = make(ArrayImpl, 256)
+f(x, x)
+fresh()
+z = f(x, x)
+assert type(z) is ArrayImpl
+assert asked == [("jax", "__dlpack__", 1)] * 2 + [("jax", "from_dlpack", (2, 0))], asked
+seen = calls("launch", "wait")
+assert seen == [("launch", 0, 0), ("wait", 0, 0)], seen  # over before JAX has the result
+assert "out 0 is read-only" in error(lambda: f(x, x, out=z), ValueError)
+ArrayImpl.broken_streams = True
+fresh()
+f(x, x)
+assert asked[:3] == [("jax", "__dlpack__", 1), ("jax", "block_until_ready", None), ("jax", "__dlpack__", None)], asked
+""")
+
+
+def test_arrays_of_two_frameworks(run):
+    run("""
+t, c, j = make(Tensor, 256), make(ndarray, 256), make(ArrayImpl, 256)
+f(t, t)
+for args, kind, own, other in [((t, c), Tensor, 0x100, 0x200), ((c, t), ndarray, 0x200, 0x100), ((t, j), Tensor, 0x100, 0), ((j, t), ArrayImpl, 0, 0x100)]:
+    fresh()
+    z = f(*args)
+    seen = calls("launch", "wait")
+    assert type(z) is kind
+    assert seen[:2] == [("wait", other, 0), ("launch", own, 0)] and seen[-1] == ("wait", own, 0), (kind, seen)
+fresh()
+f(t, t, out=c)
+assert calls("launch", "wait") == [("wait", 0x200, 0), ("launch", 0x100, 0), ("wait", 0x100, 0)]
+fresh()
+f(t, t, out=make(Tensor, 256))
+assert calls("launch", "wait") == [("launch", 0x100, 0)]
+""")
+
+
+def test_nothing_is_kept(run):
+    run("""
+import gc
+sets = [[make(kind, 16, 8) for _ in range(2)] for kind in (Tensor, ndarray, ArrayImpl)]
+big = make(Tensor, 4, 1024)
+
+def round():
+    for x, y in sets:
+        f(x, y)
+        error(lambda: f(x, y, out=make(type(x), 3, 8)), ValueError)
+    f(*sets[0], out=sets[0][0])
+    scratch(big)
+    error(lambda: f(sets[0][0], make(Parameter, 16, 8)), ValueError)
+
+round()
+gc.collect()
+before = F.fake_gpu.alive()
+for _ in range(50):
+    round()
+gc.collect()
+assert F.fake_gpu.alive() == before, (before, F.fake_gpu.alive())
+""")
+
+
+def test_devices(run):
+    run("""
+import numpy as np
+t, n = make(Tensor, 8), np.ones(8, np.float32)
+assert "input 1 is on the CPU" in error(lambda: f(t, n), ValueError)
+assert "input 0 is on the CPU" in error(lambda: f(n, t), ValueError)
+assert "is on GPU 0" in error(lambda: jf.jit(lambda x: x + 1, device="cpu")(t), ValueError)
+assert "on the CPU" in error(lambda: jf.jit(lambda x: x + 1, device="cuda")(n), ValueError)
+assert type(f(n, n)) is np.ndarray and f(n, n)[0] == 1  # the same function on the CPU
+g = jf.Graph.parse("graph f(%x: f32[n]) -> (f32[n]) {\\n  %0 = exp(%x) : f32[n]\\n  return %0\\n}")
+assert type(g.run(t)) is Tensor and abs(g.run(n)[0] - np.e) < 1e-5
+""")
