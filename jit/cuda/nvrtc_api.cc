@@ -1,7 +1,10 @@
 #include "jit/cuda/nvrtc_api.h"
 
+#include <dlfcn.h>
+
 #include <map>
 #include <mutex>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "ir/support/fork.h"
@@ -40,6 +43,16 @@ absl::Status Fill(const Dynlib& library, NvrtcApi* api) {
   return absl::OkStatus();
 }
 
+// NVRTC opens a second library by its bare name when it compiles; that of some of pip's packages is
+// not told to look beside itself. What is open already is found by name.
+void OpenBuiltins(const NvrtcApi& api) {
+  const std::size_t slash = api.path.rfind('/');
+  if (slash == std::string::npos) return;
+  const std::string path = absl::StrCat(api.path.substr(0, slash + 1), "libnvrtc-builtins.so.",
+                                        api.major, ".", api.minor);
+  dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);  // if it is not there, NVRTC says so
+}
+
 }  // namespace
 
 absl::StatusOr<const NvrtcApi*> LoadNvrtcApi(int driver_major, std::vector<std::string>* searched) {
@@ -50,6 +63,7 @@ absl::StatusOr<const NvrtcApi*> LoadNvrtcApi(int driver_major, std::vector<std::
   absl::StatusOr<Dynlib> library = OpenLibrary(
       NvrtcSpec(), driver_major, [&](const Dynlib& lib) { return Fill(lib, &api); }, searched);
   if (!library.ok()) return library.status();
+  OpenBuiltins(api);
   return (*loaded)[driver_major] = new NvrtcApi(api);
 }
 

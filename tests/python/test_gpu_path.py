@@ -6,6 +6,7 @@ values say nothing here. Each test runs in a process of its own, with the fakes 
 
 import os
 import pathlib
+import struct
 import subprocess
 import sys
 import sysconfig
@@ -62,9 +63,9 @@ def library(tmp_path_factory):
 
 @pytest.fixture
 def run(library):
-    def run(script):
+    def run(script, **environment):
         path = os.pathsep.join([str(library.parent), str(HERE), *sys.path])
-        env = os.environ | {"PYTHONPATH": path, "JITFUSE_CUDA_PATH": str(library), "PYTHONDONTWRITEBYTECODE": "1"}
+        env = os.environ | {"PYTHONPATH": path, "JITFUSE_CUDA_PATH": str(library), "PYTHONDONTWRITEBYTECODE": "1", **environment}
         env.pop("JITFUSE_BACKEND", None)
         done = subprocess.run([sys.executable, "-c", PRELUDE + script], env=env, capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
@@ -237,3 +238,28 @@ assert type(f(n, n)) is np.ndarray and f(n, n)[0] == 1  # the same function on t
 g = jf.Graph.parse("graph f(%x: f32[n]) -> (f32[n]) {\\n  %0 = exp(%x) : f32[n]\\n  return %0\\n}")
 assert type(g.run(t)) is Tensor and abs(g.run(n)[0] - np.e) < 1e-5
 """)
+
+
+def without_search_path(elf):
+    """The bytes of an ELF library whose RPATH and RUNPATH are gone."""
+    data = bytearray(elf)
+    at, size, count = struct.unpack_from("<Q", data, 32)[0], *struct.unpack_from("<HH", data, 54)
+    for header in range(at, at + size * count, size):
+        kind, offset, length = struct.unpack_from("<I", data, header)[0], *(struct.unpack_from("<Q", data, header + i)[0] for i in (8, 32))
+        if kind == 2:  # PT_DYNAMIC
+            for entry in range(offset, offset + length, 16):
+                if struct.unpack_from("<Q", data, entry)[0] in (15, 29):
+                    struct.pack_into("<Q", data, entry, 21)  # DT_DEBUG, which says nothing of a library
+    return bytes(data)
+
+
+def test_an_nvrtc_that_does_not_look_beside_itself(run, tmp_path):
+    """pip's 13.0 has no RPATH, and opens libnvrtc-builtins by its bare name."""
+    where = pathlib.Path(next(f["where"] for f in _core.doctor() if f["what"] == "NVRTC"))
+    builtins = list(where.resolve().parent.glob("libnvrtc-builtins.so.*"))
+    if not builtins:
+        pytest.skip("its second library is not beside it here")
+    (tmp_path / where.name).write_bytes(without_search_path(where.read_bytes()))
+    for other in builtins:
+        (tmp_path / other.name).symlink_to(other)
+    run("x = make(Tensor, 8); f(x, x); assert calls('launch')", JITFUSE_NVRTC_PATH=str(tmp_path / where.name))
