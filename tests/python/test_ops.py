@@ -73,7 +73,7 @@ def test_signatures_and_errors():
     x = np.ones((2, 3), np.float32)
     with pytest.raises(AttributeError, match="the op table has no 'frobnicate'"):
         jf.ops.frobnicate()
-    with pytest.raises(TypeError, match="missing a required (keyword-only )?argument: 'dtype'"):
+    with pytest.raises(TypeError, match=r"missing a required .*argument: 'dtype'"):
         jf.jit(lambda x: jf.ops.cast(x))(x)
     with pytest.raises(TypeError, match="unexpected keyword argument 'axis'"):
         jf.jit(lambda x: jf.ops.sum(x, axis=1))(x)
