@@ -404,7 +404,8 @@ void LlvmEmitter::EmitVectorLoop(int s, const I64& begin, const I64& end) {
 
 // The part of a vector loop that takes `copies` whole vectors an iteration.
 void LlvmEmitter::EmitFullBodies(int s, const I64& begin, const I64& end, int copies) {
-  Body body{.lanes = lanes_, .copies = copies};
+  PlanPrefetches(s, begin, end, copies);
+  Body body{.lanes = lanes_, .copies = copies, .prefetching = true};
   if (Blocked()) {
     int64_t step = int64_t{copies} * lanes_ * kBlockIterations;
     LlvmText::Loop blocks = text_.BeginLoop(begin, end, step, "block");
@@ -415,7 +416,6 @@ void LlvmEmitter::EmitFullBodies(int s, const I64& begin, const I64& end, int co
   } else if (MayStream(s)) {
     std::string streamed = text_.NewLabel("streamed"), plain = text_.NewLabel("plain"),
                 joined = text_.NewLabel("joined");
-    PlanPrefetches(s);
     text_.BranchIf(StreamCondition(s, begin), streamed, plain);
     text_.Label(streamed);
     body.streaming = true;
@@ -423,7 +423,7 @@ void LlvmEmitter::EmitFullBodies(int s, const I64& begin, const I64& end, int co
     streams_ = true;
     text_.Branch(joined);
     text_.Label(plain);
-    body.streaming = false;
+    body.streaming = body.prefetching = false;
     EmitLoop(s, begin, end, body);
     text_.Branch(joined);
     text_.Label(joined);
@@ -480,7 +480,7 @@ void LlvmEmitter::EmitBody(int s, const Body& body) {
     }
   }
   Accumulate(body);
-  if (body.streaming) EmitPrefetches(body);
+  if (body.prefetching) EmitPrefetches(body);
   for (int c = 0; c < body.copies; ++c) {
     for (int i : stage.elem_insts) {
       if (kept_.contains(i)) StoreKept(i, c, body);

@@ -37,7 +37,8 @@ class LlvmEmitter {
     int lanes = 1;
     int copies = 1;
     bool masked = false;
-    bool streaming = false;  // stores go past the caches
+    bool streaming = false;    // stores go past the caches
+    bool prefetching = false;  // what prefetches_ holds is asked for
     I64 limit = {};
     std::string mask = {};  // <lanes x i1>
   };
@@ -73,7 +74,9 @@ class LlvmEmitter {
   bool MayStream(int stage) const;
   SizeExpr StoredBytes(int stage) const;
   std::string StreamCondition(int stage, const I64& begin);
-  void PlanPrefetches(int stage);
+  int StageCost(int stage) const;
+  std::vector<int> PrefetchShares(int lines) const;
+  void PlanPrefetches(int stage, const I64& begin, const I64& end, int copies);
   void EmitPrefetches(const Body& body);
   void EmitLoop(int stage, const I64& begin, const I64& end, Body body);
   void EmitBody(int stage, const Body& body);
@@ -242,12 +245,14 @@ class LlvmEmitter {
   std::map<int, std::string> kept_;  // inst -> row buffer
   I64 kept_offset_ = 0;              // of the current outer inner point in the row buffers
   int64_t col_multiple_ = 1;
+  // A part of a row: of each `of` lines, the loop being emitted brings `lines`, from `base` on.
   struct Prefetch {
-    std::string base;  // address at vector coordinate 0
+    std::string base;
     int item_size = 1;
+    int lines = 1, of = 1;
   };
-  bool streams_ = false;              // some loop does
-  std::vector<Prefetch> prefetches_;  // of the loop being emitted, if it streams
+  bool streams_ = false;  // some loop does
+  std::vector<Prefetch> prefetches_;
   std::vector<Reduce> reduces_;
   struct Scan {
     Reduce join;  // def and combine alone

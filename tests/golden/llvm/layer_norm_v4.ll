@@ -150,16 +150,16 @@ done16:
   %v120 = shufflevector <16 x float> %v119, <16 x float> poison, <16 x i32> zeroinitializer
   %v121 = insertelement <16 x float> poison, float %v115, i64 0
   %v122 = shufflevector <16 x float> %v121, <16 x float> poison, <16 x i32> zeroinitializer
-  %v126 = mul i64 %i7, 64
-  %v127 = getelementptr float, ptr %e1, i64 %v126
-  %v128 = getelementptr float, ptr %v127, i64 64
+  %v123 = mul i64 %i7, 64
+  %v124 = getelementptr float, ptr %e1, i64 %v123
+  %v125 = getelementptr float, ptr %v124, i64 64
   %v131 = icmp sge i64 %e130, 50331648
   %v132 = ptrtoint ptr %v118 to i64
   %v133 = and i64 %v132, 63
   %v134 = icmp eq i64 %v133, 0
   %v135 = and i1 %v131, %v134
-  br i1 %v135, label %streamed123, label %plain124
-streamed123:
+  br i1 %v135, label %streamed126, label %plain127
+streamed126:
   %v137 = icmp slt i64 0, 64
   br i1 %v137, label %pre136, label %done136
 pre136:
@@ -171,7 +171,7 @@ body136:
   %v140 = fsub <16 x float> %v139, %v120
   %v141 = fmul <16 x float> %v140, %v122
   %v142 = mul i64 %i136, 4
-  %v143 = getelementptr i8, ptr %v128, i64 %v142
+  %v143 = getelementptr i8, ptr %v125, i64 %v142
   call void @llvm.prefetch.p0(ptr %v143, i32 0, i32 2, i32 1)
   %v144 = getelementptr float, ptr %v118, i64 %i136
   store <16 x float> %v141, ptr %v144, align 64, !nontemporal !{i32 1}
@@ -181,8 +181,8 @@ latch136:
   %v145 = icmp slt i64 %i136.next, 64
   br i1 %v145, label %body136, label %done136
 done136:
-  br label %joined125
-plain124:
+  br label %joined128
+plain127:
   %v147 = icmp slt i64 0, 64
   br i1 %v147, label %pre146, label %done146
 pre146:
@@ -201,8 +201,8 @@ latch146:
   %v153 = icmp slt i64 %i146.next, 64
   br i1 %v153, label %body146, label %done146
 done146:
-  br label %joined125
-joined125:
+  br label %joined128
+joined128:
   br label %latch7
 latch7:
   %i7.next = add nsw i64 %i7, 1

@@ -50,6 +50,46 @@ KernelPlan Permuted() {
   return k.plan;
 }
 
+// Prefetches in each of the text's vector loops, in their order.
+std::vector<int> PrefetchesOfLoops(const std::string& text) {
+  std::vector<int> counts;
+  for (size_t at = text.find("; vectors"); at != std::string::npos;) {
+    const size_t next = text.find("; vectors", at + 1);
+    const std::string loop = text.substr(at, next == std::string::npos ? next : next - at);
+    counts.push_back(0);
+    for (size_t k = loop.find("call void @llvm.prefetch"); k != std::string::npos;
+         k = loop.find("call void @llvm.prefetch", k + 1))
+      ++counts.back();
+    at = next;
+  }
+  return counts;
+}
+
+// The stages of a row share the lines of the next one by their work; the last one brings its part
+// where it streams, and all of a short row.
+TEST(EmitLlvmPrefetch, StagesShareTheNextRow) {
+  auto softmax = [](int64_t columns, int lanes, const char* arch) {
+    return TextFor(With(Softmax(DType::kF32, SizeExpr::Symbol(0), columns, 32, 1, 1, 1), lanes, 4),
+                   arch);
+  };
+  const std::string wide = softmax(4096, 16, "x86-64-v4");
+  const std::vector<int> loops = PrefetchesOfLoops(wide);  // max, sum, quotient: streamed, plain
+  ASSERT_EQ(loops.size(), 4u);
+  EXPECT_EQ(loops[0] + loops[1] + loops[2], 4) << "four lines of f32 an iteration";
+  EXPECT_GE(loops[1], 2) << "the exponentials are most of the work";
+  EXPECT_EQ(loops[3], 0);
+  const std::regex third(
+      absl::StrCat("getelementptr i8, ptr %v[0-9]+, i64 ", (loops[0] + loops[1]) * 4096, "\n"));
+  EXPECT_TRUE(std::regex_search(wide, third)) << "where the last stage's part begins";
+  const std::vector<int> half = PrefetchesOfLoops(softmax(4096, 8, "x86-64-v3"));
+  ASSERT_EQ(half.size(), 4u);
+  EXPECT_EQ(half[0] + half[1] + half[2], 2);
+  const std::vector<int> brief = PrefetchesOfLoops(softmax(256, 16, "x86-64-v4"));
+  ASSERT_EQ(brief.size(), 4u);
+  EXPECT_EQ(brief[0] + brief[1], 0);
+  EXPECT_EQ(brief[2], 4);
+}
+
 TEST(EmitLlvmGolden, FlatMaskedRest) {
   ExpectGolden("llvm/relu_v3.ll",
                TextFor(With(AddMulRelu(DType::kF32, {SizeExpr(1000)}, 1, 1), 8, 2), "x86-64-v3"));
