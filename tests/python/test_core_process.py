@@ -1,5 +1,6 @@
 """jitfuse._core and the process: threads and the GIL, fork, what is missing on a machine."""
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -176,3 +177,12 @@ def test_what_is_loaded_later_is_there_by_every_name():
     assert run("from jitfuse import nn, finfo; from jitfuse.nn import gelu; print(nn.gelu is gelu, finfo('float32').bits)").stdout == "True 32\n"
     missing = run("import jitfuse; jitfuse.no_such_name")
     assert "AttributeError: module 'jitfuse' has no attribute 'no_such_name'" in missing.stderr
+
+
+def test_the_module_shows_its_entry_and_nothing_else():
+    """A symbol of libstdc++ that it showed would be taken by libraries that are loaded with it."""
+    nm = shutil.which("nm")
+    if nm is None:
+        pytest.skip("nm is not there")
+    shown = subprocess.run([nm, "-D", "--defined-only", "-f", "posix", _core.__file__], capture_output=True, text=True, check=True)
+    assert [line.split()[0] for line in shown.stdout.splitlines()] == ["PyInit__core"]
