@@ -1,5 +1,8 @@
 #include "api/array.h"
 
+#include <algorithm>
+#include <array>
+
 #include "absl/strings/str_cat.h"
 #include "api/convert.h"
 #include "api/runtime.h"
@@ -22,6 +25,33 @@ Array Array::View(void* data, DType dtype, std::vector<std::int64_t> dims,
 Array Array::View(const void* data, DType dtype, std::vector<std::int64_t> dims,
                   std::vector<std::int64_t> strides, Device device) {
   return View(const_cast<void*>(data), dtype, std::move(dims), std::move(strides), device);
+}
+
+namespace {
+
+// Dims that the calling thread has used, by hash: a call of small arrays would else spend a good
+// part of its time on allocating them.
+const std::shared_ptr<const std::vector<std::int64_t>>& SharedDims(int rank,
+                                                                   const std::int64_t* dims) {
+  constexpr std::size_t kSlots = 16;
+  thread_local std::array<std::shared_ptr<const std::vector<std::int64_t>>, kSlots> slots;
+  std::uint64_t hash = 0;
+  for (int d = 0; d < rank; ++d)
+    hash = (hash ^ static_cast<std::uint64_t>(dims[d])) * 0x9e3779b97f4a7c15u;
+  auto& slot = slots[hash >> 60];
+  if (slot == nullptr || !std::equal(slot->begin(), slot->end(), dims, dims + rank))
+    slot = std::make_shared<const std::vector<std::int64_t>>(dims, dims + rank);
+  return slot;
+}
+
+}  // namespace
+
+Array Array::ViewOf(void* data, DType dtype, int rank, const std::int64_t* dims,
+                    const std::int64_t* strides, Device device) {
+  if (rank <= 0) return View(data, dtype, {}, {}, device);
+  if (strides == nullptr)
+    return ArrayAccess::Make(data, dtype, SharedDims(rank, dims), device, nullptr);
+  return View(data, dtype, {dims, dims + rank}, {strides, strides + rank}, device);
 }
 
 StatusOr<Array> Array::Empty(DType dtype, std::vector<std::int64_t> dims, Device device,

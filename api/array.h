@@ -42,6 +42,11 @@ class Array {
                     std::vector<std::int64_t> strides = {}, Device device = {});
   static Array View(const void* data, DType dtype, std::vector<std::int64_t> dims,
                     std::vector<std::int64_t> strides = {}, Device device = {});
+  // As View, with dims and strides (null: contiguous) as `rank` numbers each, which are copied.
+  // Makes no allocation for contiguous data where this thread has lately viewed other data of these
+  // dims.
+  static Array ViewOf(void* data, DType dtype, int rank, const std::int64_t* dims,
+                      const std::int64_t* strides = nullptr, Device device = {});
   // Owned, contiguous, uninitialised; on a GPU made, and in the end freed, in the order of
   // `stream`, which must still be there then. kResourceExhausted if there is no memory,
   // kInvalidArgument for bad dims or a bad dtype.

@@ -56,16 +56,16 @@ Borrowed BorrowNumpy(PyObject* object, const TypeInfo& type, const ArgName& what
   Borrowed out;
   out.type = &type;
   out.readonly = (a->flags & kNumpyWriteable) == 0;
-  Dims dims(a->dims, a->dims + a->nd), strides;
+  std::optional<Dims> strides;
   if ((a->flags & kNumpyCContiguous) == 0) {
-    std::optional<Dims> found = StridesOf(a->dims, a->strides, a->nd, ItemSize(*dtype));
-    if (!found)
+    strides = StridesOf(a->dims, a->strides, a->nd, ItemSize(*dtype));
+    if (!strides)
       ThrowValueError(what.Text() + ": its strides are no multiples of its item size; copy it");
-    strides = *std::move(found);
   }
   if ((a->flags & kNumpyAligned) == 0)
     ThrowValueError(what.Text() + ": its data is not aligned to its item size; copy it");
-  out.array = Array::View(static_cast<void*>(a->data), *dtype, std::move(dims), std::move(strides));
+  const bool strided = strides.has_value() && !strides->empty();
+  out.array = Array::ViewOf(a->data, *dtype, a->nd, a->dims, strided ? strides->data() : nullptr);
   return out;
 }
 
@@ -129,18 +129,14 @@ Array ArrayOf(const DLTensor& t, const ArgName& what) {
   if (!dtype) ThrowDType(what, DLTypeText(t.dtype));
   const Device device = DeviceOf(t.device, what);
   CheckRank(t.ndim, what);
-  Dims dims(t.shape, t.shape + t.ndim), strides;
-  if (t.strides != nullptr) {
-    std::int64_t dense = 1;
-    bool contiguous = true;
-    for (int d = t.ndim - 1; d >= 0; --d) {
-      contiguous = contiguous && (t.shape[d] == 1 || t.strides[d] == dense);
-      dense *= t.shape[d];
-    }
-    if (!contiguous) strides.assign(t.strides, t.strides + t.ndim);
+  bool contiguous = true;
+  std::int64_t dense = 1;
+  for (int d = t.ndim - 1; d >= 0 && t.strides != nullptr; --d) {
+    contiguous = contiguous && (t.shape[d] == 1 || t.strides[d] == dense);
+    dense *= t.shape[d];
   }
   void* data = t.data == nullptr ? nullptr : static_cast<char*>(t.data) + t.byte_offset;
-  return Array::View(data, *dtype, std::move(dims), std::move(strides), device);
+  return Array::ViewOf(data, *dtype, t.ndim, t.shape, contiguous ? nullptr : t.strides, device);
 }
 
 Borrowed BorrowExchange(PyObject* object, const TypeInfo& type, const ArgName& what) {

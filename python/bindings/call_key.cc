@@ -229,6 +229,13 @@ std::uint64_t FlatCall::Hash() const {
   return h;
 }
 
+void FlatCall::Clear() {
+  key.clear();
+  leaves.clear();
+  held.clear();
+  named.clear();
+}
+
 bool FlattenCall(PyObject* const* args, std::size_t num_args, PyObject* const* names,
                  PyObject* const* values, std::size_t num_keywords, const StaticArgs& statics,
                  FlatCall* out) {

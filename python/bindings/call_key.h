@@ -33,6 +33,7 @@ struct FlatCall {
   std::vector<nb::object> held;  // leaves inside lists and dicts, which others may change meanwhile
   std::vector<PyObject*> named;  // objects whose addresses are in the key
   std::uint64_t Hash() const;
+  void Clear();  // and keeps its memory
 };
 
 struct StaticArgs {

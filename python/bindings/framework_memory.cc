@@ -1,6 +1,7 @@
 #include "python/bindings/framework_memory.h"
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <string>
 #include <utility>
@@ -71,21 +72,41 @@ const TorchMakers& Torch() {
   return *made;
 }
 
-nb::object NewTensor(DType dtype, const std::vector<std::int64_t>& dims, Device device,
-                     bool anywhere) {
+struct SizeTuples {
+  std::vector<std::int64_t> dims;
+  nb::tuple sizes, strides;
+};
+
+// A dense tensor's sizes and strides as tuples: those of dims that were asked for lately are kept.
+const SizeTuples& TuplesOf(const std::vector<std::int64_t>& dims) {
+  constexpr std::size_t kSlots = 16;
+  static auto* slots = new std::array<SizeTuples, kSlots>;  // guarded by the GIL; never freed
+  std::uint64_t hash = 0;
+  for (std::int64_t d : dims) hash = (hash ^ static_cast<std::uint64_t>(d)) * 0x9e3779b97f4a7c15u;
+  SizeTuples& slot = (*slots)[hash >> 60];
+  if (slot.strides.ptr() != nullptr && slot.dims == dims) return slot;
   std::vector<std::int64_t> strides(dims.size());
   std::int64_t dense = 1;
   for (std::size_t d = dims.size(); d-- > 0;) {
     strides[d] = dense;
     dense *= std::max<std::int64_t>(dims[d], 1);
   }
+  slot.sizes = TupleOf(dims);
+  slot.strides = TupleOf(strides);
+  slot.dims = dims;
+  return slot;
+}
+
+nb::object NewTensor(DType dtype, const std::vector<std::int64_t>& dims, Device device,
+                     bool anywhere) {
+  const nb::tuple sizes = TuplesOf(dims).sizes, strides = TuplesOf(dims).strides;
   const TorchMakers& torch = Torch();
   const bool on_gpu = device.kind == DeviceKind::kCuda;
   const nb::object& maker = on_gpu ? torch.on_gpu : torch.on_cpu;
   nb::handle type = torch.dtypes[static_cast<std::size_t>(dtype)];
-  if (!anywhere && maker.is_valid()) return maker(TupleOf(dims), TupleOf(strides), type);
+  if (!anywhere && maker.is_valid()) return maker(sizes, strides, type);
   return torch.empty_strided(
-      TupleOf(dims), TupleOf(strides), nb::arg("dtype") = type,
+      sizes, strides, nb::arg("dtype") = type,
       nb::arg("device") = on_gpu ? "cuda:" + std::to_string(device.index) : std::string("cpu"));
 }
 
@@ -116,7 +137,8 @@ StatusOr<Array> ExchangeMemory::Make(int, DType dtype, const std::vector<std::in
   StatusOr<DLManagedTensorVersioned*> made = New(dtype, dims, device);
   if (!made.ok()) return made.status();
   results_.push_back(*made);
-  return Array::View(DataOf((*made)->dl_tensor), dtype, dims, {}, device);
+  return Array::ViewOf(DataOf((*made)->dl_tensor), dtype, static_cast<int>(dims.size()),
+                       dims.data(), nullptr, device);
 }
 
 void* ExchangeMemory::Allocate(std::size_t bytes, void*) {
@@ -167,7 +189,8 @@ StatusOr<Array> TorchMemory::Make(int, DType dtype, const std::vector<std::int64
       if (device.kind != DeviceKind::kCuda || t.device.device_id == device.index) break;
     }
     tensors_.push_back(made.release().ptr());
-    return Array::View(DataOf(t), dtype, dims, {}, device);
+    return Array::ViewOf(DataOf(t), dtype, static_cast<int>(dims.size()), dims.data(), nullptr,
+                         device);
   } catch (nb::python_error& e) {
     return Status(StatusCode::kResourceExhausted, "torch's allocator: " + MessageOf(e));
   }

@@ -51,6 +51,14 @@ PyFunction::PyFunction(Function f)
   name = text.substr(begin, text.find_first_of("( ", begin) - begin);
 }
 
+void CallInputs::Clear() {
+  arrays.clear();
+  owners.clear();
+  other_streams.clear();
+  like = gpu_type = nullptr;
+  like_object = nullptr;
+}
+
 void CallInputs::Add(PyObject* object, Borrowed&& borrowed) {
   if (borrowed.type != nullptr) {
     const bool better = like == nullptr ||

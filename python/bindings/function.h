@@ -44,6 +44,7 @@ struct CallInputs {
   std::vector<void*> other_streams;    // of arrays on a GPU that are of another framework than that
 
   void Reserve(std::size_t n) { arrays.reserve(n); }
+  void Clear();  // and keeps its memory
   // Takes a borrowed argument that has been compared with the signature.
   void Add(PyObject* object, Borrowed&& borrowed);
 };

@@ -42,6 +42,7 @@ struct OutPlan {
 
 struct Source {
   std::size_t leaf = 0;
+  bool last = true;     // no later source is of this leaf
   nb::object captured;  // valid: this in place of a leaf
 };
 
@@ -174,20 +175,59 @@ nb::object Build(const OutPlan& plan, PyObject** results) {
 
 // The arrays of out=, which may be one, a tuple or a list.
 struct Outs {
-  explicit Outs(PyObject* out) {
+  explicit Outs(PyObject* out) : one(out) {
     if (out == nullptr || out == Py_None) return;
-    if (PyTuple_Check(out) || PyList_Check(out)) {
-      items = nb::steal(CheckNew(PySequence_Tuple(out)));
-      for (nb::handle item : nb::borrow<nb::tuple>(items)) pointers.push_back(item.ptr());
-    } else {
-      pointers.push_back(out);
-    }
-    given = true;
+    pointers = &one;
+    count = 1;
+    if (!PyTuple_Check(out) && !PyList_Check(out)) return;
+    items = nb::steal(CheckNew(PySequence_Tuple(out)));
+    for (nb::handle item : nb::borrow<nb::tuple>(items)) several.push_back(item.ptr());
+    count = several.size();
+    if (count > 0) pointers = several.data();
   }
+  Outs(const Outs&) = delete;
+  Outs& operator=(const Outs&) = delete;
+  PyObject* one;
   nb::object items;
-  std::vector<PyObject*> pointers;
-  bool given = false;
+  std::vector<PyObject*> several;
+  PyObject* const* pointers = nullptr;  // null: not given
+  std::size_t count = 0;
 };
+
+// A call as it is read. Its memory is the thread's, used again by the next call, but for a call
+// that is made inside of another one.
+class ReadCall {
+ public:
+  ReadCall() : own_(spare_taken), at_(own_ ? new Parts : &Spare()) { spare_taken = true; }
+  ~ReadCall() {
+    if (own_) {
+      delete at_;
+      return;
+    }
+    at_->call.Clear();  // which may run anything, calls too
+    at_->in.Clear();
+    spare_taken = false;
+  }
+  ReadCall(const ReadCall&) = delete;
+  ReadCall& operator=(const ReadCall&) = delete;
+  FlatCall& call() { return at_->call; }
+  CallInputs& in() { return at_->in; }
+
+ private:
+  struct Parts {
+    FlatCall call;
+    CallInputs in;
+  };
+  static Parts& Spare() {
+    thread_local Parts spare;
+    return spare;
+  }
+  static thread_local bool spare_taken;
+
+  const bool own_;
+  Parts* const at_;
+};
+thread_local bool ReadCall::spare_taken = false;
 
 struct Results {
   explicit Results(std::size_t n) : objects(n, nullptr) {}
@@ -199,9 +239,10 @@ struct Results {
   std::vector<PyObject*> objects;
 };
 
-PyObject* Run(const Entry& entry, FlatCall& call, PyObject* out) {
+PyObject* Run(const Entry& entry, ReadCall& read, PyObject* out) {
   const PyFunction& f = *entry.compiled;
-  CallInputs in;
+  FlatCall& call = read.call();
+  CallInputs& in = read.in();
   in.Reserve(entry.sources.size());
   for (std::size_t i = 0; i < entry.sources.size(); ++i) {
     const Source& source = entry.sources[i];
@@ -210,19 +251,18 @@ PyObject* Run(const Entry& entry, FlatCall& call, PyObject* out) {
       continue;
     }
     CallLeaf& leaf = call.leaves[source.leaf];
-    if (leaf.is_array)
-      AddBorrowed(f, i, leaf.object, Borrowed(leaf.borrowed), &in);  // a leaf may be several inputs
+    if (leaf.is_array && source.last)
+      AddBorrowed(f, i, leaf.object, std::move(leaf.borrowed), &in);
+    else if (leaf.is_array)
+      AddBorrowed(f, i, leaf.object, Borrowed(leaf.borrowed), &in);
     else
       AddArg(f, i, leaf.object, &in);
   }
   const Outs outs(out);
   CallOptions options;
   if (f.random_ops > 0) options.rng = ProcessRandomState().Advance(f.random_ops);
-  static PyObject* const none[] = {nullptr};
-  if (outs.given) {
-    options.outs = outs.pointers.empty() ? none : outs.pointers.data();
-    options.num_outs = outs.pointers.size();
-  }
+  options.outs = outs.pointers;
+  options.num_outs = outs.count;
   if (entry.out.kind == OutPlan::kResult && f.outputs.size() == 1) {
     PyObject* result = nullptr;
     Execute(f, in, options, &result);
@@ -265,14 +305,14 @@ PyObject* JitCall(PyObject* self, PyObject* const* args, std::size_t nargsf, PyO
     if (front->entries.empty()) return CallSlow(self, args, nargsf, kwnames);
     const auto num_args = static_cast<std::size_t>(PyVectorcall_NARGS(nargsf));
     const Keywords keywords(args + num_args, kwnames);
-    FlatCall call;
-    if (!FlattenCall(args, num_args, keywords.names.data(), keywords.values.data(),
-                     keywords.names.size(), front->statics, &call))
-      return CallSlow(self, args, nargsf, kwnames);
-    const std::shared_ptr<const Entry> entry = Find(front, call);
+    ReadCall read;
+    std::shared_ptr<const Entry> entry;
+    if (FlattenCall(args, num_args, keywords.names.data(), keywords.values.data(),
+                    keywords.names.size(), front->statics, &read.call()))
+      entry = Find(front, read.call());
     if (entry == nullptr) return CallSlow(self, args, nargsf, kwnames);
     ++front->hits;
-    return Run(*entry, call, keywords.out);
+    return Run(*entry, read, keywords.out);
   });
 }
 
@@ -392,6 +432,9 @@ void SetSources(Entry* entry, const std::vector<std::size_t>& order, const nb::o
       s.leaf = order[number];
     else
       s.captured = nb::borrow(captured[nb::int_(number)]);
+    for (Source& earlier : entry->sources) {
+      if (is_leaf && !earlier.captured.is_valid() && earlier.leaf == s.leaf) earlier.last = false;
+    }
     entry->sources.push_back(std::move(s));
   }
   const std::size_t expected = entry->compiled->inputs.size();

@@ -8,6 +8,7 @@ import weakref
 import numpy as np
 import pytest
 
+import jitfuse
 from jitfuse import _core
 
 LEAF = "*"
@@ -263,3 +264,41 @@ def test_is_collected_with_what_it_holds():
     del jit
     gc.collect()
     assert gone() is None
+
+
+def test_a_call_inside_a_call_has_arguments_of_its_own():
+    """An argument whose export to DLPack calls jitted functions: while a call is read, another is made."""
+
+    class Busy:
+        def __init__(self, array, work):
+            self.array, self.work = array, work
+
+        def __dlpack_device__(self):
+            return self.array.__dlpack_device__()
+
+        def __dlpack__(self, **kwargs):
+            self.work()
+            return self.array.__dlpack__(**kwargs)
+
+    f = jitfuse.jit(lambda x, y: x + 2 * y)
+    a, b = np.arange(4, dtype=np.float32), np.ones(4, np.float32)
+    inner = []
+    busy = Busy(b, lambda: inner.append(f(a, a)))
+    for _ in range(3):
+        result = f(a, busy)
+        np.testing.assert_array_equal(np.from_dlpack(result) if not isinstance(result, np.ndarray) else result, a + 2)
+    assert len(inner) >= 3
+    for x in inner:
+        np.testing.assert_array_equal(x, 3 * a)
+    with pytest.raises(TypeError):
+        f(a, Busy(b, lambda: 1 // 0))
+    np.testing.assert_array_equal(f(a, b), a + 2)
+
+
+def test_an_argument_that_is_two_inputs():
+    f = jitfuse.jit(lambda x, y: x - y)
+    a = np.arange(4, dtype=np.float32)
+    for _ in range(3):
+        np.testing.assert_array_equal(f(a, a), np.zeros(4))
+        assert f(a, a, out=(a,)) is not None
+        a = np.arange(4, dtype=np.float32)

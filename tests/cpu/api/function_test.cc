@@ -81,6 +81,26 @@ TEST(FunctionTest, RunIntoStridedBuffersAndInPlace) {
   EXPECT_THAT(*in_place.ToVector(), ElementsAre(2, 6, 12, 20, 30));
 }
 
+TEST(FunctionTest, ViewsOfPlainDims) {
+  std::vector<float> storage = {1, 9, 2, 9, 3, 9};
+  const std::int64_t dims[] = {3, 2}, other[] = {2, 3}, backwards[] = {-2, 1};
+  const Array dense = Array::ViewOf(storage.data(), DType::kF32, 2, dims);
+  EXPECT_THAT(dense.dims(), ElementsAre(3, 2));
+  EXPECT_THAT(*dense.ToVector(), ElementsAre(1, 9, 2, 9, 3, 9));
+  EXPECT_THAT(Array::ViewOf(storage.data(), DType::kF32, 2, other).dims(), ElementsAre(2, 3));
+  EXPECT_EQ(&Array::ViewOf(storage.data() + 1, DType::kF32, 2, dims).dims(), &dense.dims())
+      << "made anew";
+  EXPECT_THAT(*Array::ViewOf(storage.data() + 4, DType::kF32, 2, dims, backwards).ToVector(),
+              ElementsAre(3, 9, 2, 9, 1, 9));
+  EXPECT_THAT(*Array::ViewOf(storage.data() + 2, DType::kF32, 0, nullptr).ToVector(),
+              ElementsAre(2));
+  for (std::int64_t n = 0; n < 100; ++n) {  // more than are kept
+    const std::int64_t one[] = {n};
+    EXPECT_THAT(Array::ViewOf(nullptr, DType::kF32, 1, one).dims(), ElementsAre(n));
+  }
+  EXPECT_THAT(dense.dims(), ElementsAre(3, 2));
+}
+
 TEST(FunctionTest, InPlaceOnAStridedView) {
   Function f = ReluChain();
   std::vector<float> storage = {1, 9, 2, 9, 3, 9};
