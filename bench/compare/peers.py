@@ -211,7 +211,7 @@ class CuPy(Peer):
         import cupy
         import torch
 
-        fused = cupy.fuse()(function)
+        fused = cupy.fuse(kernel_name="chain")(function)  # a lambda has no name that C++ takes
         stream = cupy.cuda.ExternalStream(torch.cuda.current_stream().cuda_stream)
 
         def call(*args):

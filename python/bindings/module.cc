@@ -13,6 +13,7 @@
 #include "jitfuse/context.h"
 #include "jitfuse/inspect.h"
 #include "python/bindings/array_object.h"
+#include "python/bindings/borrow.h"
 #include "python/bindings/command.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/function.h"
@@ -330,6 +331,16 @@ void DefineInspection(nb::module_& m) {
         return out;
       },
       nb::sig("def doctor() -> list[dict[str, typing.Any]]"));
+  m.def(
+      "describe_array",
+      [](nb::handle object) {
+        const Array array = BorrowArray(object.ptr(), ArgName{}).array;
+        nb::list dims;
+        for (std::int64_t d : array.dims()) dims.append(d);
+        return nb::make_tuple(DTypeName(array.dtype()), nb::tuple(dims));
+      },
+      "object"_a, nb::sig("def describe_array(object: object) -> tuple[str, tuple[int, ...]]"),
+      "The dtype's name and the shape of an array, as DLPack or the buffer protocol gives them.");
   m.def("default_device", [] { return DeviceKindName(Check(DefaultDevice())); });
   m.def(
       "device_error",

@@ -6,6 +6,7 @@ import os
 import sys
 from typing import Any, Iterable
 
+from . import _core
 from ._dtypes import BY_CODE, DType, find_dtype
 
 _DL_CUDA, _DL_CUDA_MANAGED = 2, 13
@@ -34,7 +35,7 @@ def describe(obj: Any) -> tuple[DType, tuple[int, ...]] | None:
     try:
         dtype, shape = obj.dtype, obj.shape
     except AttributeError:
-        return _describe_buffer(obj)
+        return _describe_dlpack(obj) if hasattr(obj, "__dlpack__") else _describe_buffer(obj)
     found = find_dtype(dtype)
     if found is None:
         if isinstance(shape, tuple) and hasattr(dtype, "itemsize"):
@@ -47,6 +48,11 @@ def describe(obj: Any) -> tuple[DType, tuple[int, ...]] | None:
 
 def names() -> str:
     return ", ".join(d.name for d in BY_CODE.values())
+
+
+def _describe_dlpack(obj: Any) -> tuple[DType, tuple[int, ...]]:
+    name, shape = _core.describe_array(obj)
+    return BY_CODE[name], shape
 
 
 def _describe_buffer(obj: Any) -> tuple[DType, tuple[int, ...]] | None:

@@ -157,6 +157,11 @@ def list_ops() -> list[dict[str, Any]]: ...
 
 def doctor() -> list[dict[str, Any]]: ...
 
+def describe_array(object: object) -> tuple[str, tuple[int, ...]]:
+    """
+    The dtype's name and the shape of an array, as DLPack or the buffer protocol gives them.
+    """
+
 def default_device() -> str: ...
 
 def device_error(device: str) -> str:
