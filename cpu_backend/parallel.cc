@@ -81,7 +81,7 @@ class Pool {
   explicit Pool(int threads) {
     try {
       for (; helpers_ < threads - 1; ++helpers_) std::thread([this] { Help(); }).detach();
-    } catch (const std::exception&) {  // the system has no more threads, or no memory for them
+    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): no more threads, or memory
     }
   }
   void Run(const std::shared_ptr<Job>& job, int helpers) {

@@ -75,7 +75,7 @@ void RunWithHelpers(int wanted, const std::function<void()>& work) {
   try {
     threads.reserve(static_cast<size_t>(taken));
     while (threads.size() < static_cast<size_t>(taken)) threads.emplace_back(work);
-  } catch (const std::exception&) {  // the system has no more threads, or no memory for them
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): no more threads, or memory
   }
   work();
   for (std::thread& t : threads) t.join();
