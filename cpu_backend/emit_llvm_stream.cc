@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t kStreamBytes = int64_t{48}
                                  << 20;  // beyond what a reader would find in the last-level cache
 constexpr int kMaxStreamCost =
-    24;  // issue slots per element, above which the core is busier than memory
+    40;  // issue slots per element, above which the core is busier than memory
 constexpr int kLine = 64;
 constexpr int64_t kMinSharedRow = 512;  // elements
 
