@@ -3,11 +3,13 @@
 #define JITFUSE_API_BUILDER_STATE_H_
 
 #include <memory>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "api/convert.h"
 #include "api/ops_support.h"
 #include "api/tensor.h"
+#include "ir/autodiff.h"
 #include "ir/graph.h"
 
 namespace jitfuse {
@@ -20,6 +22,7 @@ struct BuilderState {
   // What random ops read, made for the first of them, and the ordinal of the next.
   internal::Value rng_seed, rng_offset;
   std::int64_t next_stream = 0;
+  std::vector<internal::CustomGradient> custom_gradients;  // by the id of their marks
 
   static std::shared_ptr<BuilderState> Of(const Builder& b) { return b.state_; }
   static std::shared_ptr<BuilderState> Of(const Tensor& t) { return t.state_; }

@@ -6,6 +6,7 @@
 #include "array.h"
 #include "context.h"
 #include "function.h"
+#include "gradient.h"
 #include "ops.h"
 #include "options.h"
 #include "random.h"

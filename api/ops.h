@@ -719,6 +719,14 @@ inline Tensor Bernoulli(const Tensor& p, const Tensor& seed, const Tensor& offse
 inline Tensor Dropout(const Tensor& x, const Tensor& seed, const Tensor& offset, std::int64_t stream, const Tensor& p_scalar = {}, double p = 0.5) {
   return detail::Apply("dropout", {x, seed, offset, p_scalar}, {{"p", p}, {"stream", stream}});
 }
+// x itself; its gradient is zero, so that x counts as a constant.
+inline Tensor StopGradient(const Tensor& x) {
+  return detail::Apply("stop_gradient", {x}, {});
+}
+// x itself, a result of a part of the graph whose gradient is given beside the graph.
+inline Tensor GradientMark(const Tensor& x, std::int64_t id) {
+  return detail::Apply("gradient_mark", {x}, {{"id", id}});
+}
 // The matrices of the last two dims, with 0 above diagonal k.
 inline Tensor Tril(const Tensor& x, std::int64_t k = 0) {
   return detail::Apply("tril", {x}, {{"k", k}});

@@ -52,6 +52,10 @@ Value AtLeastOneAxis(Chain* c, const Node& node) {
 
 }  // namespace
 
+Expansion ExpandStopGradient(Graph*, const Node& node) {
+  return absl::InlinedVector<Value, 1>{node.in[0]};
+}
+
 Expansion ExpandToReshape(Graph* graph, const Node& node) {
   Chain c(graph);
   return Done(c, c.Reshape(node.in[0], node.types[0].dims));

@@ -20,6 +20,7 @@ namespace jitfuse::internal {
 absl::StatusOr<Graph> Expand(const Graph& graph);
 
 using Expansion = absl::StatusOr<absl::InlinedVector<Value, 1>>;
+Expansion ExpandStopGradient(Graph* graph, const Node& node);
 Expansion ExpandToReshape(Graph* graph, const Node& node);
 Expansion ExpandVar(Graph* graph, const Node& node);
 Expansion ExpandLogsumexp(Graph* graph, const Node& node);

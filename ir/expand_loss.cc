@@ -1,8 +1,8 @@
-// Expansions of losses. The class of a target is compared with the position along the class axis,
-// so that no gather is needed and a row is read once.
+// Expansions of losses.
 #include <limits>
 #include <utility>
 
+#include "ir/class_loss.h"
 #include "ir/expand_kit.h"
 #include "ir/support/status.h"
 
@@ -29,62 +29,61 @@ Value Difference(Calc* c) {
 }
 Value AbsDifference(Calc* c) { return c->Apply(Op::kAbs, {Difference(c)}); }
 
-// What both losses of classes need: where each row's target stands, and whether it counts.
-class Classes {
- public:
-  Classes(Calc* c, const Graph& graph)
-      : c_(c), axis_(c->node().Get<int64_t>("axis")), dims_(graph.type(c->node().in[0]).dims) {
-    const auto axis = static_cast<size_t>(axis_);
-    Shape rows = dims_;
-    rows[axis] = Dim(1);
-    Value target = c->Cast(c->Reshape(c->node().in[1], rows), DType::kI64);
-    const Dim count = dims_[axis];
-    const bool narrow = count.IsConstant() && count.constant() < (int64_t{1} << 31);
-    const DType index = narrow ? DType::kI32 : DType::kI64;
-    Value last = narrow ? c->Number(DType::kI64, static_cast<double>(count.constant() - 1))
-                        : c->Apply(Op::kMax, {c->Iota(count, axis, dims_.size(), DType::kI64)});
-    Value zero = c->Number(DType::kI64, 0);
-    used_ = c->Apply(
-        Op::kNotEqual,
-        {target,
-         c->Number(DType::kI64, static_cast<double>(c->node().Get<int64_t>("ignore_index")))});
-    valid_ = c->Apply(Op::kLogicalAnd, {c->Apply(Op::kGreaterEqual, {target, zero}),
-                                        c->Apply(Op::kLessEqual, {target, last})});
-    Value at = c->Cast(c->Where(valid_, target, zero), index);
-    hot_ = c->Apply(Op::kEqual, {at, c->Iota(count, axis, dims_.size(), index)});
-  }
-
-  // Each row's element at its target.
-  Value Pick(Value x) { return SumRow(c_->Where(hot_, x, c_->Number(0))); }
-  Value SumRow(Value x) { return c_->Sum(x, {axis_}, true); }
-  Value Weights() { return c_->Along(c_->In(2), static_cast<size_t>(axis_), dims_.size()); }
-  Value NumClasses(Value x) { return c_->Count(x, {axis_}, true); }
-
-  // `loss` and `weight` of each row, weight {} for 1 -> the result.
-  Expansion Finish(Value loss, Value weight) {
-    Value nan = c_->Number(std::numeric_limits<double>::quiet_NaN()), zero = c_->Number(0);
-    loss = c_->Where(used_, c_->Where(valid_, loss, nan), zero);
-    const int64_t reduction = c_->node().Get<int64_t>("reduction");
-    if (reduction == kNone) {
-      Shape dims = dims_;
-      dims.erase(dims.begin() + axis_);
-      return c_->Results({c_->Reshape(loss, dims)});
-    }
-    Value sum = c_->SumAll(loss);
-    if (reduction == kSum) return c_->Results({sum});
-    Value counts =
-        weight.node < 0 ? c_->Cast(used_, c_->compute()) : c_->Where(used_, weight, zero);
-    return c_->Results({c_->Div(sum, c_->SumAll(counts))});
-  }
-
- private:
-  Calc* c_;
-  int64_t axis_;
-  Shape dims_;
-  Value used_, valid_, hot_;
-};
-
 }  // namespace
+
+ClassRows::ClassRows(Calc* c, const Graph& graph)
+    : c_(c), axis_(c->node().Get<int64_t>("axis")), dims_(graph.type(c->node().in[0]).dims) {
+  const auto axis = static_cast<size_t>(axis_);
+  Shape rows = dims_;
+  rows[axis] = Dim(1);
+  Value target = c->Cast(c->Reshape(c->node().in[1], rows), DType::kI64);
+  const Dim count = dims_[axis];
+  const bool narrow = count.IsConstant() && count.constant() < (int64_t{1} << 31);
+  const DType index = narrow ? DType::kI32 : DType::kI64;
+  Value last = narrow ? c->Number(DType::kI64, static_cast<double>(count.constant() - 1))
+                      : c->Apply(Op::kMax, {c->Iota(count, axis, dims_.size(), DType::kI64)});
+  Value zero = c->Number(DType::kI64, 0);
+  used_ = c->Apply(
+      Op::kNotEqual,
+      {target,
+       c->Number(DType::kI64, static_cast<double>(c->node().Get<int64_t>("ignore_index")))});
+  valid_ = c->Apply(Op::kLogicalAnd, {c->Apply(Op::kGreaterEqual, {target, zero}),
+                                      c->Apply(Op::kLessEqual, {target, last})});
+  Value at = c->Cast(c->Where(valid_, target, zero), index);
+  hot_ = c->Apply(Op::kEqual, {at, c->Iota(count, axis, dims_.size(), index)});
+}
+
+Value ClassRows::Total(Value weight) {
+  Value counts =
+      weight.node < 0 ? c_->Cast(used_, c_->compute()) : c_->Where(used_, weight, c_->Number(0));
+  return c_->SumAll(counts);
+}
+
+Expansion ClassRows::Finish(Value loss, Value weight) {
+  Value nan = c_->Number(std::numeric_limits<double>::quiet_NaN()), zero = c_->Number(0);
+  loss = c_->Where(used_, c_->Where(valid_, loss, nan), zero);
+  const int64_t reduction = c_->node().Get<int64_t>("reduction");
+  if (reduction == kNone) {
+    Shape dims = dims_;
+    dims.erase(dims.begin() + axis_);
+    return c_->Results({c_->Reshape(loss, dims)});
+  }
+  Value sum = c_->SumAll(loss);
+  if (reduction == kSum) return c_->Results({sum});
+  return c_->Results({c_->Div(sum, Total(weight))});
+}
+
+Value ClassRows::RowCotangent(Value g, Value weight) {
+  const int64_t reduction = c_->node().Get<int64_t>("reduction");
+  if (reduction == kNone) {
+    Shape rows = dims_;
+    rows[static_cast<size_t>(axis_)] = Dim(1);
+    g = c_->Reshape(g, rows);
+  }
+  if (reduction == kMean) g = c_->Div(g, Total(weight));
+  Value counts = c_->Apply(Op::kLogicalAnd, {used_, valid_});
+  return c_->Where(counts, g, c_->Number(0));
+}
 
 Expansion ExpandMseLoss(Graph* graph, const Node& node) {
   Calc c(graph, node);
@@ -157,7 +156,7 @@ Expansion ExpandKlDivLoss(Graph* graph, const Node& node) {
 
 Expansion ExpandNllLoss(Graph* graph, const Node& node) {
   Calc c(graph, node);
-  Classes classes(&c, *graph);
+  ClassRows classes(&c, *graph);
   Value loss = c.Apply(Op::kNegative, {classes.Pick(c.In(0))});
   if (!c.Has(2)) return classes.Finish(loss, {});
   Value weight = classes.Pick(classes.Weights());
@@ -167,7 +166,7 @@ Expansion ExpandNllLoss(Graph* graph, const Node& node) {
 // -log softmax(x) at the target is log(sum exp(x - m)) - (x_target - m).
 Expansion ExpandCrossEntropy(Graph* graph, const Node& node) {
   Calc c(graph, node);
-  Classes classes(&c, *graph);
+  ClassRows classes(&c, *graph);
   Value x = c.In(0);
   auto [m, s] = c.Reduce(Op::kMaxSumexp, x, {node.Get<int64_t>("axis")}, true);
   Value log_sum = c.Apply(Op::kLog, {s});

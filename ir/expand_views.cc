@@ -5,6 +5,7 @@
 
 #include "ir/builder.h"
 #include "ir/expand.h"
+#include "ir/expand_pool.h"
 #include "ir/infer.h"
 #include "ir/op_enum.h"
 #include "ir/slicing.h"
@@ -118,16 +119,22 @@ Value Padded(Chain* c, Value x, const Pooling& pooling, bool padding, bool extra
                 {{"low", std::move(low)}, {"high", std::move(high)}, {"value", value}});
 }
 
-// The windows of x, reduced.
-Value Pooled(Chain* c, Op reduce, Value x, const Pooling& pooling) {
+// The windows of x; each pooled dim takes one more, behind all others, for a window's elements.
+PoolWindows WindowsOf(Chain* c, Value x, const Pooling& pooling) {
   if (!c->ok()) return {};
-  Ints axes;
+  PoolWindows out{x, {}, {}};
   auto rank = static_cast<int64_t>(c->type(x).dims.size());
   for (const PoolAxis& axis : pooling.axes) {
-    x = Windows(c, x, axis);
-    axes.push_back(rank++);
+    out.windows = Windows(c, out.windows, axis);
+    out.axes.push_back(rank++);
   }
-  return c->Add(reduce, {x}, {{"axes", std::move(axes)}});
+  return out;
+}
+
+Value Pooled(Chain* c, Op reduce, Value x, const Pooling& pooling) {
+  if (!c->ok()) return {};
+  PoolWindows windows = WindowsOf(c, x, pooling);
+  return c->Add(reduce, {windows.windows}, {{"axes", std::move(windows.axes)}});
 }
 
 }  // namespace
@@ -185,7 +192,7 @@ Expansion ExpandEmbedding(Graph* graph, const Node& node) {
   return Done(c, c.Add(Op::kTake, {node.in[1], node.in[0]}, {{"axis", int64_t{0}}}));
 }
 
-Expansion ExpandMaxPool(Graph* graph, const Node& node) {
+absl::StatusOr<PoolWindows> MaxPoolWindows(Graph* graph, const Node& node) {
   Chain c(graph);
   JF_ASSIGN_OR_RETURN(Pooling pooling, PoolingOfNode(*graph, node));
   // The least value of the dtype, as max itself begins with.
@@ -194,49 +201,89 @@ Expansion ExpandMaxPool(Graph* graph, const Node& node) {
   double least =
       IsFloat(dtype) ? -kInfinity : ScalarToDouble(dtype, ScalarFromDouble(dtype, -kInfinity));
   Value x = RoomForWindows(&c, node.in[0], &pooling);
-  x = Padded(&c, x, pooling, true, true, least);
-  return Done(c, c.Reshape(Pooled(&c, Op::kMax, x, pooling), node.types[0].dims));
+  PoolWindows out = WindowsOf(&c, Padded(&c, x, pooling, true, true, least), pooling);
+  if (!c.ok()) return c.status();
+  return out;
+}
+
+Expansion ExpandMaxPool(Graph* graph, const Node& node) {
+  JF_ASSIGN_OR_RETURN(PoolWindows windows, MaxPoolWindows(graph, node));
+  Chain c(graph);
+  Value top = c.Add(Op::kMax, {windows.windows}, {{"axes", std::move(windows.axes)}});
+  return Done(c, c.Reshape(top, node.types[0].dims));
+}
+
+namespace {
+
+// An average pooling in its compute type.
+struct Average {
+  Pooling pooling;
+  Value x;
+  int64_t elements = 1;  // of a window
+  bool include = true;   // padding counts
+  bool varies = false;   // windows differ in how many elements count
+};
+
+absl::StatusOr<Average> AverageOf(Chain* c, const Graph& graph, const Node& node) {
+  Average a;
+  JF_ASSIGN_OR_RETURN(a.pooling, PoolingOfNode(graph, node));
+  a.include = node.Get<bool>("count_include_pad");
+  bool padded = false, reaches_beyond = false;
+  for (const PoolAxis& axis : a.pooling.axes) {
+    padded = padded || axis.padding > 0;
+    reaches_beyond = reaches_beyond || axis.extra > 0;
+    a.elements *= axis.kernel;
+  }
+  a.varies = (padded && !a.include) || reaches_beyond;
+  Value x = RoomForWindows(c, node.in[0], &a.pooling);
+  a.x = c->Cast(x, ComputeType(node.types[0].dtype));
+  if (!c->ok()) return c->status();
+  return a;
+}
+
+// By how many elements each window's sum is divided. Where that varies: ones in place of x (and of
+// its padding), summed up likewise.
+Value WindowElements(Chain* c, const Graph& graph, const Average& a) {
+  if (!c->ok()) return {};
+  const TensorType type = graph.type(a.x);
+  if (!a.varies) return c->Constant(type.dtype, static_cast<double>(a.elements));
+  Value ones = c->Add(Op::kBroadcast, {c->Constant(type.dtype, 1)},
+                      {{"shape", std::vector<Dim>(type.dims.begin(), type.dims.end())}});
+  if (a.include) ones = Padded(c, ones, a.pooling, true, false, 1);
+  Pooling outer = a.pooling;
+  for (PoolAxis& axis : outer.axes) axis.padding = a.include ? 0 : axis.padding;
+  return Pooled(c, Op::kSum, Padded(c, ones, outer, true, true, 0), a.pooling);
+}
+
+}  // namespace
+
+absl::StatusOr<PoolWindows> AvgPoolWindows(Graph* graph, const Node& node) {
+  Chain c(graph);
+  JF_ASSIGN_OR_RETURN(Average a, AverageOf(&c, *graph, node));
+  PoolWindows out = WindowsOf(&c, Padded(&c, a.x, a.pooling, true, true, 0), a.pooling);
+  out.count = WindowElements(&c, *graph, a);
+  if (!c.ok()) return c.status();
+  return out;
 }
 
 Expansion ExpandAvgPool(Graph* graph, const Node& node) {
   Chain c(graph);
-  JF_ASSIGN_OR_RETURN(Pooling pooling, PoolingOfNode(*graph, node));
-  DType dtype = node.types[0].dtype, compute = ComputeType(dtype);
-  bool include = node.Get<bool>("count_include_pad");
-  bool padded = false, reaches_beyond = false;
-  int64_t elements = 1;
-  for (const PoolAxis& axis : pooling.axes) {
-    padded = padded || axis.padding > 0;
-    reaches_beyond = reaches_beyond || axis.extra > 0;
-    elements *= axis.kernel;
-  }
-  const bool varies = (padded && !include) || reaches_beyond;
+  JF_ASSIGN_OR_RETURN(Average a, AverageOf(&c, *graph, node));
+  const DType dtype = node.types[0].dtype, compute = ComputeType(dtype);
   const bool overflows = dtype != DType::kF16;  // whose f32 sum cannot
-  Value x = c.Cast(RoomForWindows(&c, node.in[0], &pooling), compute);
   auto pooled = [&](Op reduce, Value v) {
-    return Pooled(&c, reduce, Padded(&c, v, pooling, true, true, 0), pooling);
+    return Pooled(&c, reduce, Padded(&c, v, a.pooling, true, true, 0), a.pooling);
   };
   auto finish = [&](Value mean) {
     return Done(c, c.Reshape(c.Cast(mean, dtype), node.types[0].dims));
   };
-  if (!varies && overflows) return finish(pooled(Op::kMean, x));
-  Value sum = pooled(Op::kSum, x);
-  Value count = c.Constant(compute, static_cast<double>(elements));
-  if (varies) {
-    // As many as there are: ones in place of x (and of its padding), summed up likewise.
-    if (!c.ok()) return c.status();
-    const Shape dims = graph->type(x).dims;
-    Value ones = c.Add(Op::kBroadcast, {c.Constant(compute, 1)},
-                       {{"shape", std::vector<Dim>(dims.begin(), dims.end())}});
-    if (include) ones = Padded(&c, ones, pooling, true, false, 1);
-    Pooling outer = pooling;
-    for (PoolAxis& axis : outer.axes) axis.padding = include ? 0 : axis.padding;
-    count = Pooled(&c, Op::kSum, Padded(&c, ones, outer, true, true, 0), pooling);
-  }
+  if (!a.varies && overflows) return finish(pooled(Op::kMean, a.x));
+  Value sum = pooled(Op::kSum, a.x);
+  Value count = WindowElements(&c, *graph, a);
   Value mean = c.Add(Op::kDivide, {sum, count});
   if (overflows) {
     // A sum scaled by 2^-64 takes over where the plain one overflows, as in mean.
-    Value scaled = c.Add(Op::kMultiply, {x, c.Constant(compute, 0x1p-64)});
+    Value scaled = c.Add(Op::kMultiply, {a.x, c.Constant(compute, 0x1p-64)});
     scaled = c.Add(Op::kDivide, {pooled(Op::kSum, scaled), count});
     scaled = c.Add(Op::kMultiply, {scaled, c.Constant(compute, 0x1p64)});
     Value finite = c.Add(Op::kIsFinite, {sum});

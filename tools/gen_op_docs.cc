@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "ir/autodiff_rules.h"
 #include "ir/op_def.h"
 #include "ir/support/status.h"
 
@@ -26,7 +27,8 @@ left out; `xs...` stands for one or more (1024 at most), a `std::vector<Tensor>`
 * **dtypes**: of the first operand (of `where`: of the values). f16 and bf16 are computed in f32.
 * **ulp**: the largest error in units in the last place of an f32 / f64 result, given exact operands, one kernel per op. A `-` marks
   ops whose bound depends on their extents or parts, or whose terms may cancel: the reference evaluator computes it for each call (docs/numerics.md).
-* **gradient**: whether the table has one. Nothing differentiates graphs yet.
+* **gradient** (docs/gradients.md): `formula`, the row's own text; `rule`, a closed form in graph ops; `expansion`, that of the ops it stands for;
+  `zero`, flat almost everywhere or of integers; `none`, an error.
 * Examples are lines of graph text (docs/text.md) with `%x %y: f32[4,8]`, `%i %j: i32[4,8]`, `%p %q: bool[4,8]`, `%m: f32[16,8]`,
   `%w %b: f32[8]`, `%c: f32[16]`, `%z: f32[4,1]`, `%t: f32[2,4,8]`, `%k: i64[4]`, `%u: u64[]`.
 )";
@@ -117,10 +119,27 @@ std::string UlpText(const OpDef& def) {
   return absl::StrCat(def.max_ulp_f32, " / ", def.max_ulp_f64);
 }
 
+std::string_view GradientText(const OpDef& def) {
+  switch (HowDifferentiated(def)) {
+    case GradHow::kZero:
+      return "zero";
+    case GradHow::kRule:
+      return "rule";
+    case GradHow::kText:
+    case GradHow::kBody:
+      return "formula";
+    case GradHow::kExpansion:
+      return "expansion";
+    case GradHow::kNone:
+      break;
+  }
+  return "none";
+}
+
 std::string Entry(const OpDef& def) {
   std::string out = absl::StrCat("\n### `", Signature(def), "`\n\n", ToAbsl(def.doc),
                                  "\n\n* dtypes: ", DomainText(def.domain), "; ulp: ", UlpText(def),
-                                 "; gradient: ", def.grad.empty() ? "no" : "yes", "\n");
+                                 "; gradient: ", ToAbsl(GradientText(def)), "\n");
   for (const AttrDef& a : def.attrs) {
     absl::StrAppend(&out, "* `", ToAbsl(a.name), "`: ", ToAbsl(a.doc), "\n");
   }

@@ -222,6 +222,8 @@ def moved():
     """Composites of views."""
     x, y = (rng.normal(0, 1, (4, 6)).astype(np.float32) for _ in range(2))
     case("stack", [x, y], "f32", np.stack([x, y], 1).astype(np.float64), " {axis=1}")
+    case("stop_gradient", [x], "f32", x.astype(np.float64))
+    case("gradient_mark", [x], "f32", x.astype(np.float64), " {id=3}")
     for op, mode in {"pad_reflect": "reflect", "pad_edge": "edge", "pad_wrap": "wrap"}.items():
         case(op, [x], "f32", np.pad(x, ((1, 0), (2, 3)), mode).astype(np.float64), " {low=[1,2], high=[0,3]}")
     i = rng.integers(0, 4, (2, 3))

@@ -29,7 +29,7 @@ try:
 except ImportError:
     special = None
 
-REPOSITORY = Path(sys.argv[1])
+REPOSITORY = Path(sys.argv[1]) if __name__ == "__main__" else Path(__file__).resolve().parents[2]
 
 
 def nothing(*_, **__):
@@ -176,6 +176,7 @@ PEERS = {
     "group_norm": lambda x, w, b, groups, eps: F.group_norm(x, groups, w, b, eps),
     "instance_norm": lambda x, w, b, eps: F.instance_norm(x, weight=w, bias=b, eps=eps),
     "batch_norm": lambda x, m, v, w, b, eps: F.batch_norm(x, m, v, w, b, False, 0, eps), "batch_norm_training": batch_norm_training,
+    "stop_gradient": lambda x: x.detach(), "gradient_mark": lambda x, id: x,
     "linear": t("linear"), "stack": lambda *x, axis=0: torch.stack(x, axis),
     "pad_reflect": pad("reflect"), "pad_edge": pad("replicate"), "pad_wrap": pad("circular"), "embedding": lambda i, x: F.embedding(i, x),
     "max_pool": lambda x, kernel, stride=None, padding=0: F.max_pool1d(x[None], kernel, stride, padding)[0],
@@ -308,4 +309,5 @@ def main():
     return 1 if errors else 0
 
 
-sys.exit(main())
+if __name__ == "__main__":  # tools/make_autograd_vectors.py takes PEERS from here
+    sys.exit(main())

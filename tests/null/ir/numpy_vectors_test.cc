@@ -15,20 +15,12 @@
 #include "ir/wide_scalar.h"
 #include "nlohmann/json.hpp"
 #include "tests/test_util/golden.h"
+#include "tests/test_util/stored_vectors.h"
 
 namespace jitfuse::internal {
 namespace {
 
 using Json = nlohmann::json;
-
-HostTensor Unpack(const Json& j) {
-  HostTensor t{
-      *ParseDType(j["dtype"].get<std::string>()), j["dims"].get<std::vector<int64_t>>(), {}};
-  const std::string hex = j["hex"];
-  for (size_t i = 0; i + 1 < hex.size(); i += 2)
-    t.bytes.push_back(static_cast<uint8_t>(std::stoi(hex.substr(i, 2), nullptr, 16)));
-  return t;
-}
 
 // NumPy's reference is in f64 with exact constants; the op's own constants are rounded to its
 // compute type.
@@ -71,8 +63,8 @@ TEST(NumpyVectors, EveryCase) {
     auto graph = ParseGraph(c["graph"].get<std::string>());
     ASSERT_TRUE(graph.ok()) << graph.status();
     std::vector<HostTensor> inputs;
-    for (const Json& i : c["inputs"]) inputs.push_back(Unpack(arrays[i.get<size_t>()]));
-    const HostTensor reference = Unpack(arrays[c["result"].get<size_t>()]);
+    for (const Json& i : c["inputs"]) inputs.push_back(UnpackStored(arrays[i.get<size_t>()]));
+    const HostTensor reference = UnpackStored(arrays[c["result"].get<size_t>()]);
     auto declared = EvalDeclared(*graph, inputs);
     auto wide = EvalWide(*graph, inputs);
     ASSERT_TRUE(declared.ok()) << declared.status();

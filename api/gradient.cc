@@ -1,0 +1,324 @@
+#include "api/gradient.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "api/builder_state.h"
+#include "api/convert.h"
+#include "api/function_state.h"
+#include "ir/autodiff.h"
+#include "ir/autodiff_split.h"
+#include "ir/op_enum.h"
+#include "ir/rng.h"
+#include "ir/support/status.h"
+#include "ir/text.h"
+
+namespace jitfuse {
+inline namespace v1 {
+namespace {
+
+using detail::BuilderState;
+using internal::Graph;
+using internal::Value;
+using State = std::shared_ptr<BuilderState>;
+using Values = std::vector<Value>;
+
+// The Builder of the first tensor that has one.
+State StateOf(const std::vector<Tensor>& tensors) {
+  for (const Tensor& t : tensors) {
+    if (State state = BuilderState::Of(t)) return state;
+  }
+  return nullptr;
+}
+
+// Tensors of one Builder as values; `role` and the position name the one that is none.
+absl::StatusOr<Values> ValuesOf(const char* what, const char* role, const State& state,
+                                const std::vector<Tensor>& tensors) {
+  Values values;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const Tensor& t = tensors[i];
+    if (!t.valid())
+      return internal::InvalidArgument(
+          what, ": ", role, " ", i,
+          " is an invalid tensor; expected one that a Builder or an op gave");
+    if (BuilderState::Of(t) != state)
+      return internal::InvalidArgument(what, ": ", role, " ", i, " belongs to another Builder");
+    values.push_back(BuilderState::ValueOf(t));
+  }
+  return values;
+}
+
+absl::StatusOr<Values> FloatsOf(const char* what, const State& state,
+                                const std::vector<Tensor>& wrt) {
+  JF_ASSIGN_OR_RETURN(Values values, ValuesOf(what, "wrt", state, wrt));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (!internal::IsFloat(state->graph.type(values[i]).dtype))
+      return internal::InvalidArgument(what, ": wrt ", i, " is ",
+                                       state->graph.TypeString(values[i]),
+                                       "; expected a float, others have no gradient");
+  }
+  return values;
+}
+
+std::vector<Tensor> WrapAll(const State& state, const absl::StatusOr<Values>& values,
+                            std::size_t count) {
+  std::vector<Tensor> tensors;
+  if (!values.ok()) {
+    const Tensor failed = BuilderState::Fail(state, values.status());
+    return std::vector<Tensor>(count, failed);
+  }
+  for (Value v : *values) tensors.push_back(BuilderState::Wrap(state, v));
+  return tensors;
+}
+
+absl::StatusOr<Values> AddGradients(const State& state, const Values& outputs,
+                                    const Values& cotangents, const Values& wrt) {
+  JF_ASSIGN_OR_RETURN(Values grads, internal::AddVjp(&state->graph, {outputs, cotangents, wrt,
+                                                                     state->custom_gradients}));
+  for (std::size_t i = 0; i < grads.size(); ++i) {
+    if (grads[i].node >= 0) continue;
+    JF_ASSIGN_OR_RETURN(grads[i], internal::AddZerosLike(&state->graph, wrt[i]));
+  }
+  return grads;
+}
+
+absl::StatusOr<Values> AddGradient(const State& state, const Tensor& loss,
+                                   const std::vector<Tensor>& wrt) {
+  JF_ASSIGN_OR_RETURN(Values outputs, ValuesOf("Gradient", "loss", state, {loss}));
+  JF_ASSIGN_OR_RETURN(Values values, FloatsOf("Gradient", state, wrt));
+  const internal::TensorType type = state->graph.type(outputs[0]);
+  if (!internal::IsFloat(type.dtype) || !type.dims.empty())
+    return internal::InvalidArgument("Gradient: the loss is ", state->graph.TypeString(outputs[0]),
+                                     ", expected a float of rank 0; sum it, or use Vjp");
+  return AddGradients(state, outputs, {state->graph.AddConstant(type.dtype, 1)}, values);
+}
+
+absl::StatusOr<Values> AddVjp(const State& state, const std::vector<Tensor>& outputs,
+                              const std::vector<Tensor>& cotangents,
+                              const std::vector<Tensor>& wrt) {
+  JF_ASSIGN_OR_RETURN(Values values, ValuesOf("Vjp", "output", state, outputs));
+  JF_ASSIGN_OR_RETURN(Values inputs, FloatsOf("Vjp", state, wrt));
+  if (cotangents.size() != outputs.size())
+    return internal::InvalidArgument("Vjp: ", cotangents.size(), " cotangents for ", outputs.size(),
+                                     " outputs, expected one for each");
+  Values given;
+  const Graph& graph = state->graph;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    given.emplace_back();
+    if (!cotangents[i].valid()) continue;
+    JF_ASSIGN_OR_RETURN(Values one, ValuesOf("Vjp", "cotangent", state, {cotangents[i]}));
+    const internal::TensorType &type = graph.type(values[i]), &got = graph.type(one[0]);
+    if (!internal::IsFloat(type.dtype) || got.dtype != type.dtype ||
+        !graph.SameShape(got.dims, type.dims))
+      return internal::InvalidArgument(
+          "Vjp: cotangent ", i, " is ", graph.TypeString(one[0]), ", expected ",
+          internal::IsFloat(type.dtype)
+              ? graph.TypeString(values[i])
+              : "none, since the output is " + graph.TypeString(values[i]));
+    given.back() = one[0];
+  }
+  return AddGradients(state, values, given, inputs);
+}
+
+}  // namespace
+
+std::vector<Tensor> Gradient(const Tensor& loss, const std::vector<Tensor>& wrt) {
+  const State state = BuilderState::Of(loss);
+  if (state == nullptr || !state->status.ok()) return std::vector<Tensor>(wrt.size(), loss);
+  return WrapAll(state, AddGradient(state, loss, wrt), wrt.size());
+}
+
+std::vector<Tensor> Vjp(const std::vector<Tensor>& outputs, const std::vector<Tensor>& cotangents,
+                        const std::vector<Tensor>& wrt) {
+  const State state = StateOf(outputs);
+  if (state == nullptr) return std::vector<Tensor>(wrt.size());
+  return WrapAll(state, AddVjp(state, outputs, cotangents, wrt), wrt.size());
+}
+
+namespace {
+
+// The gradient as a graph: `gradient` called with inputs of a Builder of its own.
+absl::StatusOr<Graph> TraceGradient(const State& state, const Values& inputs, const Values& outputs,
+                                    const GradientFn& gradient) {
+  Builder own("gradient");
+  const State traced = BuilderState::Of(own);
+  traced->graph.symbols() = state->graph.symbols();
+  auto tensors = [&](const char* name, const Values& values,
+                     bool floats_only) -> absl::StatusOr<std::vector<Tensor>> {
+    std::vector<Tensor> out;
+    for (Value v : values) {
+      const internal::TensorType& type = state->graph.type(v);
+      if (floats_only && !internal::IsFloat(type.dtype)) continue;
+      JF_ASSIGN_OR_RETURN(Value input,
+                          traced->graph.AddInput(absl::StrCat(name, out.size()), type));
+      out.push_back(BuilderState::Wrap(traced, input));
+    }
+    return out;
+  };
+  JF_ASSIGN_OR_RETURN(std::vector<Tensor> x, tensors("x", inputs, false));
+  JF_ASSIGN_OR_RETURN(std::vector<Tensor> y, tensors("y", outputs, false));
+  JF_ASSIGN_OR_RETURN(std::vector<Tensor> g, tensors("g", outputs, true));
+  const std::vector<Tensor> grads = gradient(x, y, g);
+  const auto floats =
+      static_cast<std::size_t>(std::count_if(inputs.begin(), inputs.end(), [&](Value v) {
+        return internal::IsFloat(state->graph.type(v).dtype);
+      }));
+  if (grads.size() != floats)
+    return internal::InvalidArgument("CustomGradient: ", grads.size(),
+                                     " gradients, expected one for each of the ", floats,
+                                     " float inputs");
+  if (traced->next_stream > 0)
+    return internal::InvalidArgument("CustomGradient: a gradient with random ops of its own");
+  if (grads.empty()) return internal::InvalidArgument("CustomGradient: no input is a float");
+  return traced->WithOutputs(grads);
+}
+
+absl::StatusOr<Values> AddCustom(const State& state, const std::vector<Tensor>& inputs,
+                                 const std::vector<Tensor>& outputs, const GradientFn& gradient) {
+  JF_ASSIGN_OR_RETURN(Values in, ValuesOf("CustomGradient", "input", state, inputs));
+  JF_ASSIGN_OR_RETURN(Values out, ValuesOf("CustomGradient", "output", state, outputs));
+  internal::CustomGradient custom;
+  JF_ASSIGN_OR_RETURN(custom.backward, TraceGradient(state, in, out, gradient));
+  custom.inputs = in;
+  const auto id = static_cast<std::int64_t>(state->custom_gradients.size());
+  for (Value v : out) {
+    JF_ASSIGN_OR_RETURN(Value mark,
+                        state->graph.Add(internal::Op::kGradientMark, {v}, {{"id", id}}));
+    custom.outputs.push_back(mark);
+  }
+  const Values marks = custom.outputs;
+  state->custom_gradients.push_back(std::move(custom));
+  return marks;
+}
+
+}  // namespace
+
+std::vector<Tensor> CustomGradient(const std::vector<Tensor>& inputs,
+                                   const std::vector<Tensor>& outputs, const GradientFn& gradient) {
+  const State state = StateOf(outputs);
+  if (state == nullptr || !state->status.ok()) return outputs;
+  return WrapAll(state, AddCustom(state, inputs, outputs, gradient), outputs.size());
+}
+
+namespace {
+
+// Arguments of a function are the inputs of its graph but for the seed and the offset.
+std::vector<SavedTensor> PublicSaved(const Graph& graph,
+                                     const std::vector<internal::SavedValue>& saved) {
+  std::vector<SavedTensor> out;
+  for (const internal::SavedValue& s : saved) {
+    const bool is_input = s.from == internal::SavedValue::From::kInput;
+    if (!is_input) {
+      out.push_back({false, s.index});
+      continue;
+    }
+    const auto at = static_cast<std::size_t>(s.index);
+    if (internal::RngRoleOf(graph, at) != internal::RngRole::kNone) continue;
+    int argument = 0;
+    for (std::size_t i = 0; i < at; ++i)
+      argument += internal::RngRoleOf(graph, i) == internal::RngRole::kNone;
+    out.push_back({true, argument});
+  }
+  return out;
+}
+
+absl::StatusOr<std::vector<int>> InputPositions(const Graph& graph,
+                                                const std::vector<std::string>& names) {
+  std::vector<int> positions;
+  const int count = static_cast<int>(graph.inputs().size());
+  for (const std::string& name : names) {
+    int at = 0;
+    while (at < count && graph.input_name(at) != name) ++at;
+    if (at == count)
+      return internal::InvalidArgument("gradient of ", graph.name(), ": there is no input '", name,
+                                       "'");
+    positions.push_back(at);
+  }
+  return positions;
+}
+
+}  // namespace
+
+StatusOr<std::vector<Array>> ForwardBackward::BackwardInputs(
+    const std::vector<Array>& inputs, const std::vector<Array>& results,
+    const std::vector<Array>& output_cotangents) const {
+  const auto wrong = [](const char* what, std::size_t got, std::size_t expected) {
+    return internal::ToPublic(
+        internal::InvalidArgument("BackwardInputs: ", got, " ", what, ", expected ", expected));
+  };
+  const auto num_inputs = static_cast<std::size_t>(forward.num_inputs());
+  const auto num_results = static_cast<std::size_t>(forward.num_outputs());
+  if (inputs.size() != num_inputs) return wrong("inputs", inputs.size(), num_inputs);
+  if (results.size() != num_results) return wrong("results", results.size(), num_results);
+  if (output_cotangents.size() != cotangents.size())
+    return wrong("cotangents", output_cotangents.size(), cotangents.size());
+  std::vector<Array> out;
+  for (const SavedTensor& s : saved)
+    out.push_back((s.is_input ? inputs : results)[static_cast<std::size_t>(s.index)]);
+  out.insert(out.end(), output_cotangents.begin(), output_cotangents.end());
+  return out;
+}
+
+StatusOr<ForwardBackward> SplitForwardBackward(const std::vector<Tensor>& outputs,
+                                               const std::vector<Tensor>& wrt,
+                                               const CompileOptions& options) {
+  const State state = StateOf(outputs);
+  if (state == nullptr)
+    return internal::ToPublic(
+        internal::InvalidArgument("SplitForwardBackward: expected outputs of a Builder"));
+  JF_API_ASSIGN_OR_RETURN(Graph graph, state->WithOutputs(outputs));
+  JF_API_ASSIGN_OR_RETURN(Values values, ValuesOf("SplitForwardBackward", "wrt", state, wrt));
+  std::vector<int> positions;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto in = graph.inputs();
+    const auto it = std::find(in.begin(), in.end(), values[i].node);
+    if (it == in.end())
+      return internal::ToPublic(internal::InvalidArgument("SplitForwardBackward: wrt ", i, ", ",
+                                                          graph.TypeString(values[i]),
+                                                          ", is no input of the Builder"));
+    positions.push_back(static_cast<int>(it - in.begin()));
+  }
+  JF_API_ASSIGN_OR_RETURN(
+      internal::ForwardBackward split,
+      internal::SplitForwardBackward(graph, positions, state->custom_gradients));
+  ForwardBackward out;
+  StatusOr<Function> forward = internal::MakeFunction(split.forward, options);
+  if (!forward.ok()) return forward.status();
+  StatusOr<Function> backward = internal::MakeFunction(split.backward, options);
+  if (!backward.ok()) return backward.status();
+  out.forward = *std::move(forward);
+  out.backward = *std::move(backward);
+  out.num_outputs = static_cast<int>(outputs.size());
+  out.saved = PublicSaved(graph, split.saved);
+  out.cotangents = split.cotangents;
+  out.decisions = split.Explain();
+  return out;
+}
+
+StatusOr<std::string> GradientText(const std::string& graph_text,
+                                   const std::vector<std::string>& wrt,
+                                   const GradientTextOptions& options) {
+  JF_API_ASSIGN_OR_RETURN(Graph graph, internal::ParseGraph(graph_text));
+  JF_API_ASSIGN_OR_RETURN(std::vector<int> positions, InputPositions(graph, wrt));
+  internal::GradientOptions how;
+  if (options.cotangents) how.cotangents = internal::Cotangents::kInputs;
+  how.with_values = options.with_values;
+  JF_API_ASSIGN_OR_RETURN(Graph gradient, internal::Gradient(graph, positions, how));
+  return internal::GraphToString(gradient);
+}
+
+StatusOr<ForwardBackwardText> SplitForwardBackwardText(const std::string& graph_text,
+                                                       const std::vector<std::string>& wrt) {
+  JF_API_ASSIGN_OR_RETURN(Graph graph, internal::ParseGraph(graph_text));
+  JF_API_ASSIGN_OR_RETURN(std::vector<int> positions, InputPositions(graph, wrt));
+  JF_API_ASSIGN_OR_RETURN(internal::ForwardBackward split,
+                          internal::SplitForwardBackward(graph, positions));
+  return ForwardBackwardText{internal::GraphToString(split.forward),
+                             internal::GraphToString(split.backward),
+                             PublicSaved(graph, split.saved), split.cotangents, split.Explain()};
+}
+
+}  // namespace v1
+}  // namespace jitfuse

@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""Writes tests/data/autograd_vectors.json: graphs in f64, inputs, a cotangent, and the gradients that PyTorch's autograd gives.
+
+The cases are those of tests/data/numpy_vectors.json whose op has a peer in tests/oracles/oracle_test.py, one of each graph, with all floats
+as f64: their inputs hold the edges (zeros of both signs, ties, kinks), at which the gradients are PyTorch's too. Arrays are hex of
+their little-endian bytes, null where autograd has no gradient. Needs torch. Rerun with:
+  tools/make_autograd_vectors.py tests/data/autograd_vectors.json
+"""
+import importlib.util
+import json
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+spec = importlib.util.spec_from_file_location("oracle_test", REPOSITORY / "tests/oracles/oracle_test.py")
+oracle = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(oracle)
+DTYPES = {"float64": "f64", "int64": "i64", "int32": "i32", "int8": "i8", "uint8": "u8", "bool": "bool"}
+
+
+def sliced(x, starts, stops, steps):
+    far = 9223372036854775807
+    for axis, (p, q, r) in enumerate(zip(starts, stops, steps)):
+        n = x.shape[axis]
+        at = range(n)[slice(p, None if q == far or (r < 0 and q < -n) else q, r)]
+        x = x.index_select(axis, torch.tensor(list(at), dtype=torch.int64))
+    return x
+
+
+# Where the oracle leaves torch, which would end the gradient.
+PEERS = dict(oracle.PEERS, erf=torch.erf, erfc=torch.erfc, lgamma=torch.lgamma, xlogy=torch.xlogy, slice=sliced,
+             vector_norm=lambda x, axes=None, ord=2: torch.linalg.vector_norm(x, float(ord), axes))
+# Not autograd's: nextafter has none there, dtypes of a cast are not f64.
+LEFT_OUT = ("nextafter", "cast")
+arrays, known = [], {}
+
+
+def pack(a):
+    a = np.asarray(a, order="C")
+    entry = {"dtype": DTYPES[a.dtype.name], "dims": list(a.shape), "hex": a.astype(a.dtype.newbyteorder("<")).tobytes().hex()}
+    key = json.dumps(entry)
+    if key not in known:
+        known[key] = len(arrays)
+        arrays.append(entry)
+    return known[key]
+
+
+def make():
+    stored = json.loads((REPOSITORY / "tests/data/numpy_vectors.json").read_text())
+    rng = np.random.default_rng(11)
+    cases, seen = [], set()
+    for c in stored["cases"]:
+        op, attrs, pick = oracle.parse(c["graph"])
+        graph = re.sub(r"\bf(16|32)\b", "f64", c["graph"])
+        if op not in PEERS or op in LEFT_OUT or graph in seen:
+            continue
+        inputs = [oracle.unpack(stored["arrays"][i]) for i in c["inputs"]]
+        wide = [torch.tensor(x.astype(np.float64) if x.dtype.kind == "f" else x) for x in inputs]
+        floats = [x for x in wide if x.dtype == torch.float64]
+        cotangent = None
+        # Of some operands (statistics, weights of classes) autograd has none: then of the first alone.
+        for asked in (floats, floats[:1]):
+            for x in floats:
+                x.requires_grad_(any(x is y for y in asked))
+            try:
+                result = PEERS[op](*wide, **attrs)
+                result = result[pick] if isinstance(result, tuple) else result
+                if result.dtype != torch.float64 or not floats:
+                    break
+                cotangent = torch.from_numpy(np.asarray(rng.uniform(-1, 1, tuple(result.shape))))
+                found = torch.autograd.grad(result, asked, cotangent, allow_unused=True) if result.requires_grad else []
+                break
+            except RuntimeError:
+                if asked is not floats:
+                    raise
+        if cotangent is None:
+            continue
+        seen.add(graph)
+        grads = list(found) + [None] * (len(floats) - len(found))
+        cases.append({"graph": graph, "inputs": [pack(x.detach().numpy()) for x in wide], "cotangent": pack(cotangent.numpy()),
+                      "gradients": [None if g is None else pack(g.numpy()) for g in grads]})
+    return {"torch": torch.__version__, "arrays": arrays, "cases": cases}
+
+
+if __name__ == "__main__":
+    made = make()
+    Path(sys.argv[1]).write_text(json.dumps(made, separators=(",", ":")) + "\n")
+    print(len(made["cases"]), "cases")
