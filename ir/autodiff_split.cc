@@ -248,9 +248,9 @@ class Splitter {
       return Keep(v, "what it is made of is larger");
     for (Value leaf : recipe.leaves) {
       const bool source = IsSource(graph_.node(leaf));
-      Keep(leaf, source ? absl::StrCat("for ", ToAbsl(node.def().name),
-                                       ", which is made again from it")
-                        : ExpensiveReason(graph_.node(leaf)));
+      Keep(leaf,
+           source ? absl::StrCat("for ", ToAbsl(node.def().name), ", which is made again from it")
+                  : ExpensiveReason(graph_.node(leaf)));
     }
     decisions_.push_back(
         {Describe(graph_, v), false,
