@@ -37,7 +37,8 @@ class Sum {
   }
 
   // With an error of `steps` roundings of a partial sum in `dtype`, and what small terms lose.
-  WideElem Finish(DType dtype, Wide steps, Wide lost_terms = 0) const {
+  // `other_form`: an executor may get it without a sum, which then overflows nowhere.
+  WideElem Finish(DType dtype, Wide steps, Wide lost_terms = 0, bool other_form = false) const {
     // Partial sums may overflow in one order and not in another; where those of either sign may,
     // they may give NaN.
     auto overflows = [dtype](Wide magnitude) {
@@ -50,7 +51,8 @@ class Sum {
     const WideElem e = SettleRange(
         dtype, {sum_ + lost_, bounds_ + steps * EpsOf(dtype) * magnitudes_ + lost_terms});
     const bool either_sign = overflows(above_) && overflows(below_);
-    return may_overflow && (std::isfinite(e.value) || either_sign) ? WideElem{e.value, kInf} : e;
+    const bool differs = std::isfinite(e.value) || either_sign || other_form;
+    return may_overflow && differs ? WideElem{e.value, kInf} : e;
   }
 
  private:
@@ -189,15 +191,16 @@ struct WideMode {
   }
 
   static std::vector<Elem> Sums(const ReduceProgram& p, const std::vector<Elem>& lifted,
-                                Wide factor) {
+                                bool other_form) {
     const size_t k = p.acc.size();
     const Wide n = static_cast<Wide>(lifted.size() / k);
-    const Wide steps = n <= 1 ? 0 : std::min(n - 1, 64 + std::log2(n)) * factor;
+    const Wide steps =
+        n <= 1 ? 0 : std::min(n - 1, 64 + std::log2(n)) * (other_form ? kOnePassFactor : 1);
     std::vector<Elem> acc;
     for (size_t j = 0; j < k; ++j) {
       Sum sum;
       for (size_t i = j; i < lifted.size(); i += k) sum.Add(lifted[i]);
-      acc.push_back(sum.Finish(p.acc[j], steps));
+      acc.push_back(sum.Finish(p.acc[j], steps, 0, other_form));
     }
     return acc;
   }
@@ -249,7 +252,7 @@ struct WideMode {
     }
     const std::vector<Elem> lifted = Lift(p, x, elements, earlier, num_earlier);
     if (def.acc_rule == AccRule::kValueIndex) return Pick(p, lifted);
-    if (IsFloatSum(p)) return Sums(p, lifted, def.num_passes > 0 ? kOnePassFactor : 1);
+    if (IsFloatSum(p)) return Sums(p, lifted, def.num_passes > 0);
     std::vector<Elem> folded = Fold(p, lifted);
     if (IsFloatProduct(p)) folded[0] = AnyOrder(p.acc[0], lifted, folded[0]);
     return folded;

@@ -1,5 +1,5 @@
 // Adding an op is one row: with the row of scratch_ops.inc, and nothing else, an op has inference,
-// evaluator, interpreter, CPU kernel, CUDA source, gradient text, docs and a C++ function.
+// evaluator, interpreter, CPU kernel, CUDA source, gradient, docs and a C++ function.
 //
 // This program has its own op table (ir/op_table.cc compiled with that row), which takes the place
 // of the one in libjitfuse_inside.so. The one other place that names the op is its oracle, kOracle.
@@ -98,6 +98,17 @@ TEST(AddOp, BothEmittersWriteIt) {
   auto llvm = jitfuse::SourceOf(kText, inputs, "llvm", "x86-64-v3");
   ASSERT_TRUE(llvm.ok()) << llvm.status().message();
   EXPECT_NE(llvm->find("@llvm.fma."), std::string::npos) << *llvm;
+}
+
+TEST(AddOp, ItIsDifferentiated) {
+  const std::string loss =
+      "graph f(%a: f32[2]) -> (f32[]) {\n  %0 = scratch_cube(%a) : f32[2]\n  %1 = sum(%0) : f32[]\n"
+      "  return %1\n}\n";
+  auto gradient = jitfuse::GradientText(loss, {"a"});
+  ASSERT_TRUE(gradient.ok()) << gradient.status().message();
+  const std::vector<Array> inputs = {Array::FromValues(DType::kF32, {2}, {2, -3}).value()};
+  EXPECT_EQ(jitfuse::Evaluate(*gradient, inputs).value()[0].ToVector().value(),
+            (std::vector<double>{12, 27}));
 }
 
 TEST(AddOp, TheApiAndTheDocsHaveIt) {

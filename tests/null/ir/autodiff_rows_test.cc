@@ -6,35 +6,17 @@
 #include <set>
 #include <string>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "ir/autodiff_rules.h"
 #include "ir/op_enum.h"
 #include "ir/subgraph.h"
 #include "ir/support/status.h"
+#include "tests/test_util/example_graph.h"
 #include "tests/test_util/gradient_check.h"
 
 namespace jitfuse::internal {
 namespace {
 
-// The example of a row, whose outputs are all of its results, with f64 for other floats.
-std::string ExampleText(const OpDef& def) {
-  const std::string line(def.example);
-  return absl::StrCat(
-      "graph f(%x: f32[4,8], %y: f32[4,8], %i: i32[4,8], %j: i32[4,8], %p: bool[4,8], %q: "
-      "bool[4,8], %m: f32[16,8],\n"
-      "    %w: f32[8], %b: f32[8], %c: f32[16], %z: f32[4,1], %t: f32[2,4,8], %k: i64[4], %u: "
-      "u64[]) -> (",
-      line.substr(line.rfind(" : ") + 3), ") {\n  ", line, "\n  return ",
-      line.substr(0, line.find(" = ")), "\n}\n");
-}
-Graph ExampleGraph(const OpDef& def) {
-  const std::string text = ExampleText(def);
-  // What has no operand of floats says its dtype otherwise.
-  absl::StatusOr<Graph> wide =
-      ParseGraph(absl::StrReplaceAll(text, {{"bf16", "f64"}, {"f32", "f64"}}));
-  return wide.ok() ? *std::move(wide) : ParsedGraph(text);
-}
+Graph ExampleGraph(const OpDef& def) { return ExampleGraph(def, "f64"); }
 
 bool AnyFloat(const Graph& graph, absl::Span<const Value> values) {
   for (Value v : values) {

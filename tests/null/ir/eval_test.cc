@@ -274,6 +274,18 @@ TEST(Evaluator, MeanDoesNotOverflowAndEmptyMeanIsNan) {
   EXPECT_TRUE(std::isnan(empty.declared[0].Number(0)));
 }
 
+// Two passes overflow where Welford's one pass does not.
+TEST(Evaluator, MomentsOfWhatOverflowsMayBeAnything) {
+  const Graph g = Parse(
+      "graph f(%x: f32[3]) -> (f32[], f32[]) {\n %0, %1 = moments(%x) : f32[], f32[]\n return %0, "
+      "%1\n}");
+  Both b = Eval(g, {Numbers(DType::kF32, {3}, {-3.4e38, -3.4e38, 1})});
+  EXPECT_EQ(b.wide[0].bound[0], kInf);
+  EXPECT_EQ(b.wide[1].bound[0], kInf);
+  Both small = Eval(g, {Numbers(DType::kF32, {3}, {-3e37, -3e37, 1})});
+  EXPECT_LT(small.wide[0].bound[0], 1e33L);
+}
+
 TEST(Evaluator, HalfResultsRoundAfterEveryOp) {
   // 2048 + 1 is not an f16: the declared value of (x + 1) + 1 stays 2048; fused in f32 it would be
   // 2050.
