@@ -35,8 +35,8 @@ from ._elementwise import (
     fmod, greater, greater_equal, hypot, imag, isclose, isfinite, isinf, isnan, lerp, less,
     less_equal, lgamma, log, log1p, log2, log10, logaddexp, logical_and, logical_not, logical_or,
     logical_xor, maximum, minimum, multiply, negative, nextafter, not_equal, positive, pow, real,
-    reciprocal, remainder, round, rsqrt, sign, signbit, sin, sinh, sqrt, square, subtract, tan,
-    tanh, trunc, trunc_divide, where, xlogy,
+    reciprocal, remainder, round, rsqrt, sign, signbit, sin, sinh, sqrt, square, stop_gradient,
+    subtract, tan, tanh, trunc, trunc_divide, where, xlogy,
 )  # fmt: skip
 from ._errors import TracingError
 from ._jit import CacheInfo, JitFunction, jit
@@ -95,7 +95,8 @@ __all__ = [
     "not_equal", "ones", "ones_like", "ops", "pad", "permute_dims", "pi", "positive", "pow", "prod",
     "random", "real", "reciprocal", "remainder", "repeat", "reshape", "result_type", "roll",
     "round", "rsqrt", "scatter_add", "show_config", "sign", "signbit", "sin", "sinh", "split",
-    "sqrt", "square", "squeeze", "stack", "std", "subtract", "sum", "take", "take_along_axis",
+    "sqrt", "square", "squeeze", "stack", "std", "stop_gradient", "subtract", "sum", "take",
+    "take_along_axis",
     "tan", "tanh", "tensordot", "tile", "tril", "triu", "trunc", "trunc_divide", "uint16", "uint32",
     "uint64", "uint8", "unstack", "var", "vecdot", "where", "windows", "xlogy", "zeros",
     "zeros_like",

@@ -100,6 +100,7 @@ bitwise_invert = _unary("bitwise_invert", "bitwise_not")
 negative = _unary("negative")
 sign = _unary("sign")
 square = _unary("square")
+stop_gradient = _unary("stop_gradient")
 
 ceil = _rounding("ceil")
 floor = _rounding("floor")

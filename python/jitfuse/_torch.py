@@ -287,7 +287,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "isclose": lambda input, other, rtol=1e-5,
     atol=1e-8: jf.isclose(input, other, rtol=rtol, atol=atol),
     **{n: _filled_like(n) for n in ("zeros_like", "ones_like", "full_like", "empty_like")},
-    "to": _to, "clone": lambda input, **_: input, "detach": lambda input: input,
+    "to": _to, "clone": lambda input, **_: input, "detach": jf.stop_gradient,
     "numel": lambda input: input.size, "einsum": lambda equation, *operands: jf.einsum(
         equation, *operands
     ),
