@@ -118,7 +118,8 @@ TypeInfo Examine(PyTypeObject* type, PyObject* object) {
 const TypeInfo& TypeInfoOf(PyObject* object) {
   static const TypeInfo* last = nullptr;                             // guarded by the GIL, as
   static auto& types = *new std::vector<std::unique_ptr<TypeInfo>>;  // these
-  thread_local TypeInfo beyond;
+  // Never freed: it has Python objects, and a thread ends without the GIL.
+  thread_local auto& beyond = *new TypeInfo;
   PyTypeObject* type = Py_TYPE(object);
   if (last != nullptr && last->type == type) return *last;
   for (const auto& info : types) {

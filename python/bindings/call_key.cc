@@ -133,8 +133,8 @@ bool Flattener::AddDataclass(PyObject* object, const std::vector<nb::object>& fi
   out_.key.push_back(Part(kDataclass, static_cast<std::int64_t>(fields.size())));
   AddName(reinterpret_cast<PyObject*>(Py_TYPE(object)));
   for (const nb::object& field : fields) {
-    out_.held.push_back(nb::steal(CheckNew(PyObject_GetAttr(object, field.ptr()))));
-    if (!Add(out_.held.back().ptr(), depth + 1)) return false;
+    const nb::object value = nb::steal(CheckNew(PyObject_GetAttr(object, field.ptr())));
+    if (!Add(value.ptr(), depth + 1)) return false;
   }
   return true;
 }
@@ -174,7 +174,6 @@ bool Flattener::AddLeaf(PyObject* object, int depth) {
       if (!AddName(what)) return false;
     }
   }
-  if (depth > 0) out_.held.push_back(nb::borrow(object));
   out_.leaves.push_back(std::move(leaf));
   return true;
 }
@@ -185,6 +184,8 @@ bool Flattener::Add(PyObject* object, int depth) {
     out_.key.push_back(Part(kNone));
     return true;
   }
+  // Before anything runs that may take it out of the list or dict that it is in.
+  if (depth > 0) out_.held.push_back(nb::borrow(object));
   if (PyTuple_CheckExact(object)) return AddItems(object, kTuple, depth);
   if (PyList_CheckExact(object)) return AddItems(object, kList, depth);
   if (PyDict_CheckExact(object)) return AddDict(object, depth);

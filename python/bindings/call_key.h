@@ -30,7 +30,7 @@ struct CallLeaf {
 struct FlatCall {
   std::vector<std::int64_t> key;
   std::vector<CallLeaf> leaves;
-  std::vector<nb::object> held;  // leaves inside lists and dicts, which others may change meanwhile
+  std::vector<nb::object> held;  // what is inside of nests, which others may change meanwhile
   std::vector<PyObject*> named;  // objects whose addresses are in the key
   std::uint64_t Hash() const;
   void Clear();  // and keeps its memory

@@ -91,15 +91,16 @@ const SizeTuples& TuplesOf(const std::vector<std::int64_t>& dims) {
     strides[d] = dense;
     dense *= std::max<std::int64_t>(dims[d], 1);
   }
-  slot.sizes = TupleOf(dims);
-  slot.strides = TupleOf(strides);
-  slot.dims = dims;
+  // Made before the slot changes: making them may run the garbage collector, and that other calls.
+  SizeTuples fresh{dims, TupleOf(dims), TupleOf(strides)};
+  slot = std::move(fresh);
   return slot;
 }
 
 nb::object NewTensor(DType dtype, const std::vector<std::int64_t>& dims, Device device,
                      bool anywhere) {
-  const nb::tuple sizes = TuplesOf(dims).sizes, strides = TuplesOf(dims).strides;
+  const SizeTuples& tuples = TuplesOf(dims);
+  const nb::tuple sizes = tuples.sizes, strides = tuples.strides;  // the slot may change meanwhile
   const TorchMakers& torch = Torch();
   const bool on_gpu = device.kind == DeviceKind::kCuda;
   const nb::object& maker = on_gpu ? torch.on_gpu : torch.on_cpu;

@@ -32,7 +32,8 @@ ArgName NameOf(const PyFunction& f, std::size_t i) {
 }
 
 bool SameFramework(const TypeInfo& a, const TypeInfo& b) {
-  return a.type == b.type || (a.api != nullptr && a.api == b.api);
+  if (a.type == b.type || (a.api != nullptr && a.api == b.api)) return true;
+  return (a.is_cupy && b.is_cupy) || (a.is_jax && b.is_jax);
 }
 
 std::string Counted(std::size_t n, const char* noun) {
@@ -68,9 +69,7 @@ void CallInputs::Add(PyObject* object, Borrowed&& borrowed) {
       like_object = object;
     }
     if (borrowed.array.device().kind == DeviceKind::kCuda) {
-      if (gpu_type == nullptr) {
-        gpu_type = borrowed.type;
-      }
+      if (gpu_type == nullptr) gpu_type = borrowed.type;
       if (!SameFramework(*gpu_type, *borrowed.type))
         other_streams.push_back(CurrentStream(*borrowed.type, borrowed.array.device()));
     }
@@ -116,6 +115,8 @@ namespace {
 struct CallOutputs {
   std::vector<Array> arrays;
   std::vector<std::shared_ptr<void>> owners;
+  const TypeInfo* gpu_type = nullptr;  // CallInputs', else that of the first out on a GPU
+  Device gpu_device;
   std::vector<void*> other_streams;  // as CallInputs'
 };
 
@@ -124,6 +125,7 @@ CallOutputs BorrowOuts(const PyFunction& f, const CallInputs& in, const CallOpti
     ThrowTypeError(f.name + ": expected out= with " + Counted(f.outputs.size(), "array") +
                    ", got " + std::to_string(options.num_outs));
   CallOutputs out;
+  out.gpu_type = in.gpu_type;
   out.arrays.reserve(options.num_outs);
   for (std::size_t i = 0; i < options.num_outs; ++i) {
     const ArgName what{f.name.c_str(), "out", static_cast<int>(i), ""};
@@ -133,9 +135,13 @@ CallOutputs BorrowOuts(const PyFunction& f, const CallInputs& in, const CallOpti
     CheckAgainst(f.outputs[i], borrowed.array, what);
     if (type.is_torch && RequiresGrad(options.outs[i]))
       ThrowValueError(what.Text() + " requires grad; write into a tensor that does not");
-    if (borrowed.array.device().kind == DeviceKind::kCuda && in.gpu_type != nullptr &&
-        !SameFramework(*in.gpu_type, type))
-      out.other_streams.push_back(CurrentStream(type, borrowed.array.device()));
+    const Device device = borrowed.array.device();
+    if (device.kind == DeviceKind::kCuda && out.gpu_type == nullptr) {
+      out.gpu_type = &type;
+      out.gpu_device = device;
+    } else if (device.kind == DeviceKind::kCuda && !SameFramework(*out.gpu_type, type)) {
+      out.other_streams.push_back(CurrentStream(type, device));
+    }
     if (borrowed.owner != nullptr) out.owners.push_back(std::move(borrowed.owner));
     out.arrays.push_back(std::move(borrowed.array));
   }
@@ -177,9 +183,12 @@ void Execute(const PyFunction& f, CallInputs& in, const CallOptions& options, Py
   RunOptions run;
   run.rng = options.rng;
   run.long_work = &without_gil;
-  if (in.gpu_type != nullptr) run.stream = CurrentStream(*in.gpu_type, DeviceOf(in));
   CallOutputs outs;
   if (options.outs != nullptr) outs = BorrowOuts(f, in, options);
+  if (in.gpu_type != nullptr)
+    run.stream = CurrentStream(*in.gpu_type, DeviceOf(in));
+  else if (outs.gpu_type != nullptr)
+    run.stream = CurrentStream(*outs.gpu_type, outs.gpu_device);
   for (void* stream : in.other_streams) Check(Synchronize(DeviceKind::kCuda, stream));
   for (void* stream : outs.other_streams) Check(Synchronize(DeviceKind::kCuda, stream));
   const TypeInfo* owner = options.framework_memory ? in.like : in.gpu_type;

@@ -7,9 +7,9 @@
 // for a rank, shape, device, or an `out` that is read-only or overlaps what it must not. The GIL is
 // held but around LongWork (api/options.h).
 //
-// On a GPU a call goes to the current stream of the framework whose array comes first. Where arrays
-// of another framework are among the arguments or outs, its stream is waited for before the call,
-// and the call's own after it.
+// On a GPU a call goes to the current stream of the framework whose array comes first, arguments
+// before outs. Where arrays of another framework are among them, its stream is waited for before
+// the call, and the call's own after it.
 #ifndef JITFUSE_PYTHON_BINDINGS_FUNCTION_H_
 #define JITFUSE_PYTHON_BINDINGS_FUNCTION_H_
 

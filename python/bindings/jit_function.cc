@@ -501,6 +501,7 @@ int JitInit(PyObject*, PyObject*, PyObject*) { return 0; }
 int VisitPlan(const OutPlan& plan, visitproc visit, void* arg) {
   Py_VISIT(plan.constant.ptr());
   Py_VISIT(plan.type.ptr());
+  for (const nb::object& key : plan.keys) Py_VISIT(key.ptr());
   for (const OutPlan& item : plan.items) {
     if (const int stop = VisitPlan(item, visit, arg)) return stop;
   }

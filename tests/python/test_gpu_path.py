@@ -196,6 +196,16 @@ for args, kind, own, other in [((t, c), Tensor, 0x100, 0x200), ((c, t), ndarray,
 fresh()
 f(t, t, out=c)
 assert calls("launch", "wait") == [("wait", 0x200, 0), ("launch", 0x100, 0), ("wait", 0x100, 0)]
+c2 = make(type("Derived", (ndarray,), {}), 256)
+f(c, c2)
+fresh()
+f(c, c2)
+assert calls("launch", "wait") == [("launch", 0x200, 0)]  # one framework, two types
+g = jf.jit(lambda s: jf.zeros((256,), dtype=jf.float32) + s, device="cuda")
+g(1.0, out=t)
+fresh()
+g(2.0, out=t)
+assert calls("launch", "wait") == [("launch", 0x100, 0)]  # out alone says the stream
 fresh()
 f(t, t, out=make(Tensor, 256))
 assert calls("launch", "wait") == [("launch", 0x100, 0)]
