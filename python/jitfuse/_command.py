@@ -20,6 +20,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable
+from itertools import takewhile
 from typing import Any
 
 from . import _core, _logging
@@ -241,11 +242,13 @@ def _bind(
         raise UsageError(
             f"{entry}: expected at most {len(free)} arguments without a name, got {len(ordered)}"
         )
-    if variadic and not named:
-        return tuple(ordered), {}
-    named.update(zip(free, ordered))
+    if not variadic:
+        named.update(zip(free, ordered))
+        ordered = []
+    rest = dict(named)
+    first = [rest.pop(name) for name in takewhile(named.__contains__, function._positional)]
     try:
-        bound = signature.bind(**named)
+        bound = signature.bind(*first, *ordered, **rest)
     except TypeError as error:
         raise UsageError(
             f"{entry}: {error}; it is {function._name}{signature}, and each --arg says what one "

@@ -27,6 +27,8 @@ def norm(x, eps, axis=-1):
 def tree(p, xs): return {k: v * 2 for k, v in p.items()}, xs[0] + xs[1]
 def scaled(x): return x * factors
 def total(*xs): return sum(xs)
+def total_scaled(first, *xs, factor=1.0): return (first + sum(xs)) * factor
+def places(x, y, /): return x - y
 def branches(x): return x if x.sum() > 0 else -x
 def undefined(x): return x + missing_name
 def same(x, y): return x + y
@@ -98,6 +100,10 @@ def test_numbers_values_and_nests(command):
     nest = command("text entries:tree --arg p.a:f32[n] --arg p.b:f32[n,2] --arg xs.0:f32[] --arg xs.1:int")
     assert nest.startswith("graph tree(%p_a: f32[n], %p_b: f32[n,2], %xs_0: f32[], %xs_1: scalar f32) -> (f32[n], f32[n,2], f32[])")
     assert command("text entries:total --arg f32[n] --arg f32[n] --arg =1").count("add(") == 3
+    for first in ("f32[n]", "first:f32[n]"):
+        assert command(f"text entries:total_scaled --arg {first} --arg f32[n] --arg f32[n] --arg factor=2.0").count("add(") >= 2
+    for y in ("f32[n]", "y:f32[n]"):
+        assert "subtract(%x, %y)" in command(f"text entries:places --arg f32[n] --arg {y}")
     assert "exp(%x)" in command("text entries:model --arg f32[2,k]") and "exp(%x)" in command("text entries:model.method --arg f32[3]")
 
 
@@ -136,6 +142,7 @@ def test_random_ops_and_prints(command):
     ("no_such_module:f", "there is no module 'no_such_module' in this folder or installed"),
     ("folder/none.py:f", "cannot read folder/none.py: there is no such file"),
     ("entries:layer", "missing a required argument: 'x'; it is layer(x, w, b=None, act='relu')"),
+    ("entries:places --arg y:f32[3]", "'y' parameter is positional only"),
     ("entries:layer --arg q:f32[3]", "entries:layer has no parameter 'q'; it is layer(x, w"),
     ("entries:layer --arg x:f99[3]", "'f99' is no dtype; expected one of bool, u8"),
     ("entries:layer --arg x:f32[3", "expected NAME:f32[n,1024] for an array"),

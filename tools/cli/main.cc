@@ -155,7 +155,8 @@ int Execute(const Commands& verbs, const Args& args, const Tracer& tracer) {
   if (!source.ok()) {
     const bool wrong_line =
         IsEntry(args.file) && source.status().code() == jitfuse::StatusCode::kInvalidArgument;
-    return Finish(source.status()) + (wrong_line ? 1 : 0);
+    const int code = Finish(source.status());
+    return wrong_line ? 2 : code;
   }
   jitfuse::Status status;
   if (verbs.run->parsed()) status = Run(args, *source);
