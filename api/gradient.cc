@@ -108,16 +108,18 @@ absl::StatusOr<Values> AddVjp(const State& state, const std::vector<Tensor>& out
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     given.emplace_back();
     if (!cotangents[i].valid()) continue;
-    JF_ASSIGN_OR_RETURN(Values one, ValuesOf("Vjp", "cotangent", state, {cotangents[i]}));
-    const internal::TensorType &type = graph.type(values[i]), &got = graph.type(one[0]);
+    if (BuilderState::Of(cotangents[i]) != state)
+      return internal::InvalidArgument("Vjp: cotangent ", i, " belongs to another Builder");
+    const Value one = BuilderState::ValueOf(cotangents[i]);
+    const internal::TensorType &type = graph.type(values[i]), &got = graph.type(one);
     if (!internal::IsFloat(type.dtype) || got.dtype != type.dtype ||
         !graph.SameShape(got.dims, type.dims))
       return internal::InvalidArgument(
-          "Vjp: cotangent ", i, " is ", graph.TypeString(one[0]), ", expected ",
+          "Vjp: cotangent ", i, " is ", graph.TypeString(one), ", expected ",
           internal::IsFloat(type.dtype)
               ? graph.TypeString(values[i])
               : "none, since the output is " + graph.TypeString(values[i]));
-    given.back() = one[0];
+    given.back() = one;
   }
   return AddGradients(state, values, given, inputs);
 }
@@ -186,6 +188,9 @@ absl::StatusOr<Values> AddCustom(const State& state, const std::vector<Tensor>& 
   for (Value v : out) {
     JF_ASSIGN_OR_RETURN(Value mark,
                         state->graph.Add(internal::Op::kGradientMark, {v}, {{"id", id}}));
+    if (std::find(custom.outputs.begin(), custom.outputs.end(), mark) != custom.outputs.end())
+      return internal::InvalidArgument("CustomGradient: output ", custom.outputs.size(),
+                                       " is given twice; its cotangents would count twice");
     custom.outputs.push_back(mark);
   }
   const Values marks = custom.outputs;

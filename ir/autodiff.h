@@ -13,13 +13,13 @@
 //   * a gradient has the type of its input; several contributions are added in the compute type,
 //     in one fixed order, and rounded once. Sums by index are deterministic (index_add).
 //   * integers and bools have no gradient: an input of such a type in wrt is an error, such a
-//   result
-//     gets no cotangent. An input that no float result depends on has a gradient of zeros.
+//     result gets no cotangent. An input that no float result depends on has a gradient of zeros.
 //   * ties and kinks are PyTorch's, op by op; stop_gradient, seeds and random numbers pass none.
-//   * a row is differentiated by the first of: its `grad` column ("zero" or the text of its body,
-//     ir/op_def.h), its row of ir/autodiff_rules.inc, for pointwise rows its body by the `grad`
-//     column of the scalar table, for composites its expansion. So a new pointwise row or composite
-//     needs nothing; a row with none of these is Unimplemented, naming the op and its shapes.
+//   * a row is differentiated by the first of: "zero" in its `grad` column, its row of
+//     ir/autodiff_rules.inc, the text of its `grad` column (ir/op_def.h), for pointwise rows its
+//     body by the `grad` column of the scalar table, for composites its expansion. So a new
+//     pointwise row or composite needs nothing; a row with none of these is Unimplemented, naming
+//     the op and its shapes.
 //   * work and size are linear in the graph, and nothing recurses deeper than composites nest.
 // Must not know: what is fused, back ends.
 #ifndef JITFUSE_IR_AUTODIFF_H_

@@ -47,7 +47,7 @@ void GradCumprod(GradRule& r) {
 
 namespace {
 
-// As PyTorch: of equal values the latest counts; the first NaN takes all that follows it.
+// As PyTorch: of equal values the latest counts, and of NaNs.
 void GradRunningExtreme(GradRule& r, Op op) {
   const Direction d = DirectionOf(r);
   const auto axis = static_cast<size_t>(d.axis);

@@ -247,10 +247,11 @@ class Splitter {
     if (!(BytesOf(graph_, v) - more).IsKnownNonNegative())
       return Keep(v, "what it is made of is larger");
     for (Value leaf : recipe.leaves) {
-      const bool source = IsSource(graph_.node(leaf));
-      Keep(leaf,
-           source ? absl::StrCat("for ", ToAbsl(node.def().name), ", which is made again from it")
-                  : ExpensiveReason(graph_.node(leaf)));
+      const Node& made = graph_.node(leaf);
+      if (IsSource(made))
+        Keep(leaf, absl::StrCat("for ", ToAbsl(node.def().name), ", which is made again from it"));
+      else
+        Keep(leaf, OutputOf(leaf) ? "an output" : ExpensiveReason(made));
     }
     decisions_.push_back(
         {Describe(graph_, v), false,

@@ -231,6 +231,13 @@ TEST(GradientApi, Errors) {
   EXPECT_THAT(
       error(CustomGradient({x}, {s}, none), b),
       HasSubstr("CustomGradient: 0 gradients, expected one for each of the 1 float inputs"));
+  EXPECT_THAT(error(Vjp({x, x}, {Tensor(), y}, {x}), b),
+              HasSubstr("Vjp: cotangent 1 belongs to another Builder"));
+  const auto twice = [](const std::vector<Tensor>&, const std::vector<Tensor>&,
+                        const std::vector<Tensor>& g) { return std::vector<Tensor>{g[0]}; };
+  Tensor e = Exp(x);
+  EXPECT_THAT(error(CustomGradient({x}, {e, e}, twice), b),
+              HasSubstr("CustomGradient: output 1 is given twice"));
   EXPECT_FALSE(Gradient(Tensor(), {x})[0].valid());
   EXPECT_THAT(SplitForwardBackward({s}, {s}).status().message(),
               HasSubstr("wrt 0, f32[], is no input of the Builder"));
