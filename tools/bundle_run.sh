@@ -25,7 +25,7 @@ run_label() {  # one test program, in as many shards as the machine carries; pri
     return
   fi
   [ "$label" = gpu ] || shards=$(((cores + 1) / 2))
-  [ "$label" = gpu ] || export OMP_NUM_THREADS=2
+  [ "$label" = gpu ] || local -x OMP_NUM_THREADS=2  # of this label alone
   local pids=()
   for ((shard = 0; shard < shards; shard++)); do
     GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$shard "$root/bin/jf_tests_$label" --gtest_brief=1 >"$log/$shard" 2>&1 &
