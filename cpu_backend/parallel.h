@@ -5,11 +5,12 @@
 // Exceptions must not leave the function. Threads: OpenMP's (the pool that oneDNN uses),
 // NumThreads() of them (ir/support/threads.h). Several callers at once share them out. Inside a
 // parallel region the work runs on the calling thread. Where the system has no thread left, libgomp
-// ends the process; our own pool goes on with fewer. That pool takes over where OpenMP's would not do: for a while after a caller has
-// waited a millisecond or more for one of its threads (another process has the CPU, and OpenMP
-// waits for every thread at every barrier, ours only for those that have work in hand); after fork,
-// since the child has none of its threads; and in builds for ThreadSanitizer, which cannot see into
-// OpenMP. No waiting loop here lasts longer than some tens of microseconds. Must not know: kernels.
+// ends the process; our own pool goes on with fewer. That pool takes over where OpenMP's would not
+// do: for a while after a caller has waited a millisecond or more for one of its threads (another
+// process has the CPU, and OpenMP waits for every thread at every barrier, ours only for those that
+// have work in hand); after fork, since the child has none of its threads; and in builds for
+// ThreadSanitizer, which cannot see into OpenMP. No waiting loop here lasts longer than some tens
+// of microseconds. Must not know: kernels.
 #ifndef JITFUSE_CPU_BACKEND_PARALLEL_H_
 #define JITFUSE_CPU_BACKEND_PARALLEL_H_
 
