@@ -27,6 +27,57 @@ void TakeFromIndices(GradRule& r, Op op) {
 
 void GradTake(GradRule& r) { AddAtIndices(r, Op::kIndexAdd); }
 void GradTakeAlongAxis(GradRule& r) { AddAtIndices(r, Op::kScatterAdd); }
+namespace {
+
+// The result of group_positions that v is: itself, or of groups of a vector that all rows along
+// `axis` share, as index_add expands. Of node -1 if it is none.
+Value GroupsOf(const Graph& graph, Value v, int64_t axis) {
+  const size_t rank = graph.type(v).dims.size();
+  if (graph.node(v).op == Op::kBroadcast) v = graph.node(v).in[0];
+  if (graph.node(v).op == Op::kReshape) {
+    const Shape& dims = graph.type(v).dims;
+    for (size_t i = 0; i < dims.size(); ++i) {
+      if (static_cast<int64_t>(i) != axis && !dims[i].Is(1)) return {};
+    }
+    if (dims.size() != rank) return {};
+    v = graph.node(v).in[0];
+    if (graph.type(v).dims.size() != 1) return {};
+  } else if (graph.type(v).dims.size() != rank) {
+    return {};
+  }
+  const Node& node = graph.node(v);
+  if (node.op != Op::kGroupPositions) return {};
+  return node.Get<int64_t>("axis") == (graph.type(v).dims.size() == rank ? axis : 0) ? v : Value{};
+}
+
+}  // namespace
+
+// Where each element of src went is what group_positions grouped; order, begin and end alone do not
+// tell.
+void GradSegmentAdd(GradRule& r) {
+  r.Give(0, r.RawG());
+  const auto axis = r.node().Get<int64_t>("axis");
+  const Shape dims = r.Type(r.Operand(1)).dims;
+  if (!r.Wants(1) || NumElements(dims).Is(0)) return;
+  const Value order = GroupsOf(*r.graph(), r.Operand(2), axis);
+  for (int32_t k = 0; k < 3; ++k) {
+    const Value v = GroupsOf(*r.graph(), r.Operand(2 + static_cast<size_t>(k)), axis);
+    if (v.node >= 0 && v.node == order.node && v.result == k) continue;
+    return r.Fail(
+        InvalidArgument("order, begin and end are not the results of one group_positions "
+                        "along the axis, so where each element of src went is not known"));
+  }
+  Value indices = r.graph()->node(order).in[0];
+  if (r.Type(indices).dims.size() != dims.size()) {
+    Shape along(dims.size(), Dim(1));
+    along[static_cast<size_t>(axis)] = dims[static_cast<size_t>(axis)];
+    indices = r.Reshape(indices, along);
+  }
+  indices =
+      r.Apply(Op::kBroadcast, {indices}, {{"shape", std::vector<Dim>(dims.begin(), dims.end())}});
+  r.Give(1, r.Apply(Op::kTakeAlongAxis, {r.RawG(), indices}, {{"axis", axis}}));
+}
+
 void GradIndexAdd(GradRule& r) { TakeFromIndices(r, Op::kTake); }
 void GradScatterAdd(GradRule& r) { TakeFromIndices(r, Op::kTakeAlongAxis); }
 

@@ -163,6 +163,10 @@ TEST_F(Autodiff, Gathers) {
         "  %r = index_add(%x, %i, %s) {axis=0} : f64[4,3]");
   Check("%x: f64[4,3], %i: i64[6,3], %s: f64[6,3]", "f64[4,3]",
         "  %r = scatter_add(%x, %i, %s) {axis=0} : f64[4,3]");
+  const std::string groups =
+      "  %o, %b, %e = group_positions(%i) {axis=0, size=[4]} : i64[6,3], i64[4,3], i64[4,3]\n";
+  Check("%x: f64[4,3], %i: i64[6,3], %s: f64[6,3]", "f64[4,3]",
+        groups + "  %r = segment_add(%x, %s, %o, %b, %e) {axis=0} : f64[4,3]");
   Check("%i: i64[2,3], %w: f64[4,5]", "f64[2,3,5]", "  %r = embedding(%i, %w) : f64[2,3,5]");
   Check("%x: f64[0,3], %i: i64[0]", "f64[0,3]", "  %r = take(%x, %i) {axis=0} : f64[0,3]");
 }
@@ -538,8 +542,11 @@ TEST_F(Autodiff, Errors) {
             "gradient of f: no result is a float, so there is nothing to differentiate");
   const Graph segment = Body("%x: f32[4], %o: i64[4]", "f32[4]",
                              "  %r = segment_add(%x, %x, %o, %o, %o) {axis=0} : f32[4]");
-  EXPECT_THAT(message(Gradient(segment, {0}, vjp)),
-              HasSubstr("segment_add(f32[4], f32[4], i64[4], i64[4], i64[4])"));
+  EXPECT_EQ(
+      message(Gradient(segment, {0}, vjp)),
+      "gradient of segment_add(f32[4], f32[4], i64[4], i64[4], i64[4]): order, begin and end "
+      "are not the results of one group_positions along the axis, so where each element of src "
+      "went is not known");
 }
 
 // Ops on top of each other, values used again and again.
@@ -585,6 +592,15 @@ TEST_F(Autodiff, RandomChains) {
                     ") : f64[3,4]");
     Check("%x: f64[3,4], %y: f64[3,4], %w: f64[4]", "f64[3,4]", body, -1, 1);
   }
+}
+
+// index_add as it expands is differentiated too.
+TEST_F(Autodiff, ExpandedSumsByIndex) {
+  const Graph graph = Body("%x: f64[4,3], %i: i64[5], %s: f64[5,3]", "f64[4,3]",
+                           "  %r = index_add(%x, %i, %s) {axis=0} : f64[4,3]");
+  absl::StatusOr<Graph> expanded = Expand(graph);
+  ASSERT_TRUE(expanded.ok());
+  ExpectGradient(*expanded, RandomInputs(*expanded, &rng_, -1, 1), &rng_);
 }
 
 // A gradient that the user gives takes the place of the ops' own, once for all of its outputs.
