@@ -136,19 +136,23 @@ class Sweep {
     return absl::OkStatus();
   }
 
+  // Over the leading axes that `dims` has not, and those that are 1 there.
   absl::StatusOr<Value> SumTo(Value g, const Shape& dims) {
     const Shape from = graph_->type(g).dims;
-    if (from == dims || from.size() < dims.size()) return g;
-    const size_t lead = from.size() - dims.size();
+    const auto lead =
+        static_cast<std::ptrdiff_t>(from.size()) - static_cast<std::ptrdiff_t>(dims.size());
     std::vector<int64_t> axes;
     for (size_t i = 0; i < from.size(); ++i) {
-      if (i < lead || (dims[i - lead].Is(1) && !from[i].Is(1)))
+      const auto at = static_cast<std::ptrdiff_t>(i) - lead;
+      if (at < 0 || (dims[static_cast<size_t>(at)].Is(1) && !from[i].Is(1)))
         axes.push_back(static_cast<int64_t>(i));
     }
     if (axes.empty()) return g;
     JF_ASSIGN_OR_RETURN(g, CastTo(graph_, g, ComputeType(graph_->type(g).dtype)));
     JF_ASSIGN_OR_RETURN(g, graph_->Add(Op::kSum, {g}, {{"axes", axes}, {"keepdims", true}}));
-    return lead == 0 ? g : ReshapeTo(graph_, g, dims);
+    if (lead <= 0) return g;
+    const Shape summed = graph_->type(g).dims;
+    return ReshapeTo(graph_, g, absl::MakeConstSpan(summed).subspan(static_cast<size_t>(lead)));
   }
 
   // The gradient of v in its dtype; of node -1 if there was no contribution. Several are added in

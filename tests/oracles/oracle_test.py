@@ -112,6 +112,16 @@ def cast(x, dtype):
     return x.to(kind)
 
 
+def scan(f, neutral=0):
+    def run(x, axis, exclusive=False, reverse=False):
+        y = f(x.flip(axis) if reverse else x, axis)
+        y = y if isinstance(y, torch.Tensor) else y.values
+        if exclusive:
+            y = torch.cat([torch.full_like(y.narrow(axis, 0, 1), neutral), y.narrow(axis, 0, x.shape[axis] - 1)], axis)
+        return y.flip(axis) if reverse else y
+    return run
+
+
 # One line an op.
 PEERS = {
     "iota": lambda shape, axis=0, **_: torch.arange(shape[axis]).reshape([-1 if d == axis else 1 for d in range(len(shape))]).expand(shape),
@@ -176,7 +186,9 @@ PEERS = {
     "group_norm": lambda x, w, b, groups, eps: F.group_norm(x, groups, w, b, eps),
     "instance_norm": lambda x, w, b, eps: F.instance_norm(x, weight=w, bias=b, eps=eps),
     "batch_norm": lambda x, m, v, w, b, eps: F.batch_norm(x, m, v, w, b, False, 0, eps), "batch_norm_training": batch_norm_training,
-    "stop_gradient": lambda x: x.detach(), "gradient_mark": lambda x, id: x,
+    "cumsum": scan(lambda *x: torch.cumsum(*x)), "cumprod": scan(lambda *x: torch.cumprod(*x), 1),
+    "cummax": scan(lambda *x: torch.cummax(*x)), "cummin": scan(lambda *x: torch.cummin(*x)),
+    "logcumsumexp": scan(lambda *x: torch.logcumsumexp(*x)), "stop_gradient": lambda x: x.detach(), "gradient_mark": lambda x, id: x,
     "linear": t("linear"), "stack": lambda *x, axis=0: torch.stack(x, axis),
     "pad_reflect": pad("reflect"), "pad_edge": pad("replicate"), "pad_wrap": pad("circular"), "embedding": lambda i, x: F.embedding(i, x),
     "max_pool": lambda x, kernel, stride=None, padding=0: F.max_pool1d(x[None], kernel, stride, padding)[0],
@@ -259,6 +271,25 @@ def check_vectors(stored):
     return out
 
 
+def check_autograd():
+    """PyTorch, where it is installed, gives the gradients that tests/data/autograd_vectors.json has."""
+    if torch is None:
+        return [], 0
+    spec = importlib.util.spec_from_file_location("make_autograd_vectors", REPOSITORY / "tools/make_autograd_vectors.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    stored, made = json.loads((REPOSITORY / "tests/data/autograd_vectors.json").read_text()), module.make()
+    if [c["graph"] for c in made["cases"]] != [c["graph"] for c in stored["cases"]]:
+        return ["tests/data/autograd_vectors.json: other cases than tools/make_autograd_vectors.py makes; run it"], 0
+    out = []
+    for a, b in zip(made["cases"], stored["cases"]):
+        for i, j in zip(a["gradients"], b["gradients"]):
+            if (i is None) != (j is None) or (i is not None and not np.allclose(
+                    unpack(made["arrays"][i]), unpack(stored["arrays"][j]), rtol=1e-9, atol=1e-12, equal_nan=True)):
+                out.append(f"torch {torch.__version__} gives another gradient than is stored:\n{a['graph']}")
+    return out, len(stored["cases"])
+
+
 def peer_result(op, inputs, attrs, pick):
     """None where the peer is not installed."""
     f = PEERS.get(op)
@@ -297,6 +328,8 @@ def main():
     errors += check_vectors(stored)
     failed, compared = check_peers(stored)
     errors += failed
+    failed, gradients = check_autograd()
+    errors += failed
     for e in errors[:40]:
         print("oracles:", e)
     peers = f"torch {torch.__version__}" if torch else "no torch"
@@ -304,7 +337,7 @@ def main():
     if alone:
         print("oracles: only NumPy speaks for", ", ".join(alone))
     ops = {parse(c["graph"])[0] for c in stored["cases"]}
-    print(f"oracles: {len(ops)} ops, {len(stored['cases'])} cases by numpy {np.__version__}; {len(compared)} ops compared with {peers}; "
+    print(f"oracles: {len(ops)} ops, {len(stored['cases'])} cases by numpy {np.__version__}; {len(compared)} ops compared with {peers}; {gradients} gradients; "
           f"{len(errors)} errors")
     return 1 if errors else 0
 

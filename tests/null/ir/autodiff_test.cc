@@ -309,6 +309,13 @@ TEST_F(Autodiff, Losses) {
             absl::StrCat("  %r = ", op, "(%x, %y) {reduction=", reduction, "} : ", type), 0.1, 0.9);
     }
   }
+  // Operands that lack what another has, of other ranks too.
+  for (const char* op : {"mse_loss", "binary_cross_entropy", "kl_div"}) {
+    Check("%x: f64[3,1,4], %y: f64[5,1]", "f64[]", absl::StrCat("  %r = ", op, "(%x, %y) : f64[]"),
+          0.1, 0.9);
+    Check("%x: f64[2,1,4], %y: f64[3,1]", "f64[2,3,4]",
+          absl::StrCat("  %r = ", op, "(%y, %x) {reduction=0} : f64[2,3,4]"), 0.1, 0.9);
+  }
   Check("%x: f64[3,4], %y: f64[3,4]", "f64[]",
         "  %r = kl_div(%x, %y) {log_target=true, reduction=3} : f64[]");
   Check("%x: f64[3,4], %y: f64[3,4], %w: f64[4], %p: f64[4]", "f64[]",
