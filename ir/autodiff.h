@@ -18,8 +18,8 @@
 //   * a row is differentiated by the first of: "zero" in its `grad` column, its row of
 //     ir/autodiff_rules.inc, the text of its `grad` column (ir/op_def.h), for pointwise rows its
 //     body by the `grad` column of the scalar table, for composites its expansion. So a new
-//     pointwise row or composite needs nothing; a row with none of these is Unimplemented, naming
-//     the op and its shapes.
+//     pointwise row or composite needs nothing; a row of another kind with none of these is
+//     Unimplemented, naming the op and its shapes.
 //   * work and size are linear in the graph, and nothing recurses deeper than composites nest.
 // Must not know: what is fused, back ends.
 #ifndef JITFUSE_IR_AUTODIFF_H_
