@@ -142,7 +142,7 @@ def test_random_ops_and_prints(command):
     ("no_such_module:f", "there is no module 'no_such_module' in this folder or installed"),
     ("folder/none.py:f", "cannot read folder/none.py: there is no such file"),
     ("entries:layer", "missing a required argument: 'x'; it is layer(x, w, b=None, act='relu')"),
-    ("entries:places --arg y:f32[3]", "'y' parameter is positional only"),
+    ("entries:places --arg y:f32[3]", "; it is places(x, y, /), and each --arg says"),
     ("entries:layer --arg q:f32[3]", "entries:layer has no parameter 'q'; it is layer(x, w"),
     ("entries:layer --arg x:f99[3]", "'f99' is no dtype; expected one of bool, u8"),
     ("entries:layer --arg x:f32[3", "expected NAME:f32[n,1024] for an array"),

@@ -266,20 +266,22 @@ def test_is_collected_with_what_it_holds():
     assert gone() is None
 
 
+class Busy:
+    """An array whose export to DLPack does something else first."""
+
+    def __init__(self, array, work):
+        self.array, self.work = array, work
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+    def __dlpack__(self, **kwargs):
+        self.work()
+        return self.array.__dlpack__(**kwargs)
+
+
 def test_a_call_inside_a_call_has_arguments_of_its_own():
-    """An argument whose export to DLPack calls jitted functions: while a call is read, another is made."""
-
-    class Busy:
-        def __init__(self, array, work):
-            self.array, self.work = array, work
-
-        def __dlpack_device__(self):
-            return self.array.__dlpack_device__()
-
-        def __dlpack__(self, **kwargs):
-            self.work()
-            return self.array.__dlpack__(**kwargs)
-
+    """While a call is read, another is made."""
     f = jitfuse.jit(lambda x, y: x + 2 * y)
     a, b = np.arange(4, dtype=np.float32), np.ones(4, np.float32)
     inner = []
@@ -293,6 +295,17 @@ def test_a_call_inside_a_call_has_arguments_of_its_own():
     with pytest.raises((TypeError, ZeroDivisionError), match="division"):
         f(a, Busy(b, lambda: 1 // 0))
     np.testing.assert_array_equal(f(a, b), a + 2)
+
+
+def test_an_argument_that_leaves_its_list_while_it_is_read():
+    f = jitfuse.jit(lambda x, ys: x + 2 * ys[0])
+    a, b = np.arange(4, dtype=np.float32), np.ones(4, np.float32)
+    f(a, [Busy(b, lambda: None)])
+    for _ in range(3):
+        ys = []
+        ys.append(Busy(b, ys.clear))
+        np.testing.assert_array_equal(np.asarray(f(a, ys)), a + 2)
+        assert not ys
 
 
 def test_an_argument_that_is_two_inputs():
