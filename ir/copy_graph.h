@@ -17,11 +17,15 @@
 
 namespace jitfuse::internal {
 
+// The nodes alone, into a graph that may have others. -> the copies of from's outputs.
 template <typename MakeSource, typename ChangeAttrs>
-absl::Status CopyGraph(const Graph& from, const MakeSource& source, const ChangeAttrs& change,
-                       Graph* to) {
-  std::vector<NodeId> map(static_cast<size_t>(from.size()), -1);
-  auto mapped = [&map](Value v) { return Value{map[static_cast<size_t>(v.node)], v.result}; };
+absl::StatusOr<std::vector<Value>> CopyNodes(const Graph& from, const MakeSource& source,
+                                             const ChangeAttrs& change, Graph* to) {
+  std::vector<Value> map(static_cast<size_t>(from.size()));
+  auto mapped = [&map](Value v) {
+    const Value base = map[static_cast<size_t>(v.node)];
+    return Value{base.node, base.result + v.result};  // of sources result 0 alone
+  };
   int position = 0;
   for (NodeId id = 0; id < from.size(); ++id) {
     const Node& node = from.node(id);
@@ -38,9 +42,18 @@ absl::Status CopyGraph(const Graph& from, const MakeSource& source, const Change
       made = to->Add(node.op, in, std::move(attrs));
     }
     if (!made.ok()) return made.status();
-    map[static_cast<size_t>(id)] = made->node;
+    map[static_cast<size_t>(id)] = *made;
   }
-  for (Value v : from.outputs()) JF_RETURN_IF_ERROR(to->AddOutput(mapped(v)));
+  std::vector<Value> outputs;
+  for (Value v : from.outputs()) outputs.push_back(mapped(v));
+  return outputs;
+}
+
+template <typename MakeSource, typename ChangeAttrs>
+absl::Status CopyGraph(const Graph& from, const MakeSource& source, const ChangeAttrs& change,
+                       Graph* to) {
+  JF_ASSIGN_OR_RETURN(std::vector<Value> outputs, CopyNodes(from, source, change, to));
+  for (Value v : outputs) JF_RETURN_IF_ERROR(to->AddOutput(v));
   return absl::OkStatus();
 }
 

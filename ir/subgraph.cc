@@ -86,36 +86,16 @@ absl::StatusOr<std::vector<Value>> Inline(const Graph& from, absl::Span<const Va
   }
   std::vector<Dim> symbols;
   for (const std::string& name : from.symbols().names) symbols.push_back(to->SymbolNamed(name));
-  auto renamed = [&](const Dim& d) {
-    return d.Substitute([&](SymbolId s) { return symbols[static_cast<size_t>(s)]; });
-  };
-  std::vector<Value> map(static_cast<size_t>(from.size()));
-  auto mapped = [&](Value v) {
-    const Value base = map[static_cast<size_t>(v.node)];
-    return Value{base.node, base.result + v.result};  // of sources result 0 alone
-  };
-  size_t next = 0;
-  for (NodeId id = 0; id < from.size(); ++id) {
-    const Node& node = from.node(id);
-    Value& made = map[static_cast<size_t>(id)];
-    if (IsSource(node)) {
-      made = inputs[next++];
-    } else if (node.kind() == OpKind::kConstant) {
-      made = to->AddConstantBits(node.types[0].dtype, from.ConstantValue(id));
-    } else {
-      std::vector<Value> in;
-      for (Value v : node.in) in.push_back(mapped(v));
-      Attrs attrs = node.attrs;
-      for (Attr& a : attrs) {
-        if (auto* dims = std::get_if<std::vector<Dim>>(&a.value))
-          for (Dim& d : *dims) d = renamed(d);
-      }
-      JF_ASSIGN_OR_RETURN(made, to->Add(node.op, in, std::move(attrs)));
+  auto source = [&](const Node&, int position) { return inputs[static_cast<size_t>(position)]; };
+  auto rename = [&](Attrs* attrs) {
+    for (Attr& a : *attrs) {
+      auto* dims = std::get_if<std::vector<Dim>>(&a.value);
+      if (dims == nullptr) continue;
+      for (Dim& d : *dims)
+        d = d.Substitute([&](SymbolId s) { return symbols[static_cast<size_t>(s)]; });
     }
-  }
-  std::vector<Value> outputs;
-  for (Value v : from.outputs()) outputs.push_back(mapped(v));
-  return outputs;
+  };
+  return CopyNodes(from, source, rename, to);
 }
 
 }  // namespace jitfuse::internal

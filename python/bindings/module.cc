@@ -315,6 +315,9 @@ void DefineInspection(nb::module_& m) {
         return out;
       },
       nb::sig("def list_ops() -> list[dict[str, typing.Any]]"));
+}
+
+void DefineSurroundings(nb::module_& m) {
   m.def(
       "doctor",
       [] {
@@ -372,5 +375,6 @@ NB_MODULE(_core, m) {
   jitfuse::python::DefineJitFunction(m);
   jitfuse::python::DefineRandom(m);
   jitfuse::python::DefineInspection(m);
+  jitfuse::python::DefineSurroundings(m);
   jitfuse::python::DefineCommand(m);
 }
