@@ -81,7 +81,9 @@ TypeInfo Examine(PyTypeObject* type, PyObject* object) {
   info.type = type;
   info.nest = NestOf(type, object);
   if (info.nest == Nest::kDataclass) info.fields = FieldsOf(type);
-  if (info.nest != Nest::kNone) return info;
+  auto* type_object = reinterpret_cast<PyObject*>(type);
+  if (info.nest != Nest::kNone && PyObject_HasAttrString(type_object, "__dlpack__") == 0)
+    return info;
   const Numpy* numpy = LoadedNumpy();
   if (numpy != nullptr && PyType_IsSubtype(type, numpy->array_type)) {
     if (IsMasked(type))
@@ -92,7 +94,6 @@ TypeInfo Examine(PyTypeObject* type, PyObject* object) {
   }
   info.is_numpy_scalar = numpy != nullptr && IsNumpyScalar(type);
   if (info.is_numpy_scalar) return info;
-  auto* type_object = reinterpret_cast<PyObject*>(type);
   info.is_torch =
       PyObject_HasAttrString(type_object, "__torch_function__") != 0 && IsOf(type, "torch");
   if (info.is_torch && IsTorchWrapper(type))

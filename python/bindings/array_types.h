@@ -37,7 +37,7 @@ struct TypeInfo {
   bool is_torch = false;                   // may require grad
   bool is_cupy = false, is_jax = false;
   bool is_numpy_scalar = false;    // kNone
-  Nest nest = Nest::kNone;         // else the family is kNone
+  Nest nest = Nest::kNone;         // to a jitfuse.jit function, before the family
   std::vector<nb::object> fields;  // names, of a dataclass
 };
 

@@ -1,6 +1,7 @@
 """Arrays in and out of jitfuse._core: kinds, dtypes, layouts, out=, errors."""
 import array
 import ctypes
+import dataclasses
 
 import numpy as np
 import pytest
@@ -217,6 +218,19 @@ def test_a_failing_producer_is_named():
     x = np.ones(3, np.float32)
     with pytest.raises(TypeError, match="f: argument 1 'y': cannot be borrowed: .*no memory of mine"):
         compiled().call((x, Failing(x)))
+
+
+def test_a_dataclass_that_is_an_array():
+    """Only to jitfuse.jit, which takes it apart, is it a nest."""
+
+    @dataclasses.dataclass
+    class Boxed:
+        inner: object
+        __dlpack__, __dlpack_device__ = Producer.__dlpack__, Producer.__dlpack_device__
+        versioned = True
+
+    x = ramp("f32")
+    np.testing.assert_array_equal(compiled()(Boxed(x), x), x + x)
 
 
 def test_arrays_of_our_own():
