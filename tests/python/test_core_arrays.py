@@ -230,7 +230,7 @@ def test_a_dataclass_that_is_an_array():
         versioned = True
 
     x = ramp("f32")
-    np.testing.assert_array_equal(compiled()(Boxed(x), x), x + x)
+    np.testing.assert_array_equal(compiled().call((Boxed(x), x))[0], x + x)
 
 
 def test_arrays_of_our_own():
