@@ -172,7 +172,9 @@ nb::object CallDLPack(nb::handle object, nb::handle stream) {
                             : method("stream"_a = stream, "max_version"_a = nb::make_tuple(1, 0));
   } catch (nb::python_error& e) {
     if (!e.matches(PyExc_TypeError)) {
-      if (stream.is_none() || !nb::hasattr(object, "block_until_ready")) throw;
+      if (!e.matches(PyExc_Exception) || stream.is_none() ||
+          !nb::hasattr(object, "block_until_ready"))
+        throw;
       object.attr("block_until_ready")();
       return method("max_version"_a = nb::make_tuple(1, 0));
     }
@@ -209,6 +211,7 @@ Borrowed BorrowDLPack(PyObject* object, const TypeInfo& type, const ArgName& wha
     }
   } catch (nb::python_error& e) {
     if (e.matches(PyExc_TypeError) || e.matches(PyExc_ValueError)) throw;
+    if (!e.matches(PyExc_Exception)) throw;  // KeyboardInterrupt and its like
     ThrowTypeError(what.Text() + ": cannot be borrowed: " + MessageOf(e));
   }
   out.owner = std::move(owner);

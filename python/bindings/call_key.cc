@@ -108,6 +108,7 @@ bool Flattener::AddDict(PyObject* dict, int depth) {
   Py_ssize_t at = 0;
   PyObject *key = nullptr, *value = nullptr;
   while (PyDict_Next(dict, &at, &key, &value) != 0) {
+    if (!PyUnicode_CheckExact(key)) out_.held.push_back(nb::borrow(key));
     if (!AddKey(key) || !Add(value, depth + 1)) return false;
   }
   return true;
