@@ -81,6 +81,10 @@ TypeInfo Examine(PyTypeObject* type, PyObject* object) {
   info.type = type;
   info.nest = NestOf(type, object);
   if (info.nest == Nest::kDataclass) info.fields = FieldsOf(type);
+  if (info.nest == Nest::kDict) {
+    info.has_factory = PyObject_HasAttrString(object, "default_factory") != 0;
+    info.has_attributes = PyObject_HasAttrString(object, "__dict__") != 0;
+  }
   auto* type_object = reinterpret_cast<PyObject*>(type);
   if (info.nest != Nest::kNone && PyObject_HasAttrString(type_object, "__dlpack__") == 0)
     return info;
@@ -130,7 +134,8 @@ const TypeInfo& TypeInfoOf(PyObject* object) {
     }
   }
   TypeInfo info = Examine(type, object);
-  if (types.size() >= kMaxTypes) return beyond = info;
+  // Those of arrays are few, and calls hold on to them.
+  if (types.size() >= kMaxTypes && info.family == Family::kNone) return beyond = info;
   // A heap type is kept alive, so that no other takes its address.
   Py_INCREF(reinterpret_cast<PyObject*>(type));
   types.push_back(std::make_unique<TypeInfo>(info));

@@ -39,10 +39,13 @@ struct TypeInfo {
   bool is_numpy_scalar = false;    // kNone
   Nest nest = Nest::kNone;         // to a jitfuse.jit function, before the family
   std::vector<nb::object> fields;  // names, of a dataclass
+  // Of a class of dict: objects have a default_factory, attributes of their own.
+  bool has_factory = false, has_attributes = false;
 };
 
-// Of an object's type. The reference stays good for the life of the process (a bounded number of
-// types is remembered; those beyond share a slot of the thread, good until the next call).
+// Of an object's type. The reference stays good for the life of the process where it is an array's
+// type. Of others a bounded number is remembered; those beyond share a slot of the thread, good
+// until the next call.
 const TypeInfo& TypeInfoOf(PyObject* object);
 
 }  // namespace jitfuse::python

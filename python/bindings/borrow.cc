@@ -3,6 +3,7 @@
 #include <cmath>
 #include <memory>
 #include <optional>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -139,15 +140,31 @@ Array ArrayOf(const DLTensor& t, const ArgName& what) {
   return Array::ViewOf(data, *dtype, t.ndim, t.shape, contiguous ? nullptr : t.strides, device);
 }
 
+// torch's table does not tell of the negative bit, which makes a tensor the negative of its memory.
+// Only views into complex tensors have it: they have strides, or few elements.
+void CheckNotNegative(PyObject* object, const Array& array, const ArgName& what) {
+  if (array.strides().empty() && array.num_elements() > 1) return;
+  static PyObject* const is_neg = PyUnicode_InternFromString("is_neg");
+  const nb::object answer =
+      nb::steal(CheckNew(PyObject_VectorcallMethod(is_neg, &object, 1, nullptr)));
+  if (answer.ptr() == Py_True)
+    ThrowValueError(what.Text() + ": its negative bit is set (is_neg()), so that its memory is " +
+                    "not its value; pass .resolve_neg()");
+}
+
 Borrowed BorrowExchange(PyObject* object, const TypeInfo& type, const ArgName& what) {
   DLTensor t;
   if (type.api->dltensor_from_py_object_no_sync(object, &t) != 0) {
     nb::python_error error;
-    ThrowTypeError(what.Text() + ": cannot be borrowed: " + MessageOf(error));
+    const std::string message = MessageOf(error);  // torch's goes on with frames of C++
+    ThrowTypeError(what.Text() + ": expected a dense tensor with memory of its own, got a " +
+                   TypeName(object) +
+                   " that cannot be borrowed: " + message.substr(0, message.find('\n')));
   }
   Borrowed out;
   out.type = &type;
   out.array = ArrayOf(t, what);
+  if (type.is_torch) CheckNotNegative(object, out.array, what);
   return out;
 }
 
@@ -210,9 +227,12 @@ Borrowed BorrowDLPack(PyObject* object, const TypeInfo& type, const ArgName& wha
           TakeCapsule<DLManagedTensor>(capsule.ptr(), "dltensor", "used_dltensor", &owner), what);
     }
   } catch (nb::python_error& e) {
-    if (e.matches(PyExc_TypeError) || e.matches(PyExc_ValueError)) throw;
     if (!e.matches(PyExc_Exception)) throw;  // KeyboardInterrupt and its like
-    ThrowTypeError(what.Text() + ": cannot be borrowed: " + MessageOf(e));
+    const std::string message = MessageOf(e);
+    if (message.find(what.Text()) != std::string::npos) throw;  // one of those above
+    ThrowTypeError(what.Text() + ": cannot be borrowed: " + message);
+  } catch (const std::bad_cast&) {
+    ThrowTypeError(what.Text() + ": its __dlpack_device__ gives no pair of ints");
   }
   out.owner = std::move(owner);
   return out;
@@ -320,6 +340,7 @@ Array IntAs(PyObject* number, DType dtype, const ArgName& what) {
 }  // namespace
 
 std::string ArgName::Text() const {
+  if (function[0] == 0) return name[0] == 0 ? "array" : std::string("input '") + name + "'";
   std::string out = std::string(function) + ": " + role + " " + std::to_string(index);
   if (name[0] != 0) out += std::string(" '") + name + "'";
   return out;
@@ -343,8 +364,17 @@ Borrowed BorrowArray(PyObject* object, const TypeInfo& type, const ArgName& what
                  "the buffer protocol), got " + TypeName(object));
 }
 
+const TypeInfo& TypeInfoOf(PyObject* object, const ArgName& what) {
+  try {
+    return TypeInfoOf(object);
+  } catch (const nb::python_error& e) {
+    if (!e.matches(PyExc_TypeError)) throw;
+    ThrowTypeError(what.Text() + ": " + TextOf(e.value()));
+  }
+}
+
 Borrowed BorrowArray(PyObject* object, const ArgName& what) {
-  return BorrowArray(object, TypeInfoOf(object), what);
+  return BorrowArray(object, TypeInfoOf(object, what), what);
 }
 
 bool IsNumber(PyObject* object) {

@@ -32,6 +32,9 @@ struct Borrowed {
   std::shared_ptr<void> owner;  // of a capsule or a buffer; else null
 };
 
+// TypeInfoOf, whose TypeErrors get the argument's name.
+const TypeInfo& TypeInfoOf(PyObject* object, const ArgName& what);
+
 // Of an array. TypeError for what is none or has a dtype that Jitfuse has not, ValueError for
 // layouts that it cannot read.
 Borrowed BorrowArray(PyObject* object, const ArgName& what);

@@ -47,7 +47,7 @@ class Flattener {
   bool AddItems(PyObject* sequence, Tag tag, int depth);
   bool AddDict(PyObject* dict, int depth);
   bool AddNest(PyObject* object, const TypeInfo& type, int depth);
-  bool AddDictClass(PyObject* dict, int depth);
+  bool AddDictClass(PyObject* dict, const TypeInfo& type, int depth);
   bool AddDataclass(PyObject* object, const std::vector<nb::object>& fields, int depth);
   bool AddKey(PyObject* key) { return PyUnicode_CheckExact(key) ? AddName(key) : AddStatic(key); }
 
@@ -115,7 +115,20 @@ bool Flattener::AddDict(PyObject* dict, int depth) {
 }
 
 // In the order that the class gives its items.
-bool Flattener::AddDictClass(PyObject* dict, int depth) {
+bool Flattener::AddDictClass(PyObject* dict, const TypeInfo& type, int depth) {
+  if (type.has_attributes) {  // with some beside the items it is refused: Python says why
+    const nb::object own = nb::getattr(nb::handle(dict), "__dict__");
+    if (!PyDict_CheckExact(own.ptr())) return false;
+    Py_ssize_t at = 0;
+    PyObject *name = nullptr, *value = nullptr;
+    while (PyDict_Next(own.ptr(), &at, &name, &value) != 0) {
+      if (PyDict_Contains(dict, name) != 1) return false;
+    }
+  }
+  if (type.has_factory) {
+    out_.held.push_back(nb::getattr(nb::handle(dict), "default_factory"));
+    AddName(out_.held.back().ptr());
+  }
   const nb::object items = nb::steal(CheckNew(PyMapping_Items(dict)));
   out_.held.push_back(items);
   const Py_ssize_t n = PyList_Size(items.ptr());
@@ -145,7 +158,7 @@ bool Flattener::AddNest(PyObject* object, const TypeInfo& type, int depth) {
     const std::vector<nb::object> fields = type.fields;  // the type's slot may be used anew inside
     return AddDataclass(object, fields, depth);
   }
-  if (type.nest == Nest::kDict) return AddDictClass(object, depth);
+  if (type.nest == Nest::kDict) return AddDictClass(object, type, depth);
   AddName(reinterpret_cast<PyObject*>(Py_TYPE(object)));
   return AddItems(object, kNamedTuple, depth);
 }

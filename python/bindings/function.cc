@@ -94,7 +94,7 @@ void AddArg(const PyFunction& f, std::size_t i, PyObject* object, CallInputs* in
     in->arrays.push_back(NumberAs(object, info.dtype, what));
     return;
   }
-  Borrowed borrowed = BorrowArray(object, TypeInfoOf(object), what);
+  Borrowed borrowed = BorrowArray(object, what);
   CheckAgainst(info, borrowed.array, what);
   AddBorrowed(f, i, object, std::move(borrowed), in);
 }
@@ -129,7 +129,7 @@ CallOutputs BorrowOuts(const PyFunction& f, const CallInputs& in, const CallOpti
   out.arrays.reserve(options.num_outs);
   for (std::size_t i = 0; i < options.num_outs; ++i) {
     const ArgName what{f.name.c_str(), "out", static_cast<int>(i), ""};
-    const TypeInfo& type = TypeInfoOf(options.outs[i]);
+    const TypeInfo& type = TypeInfoOf(options.outs[i], what);
     Borrowed borrowed = BorrowArray(options.outs[i], type, what);
     if (borrowed.readonly || type.is_jax) ThrowValueError(what.Text() + " is read-only");
     CheckAgainst(f.outputs[i], borrowed.array, what);

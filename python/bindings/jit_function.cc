@@ -139,6 +139,15 @@ nb::object BuildDataclass(const OutPlan& plan, PyObject** results) {
   return out;
 }
 
+// Likewise.
+nb::object BuildNamedTuple(const OutPlan& plan, PyObject** results) {
+  static PyObject* const make =
+      CheckNew(PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyTuple_Type), "__new__"));
+  const nb::object items = BuildTuple(plan, results);
+  return nb::steal(
+      CheckNew(PyObject_CallFunctionObjArgs(make, plan.type.ptr(), items.ptr(), nullptr)));
+}
+
 nb::object Build(const OutPlan& plan, PyObject** results) {
   switch (plan.kind) {
     case OutPlan::kResult:
@@ -148,8 +157,7 @@ nb::object Build(const OutPlan& plan, PyObject** results) {
     case OutPlan::kTuple:
       return BuildTuple(plan, results);
     case OutPlan::kNamedTuple:
-      return nb::steal(
-          CheckNew(PyObject_CallObject(plan.type.ptr(), BuildTuple(plan, results).ptr())));
+      return BuildNamedTuple(plan, results);
     case OutPlan::kDataclass:
       return BuildDataclass(plan, results);
     case OutPlan::kDictClass: {
@@ -323,9 +331,13 @@ OutPlan::Kind KindOf(nb::handle type, nb::handle keys) {
   if (is(PyTuple_Type)) return OutPlan::kTuple;
   if (is(PyList_Type)) return OutPlan::kList;
   if (is(PyDict_Type)) return OutPlan::kDict;
-  if (!PyType_Check(type.ptr()))
+  if (PyCallable_Check(type.ptr()) == 0)
     ThrowTypeError("jit_add: expected a type in the structure, got " + TypeName(type.ptr()));
   if (keys.is_none()) return OutPlan::kNamedTuple;
+  const bool is_dict =  // or what makes one of a defaultdict's kind
+      !PyType_Check(type.ptr()) ||
+      PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type.ptr()), &PyDict_Type) != 0;
+  if (is_dict) return OutPlan::kDictClass;
   return nb::hasattr(type, "__dataclass_fields__") ? OutPlan::kDataclass : OutPlan::kDictClass;
 }
 
@@ -470,7 +482,8 @@ bool AddEntry(nb::handle self, const nb::tuple& args, const nb::dict& kwargs,
   entry->hash = call.Hash();
   for (PyObject* object : call.named) entry->keep.push_back(nb::borrow(object));
   entry->key = std::move(call.key);
-  if (front->entries.size() >= kMaxEntries) front->entries.clear();
+  std::vector<std::shared_ptr<const Entry>> forgotten;  // freed last: that may run anything
+  if (front->entries.size() >= kMaxEntries) forgotten.swap(front->entries);
   front->entries.push_back(std::move(entry));
   return true;
 }

@@ -63,7 +63,7 @@ def _describe_buffer(obj: Any) -> tuple[DType, tuple[int, ...]] | None:
         view = memoryview(obj)
     except TypeError:
         return None
-    code = view.format.lstrip("@=")
+    code = view.format.lstrip("@=<" if sys.byteorder == "little" else "@=>")  # ctypes says which
     name = _FORMATS.get(code) or (f"{_KINDS[code]}{8 * view.itemsize}" if code in _KINDS else None)
     if name is None:
         raise TypeError(f"buffers of format {view.format!r} are not supported")

@@ -12,15 +12,16 @@ Without a NAME they stand for the parameters in order. NAME.key and NAME.0 build
 from __future__ import annotations
 
 import ast
+import contextlib
 import importlib
 import importlib.util
+import inspect
 import os
 import re
 import signal
 import sys
 import traceback
 from collections.abc import Callable
-from itertools import takewhile
 from typing import Any
 
 from . import _core, _logging
@@ -67,21 +68,25 @@ def main(words: list[str] | None = None) -> int:
             signal.signal(getattr(signal, name), signal.SIG_DFL)
     _core.set_log(_logging.library_level(), None)
     sys.path.insert(0, os.getcwd())
-    return _core.command(sys.argv[1:] if words is None else words, _answer)
+    words = sys.argv[1:] if words is None else words
+    for word in words:
+        if not word.isprintable() and any("\ud800" <= c <= "\udfff" for c in word):
+            print(f"jitfuse: {ascii(word)}: expected UTF-8", file=sys.stderr)
+            return 2
+    return _core.command(words, _answer)
 
 
 def _answer(entry: str, arguments: list[str], sizes: dict[str, int], size: int) -> dict[str, Any]:
     """trace, with what goes wrong as a message."""
     try:
-        return trace(entry, arguments, sizes, size)
+        with contextlib.redirect_stdout(sys.stderr):  # stdout is for what the command prints
+            return trace(entry, arguments, sizes, size)
     except UsageError as error:
         return {"error": str(error), "usage": True}
     except TracingError as error:
         return {"error": f"{entry}: {error}", "usage": False}
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         return {"error": f"{entry} failed:\n{_traceback(error)}", "usage": False}
-    finally:
-        sys.stdout.flush()
 
 
 def _traceback(error: BaseException) -> str:
@@ -187,7 +192,11 @@ def _load(entry: str) -> Callable[..., Any]:
             raise UsageError(f"there is no module {place!r} in this folder or installed") from None
     for part in name.split("."):
         if not hasattr(found, part):
-            own = [n for n, v in vars(found).items() if callable(v) and not n.startswith("_")]
+            own = [
+                n
+                for n in (vars(found) if hasattr(found, "__dict__") else {}) or dir(found)
+                if not n.startswith("_") and callable(inspect.getattr_static(found, n, None))
+            ]
             has = ", ".join(own[:20]) or "none"
             raise UsageError(f"{entry}: {found!r} has no {part!r}; its functions: {has}")
         found = getattr(found, part)
@@ -203,6 +212,8 @@ def _load_file(path: str) -> Any:
         raise UsageError(f"cannot read {path}: there is no such file")
     sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
     name = os.path.basename(path).removesuffix(".py")
+    if name in sys.modules or name in sys.stdlib_module_names:  # random.py is not `random`
+        name = f"_jitfuse_entry_{name}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -242,20 +253,27 @@ def _bind(
         raise UsageError(
             f"{entry}: expected at most {len(free)} arguments without a name, got {len(ordered)}"
         )
-    if not variadic:
-        named.update(zip(free, ordered))
-        ordered = []
-    rest = dict(named)
-    first = [rest.pop(name) for name in takewhile(named.__contains__, function._positional)]
+    # By position, since they may have no name, up to the first one that is missing.
+    positional: list[Any] = []
+    rest = iter(ordered)
+    for name in function._positional:
+        if name in named:
+            positional.append(named.pop(name))
+        elif (leaf := next(rest, None)) is not None:
+            positional.append(leaf)
+        else:
+            break
+    positional.extend(rest)
     try:
-        bound = signature.bind(*first, *ordered, **rest)
+        bound = signature.bind(*positional, **named)
     except TypeError as error:
         raise UsageError(
             f"{entry}: {error}; it is {function._name}{signature}, and each --arg says what one "
             f"argument is: {_EXAMPLE}"
         ) from None
-    for name in function._static & named.keys():
-        if not isinstance(named[name], _Value):
+    given = {**bound.arguments, **bound.kwargs}
+    for name in function._static & given.keys():
+        if not isinstance(given[name], _Value):
             raise UsageError(f"{entry}: {name} is a static argument: expected --arg {name}=VALUE")
     return bound.args, bound.kwargs
 
@@ -267,7 +285,7 @@ def _parse(text: str) -> tuple[str | None, Any]:
     if sign == "=":
         try:
             return name, _Value(ast.literal_eval(rest))
-        except (ValueError, SyntaxError):
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
             return name, _Value(rest)
     return name, _parse_type(text, rest)
 
@@ -294,7 +312,7 @@ def _parse_type(text: str, rest: str) -> _Spec:
 
 
 def _size(text: str, size: str) -> int | str:
-    if size.isascii() and size.isdigit():
+    if size.isascii() and size.isdigit() and len(size) < 20:  # of 64 bits
         return int(size)
     if size.isascii() and size.isidentifier():
         return size
@@ -316,7 +334,7 @@ def _nest(name: str, value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     items = {key: _nest(f"{name}.{key}", item) for key, item in value.items()}
-    if not all(key.isdigit() for key in items):
+    if not all(key.isascii() and key.isdigit() and len(key) < 20 for key in items):
         return items
     if sorted(map(int, items)) != list(range(len(items))):
         raise UsageError(

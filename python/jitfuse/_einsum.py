@@ -13,9 +13,10 @@ import string
 from collections.abc import Sequence
 from typing import Any
 
-from ._apply import lift
+from ._apply import astype, lift
 from ._array import Array
 from ._dims import Dim, as_text
+from ._dtypes import int32
 from ._elementwise import multiply
 from ._linalg import diagonal, matmul
 from ._manipulation import expand_dims, matrix_transpose, permute_dims, reshape, squeeze
@@ -52,7 +53,7 @@ def einsum(subscripts: str, /, *operands: Any) -> Array:
 
     Each letter names an axis; letters that the result does not have are summed over. Without `->`
     the result has the letters that stand once, in alphabetical order. `...` stands for axes that
-    broadcast.
+    broadcast. Bools give whether any of the products is true.
     """
     if not isinstance(subscripts, str):
         raise TypeError(
@@ -62,6 +63,8 @@ def einsum(subscripts: str, /, *operands: Any) -> Array:
         operands = tuple(operands[0])  # as in torch
     texts, output = _split(subscripts, len(operands))
     trace, arrays, _ = lift(operands, "einsum")
+    if all(x.dtype.kind == "bool" for x in arrays):  # "or" of "and", as in NumPy
+        return einsum(subscripts, *[astype(x, int32) for x in arrays]) != 0
     terms = [
         _diagonals(_Term(x, _labels(subscripts, t, x.ndim)), subscripts)
         for t, x in zip(texts, arrays)

@@ -7,10 +7,11 @@ other sizes trace again.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -37,6 +38,33 @@ class Call(NamedTuple):
     static: Any
     key: Any  # structure, dtypes, ranks and devices, static values
     shapes: tuple[Any, ...]  # of each leaf; None of what is no array
+
+
+class _Static:
+    """A static argument in a key: equal where value and types are, so that 1, True and 1.0 are
+    three, and -0.0 is not 0.0."""
+
+    def __init__(self, value: Any):
+        self.value = value
+        self._typed = _typed(value)
+
+    def __hash__(self) -> int:
+        return hash(self._typed)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Static) and self._typed == other._typed
+
+
+def _typed(value: Any) -> Any:
+    """The value with the types that == does not look at."""
+    kind = type(value)
+    if isinstance(value, tuple):
+        return kind, tuple([_typed(item) for item in value])
+    if isinstance(value, frozenset):
+        return kind, frozenset([_typed(item) for item in value])
+    if isinstance(value, (float, complex)):
+        return kind, value, repr(value)
+    return kind, value
 
 
 class CacheInfo(NamedTuple):
@@ -207,7 +235,7 @@ class JitFunction(_core.JitFunction):
                 f"{type(value).__name__}, which has no hash; "
                 "expected a hashable value (a tuple in place of a list)"
             ) from None
-        return value
+        return value if type(value) is str else _Static(value)
 
     def _inline(self, leaf: Array, args: Any, kwargs: Any, out: Any) -> Any:
         """Called while another function is traced: its ops become part of that trace."""
@@ -246,14 +274,29 @@ class JitFunction(_core.JitFunction):
             if type(leaf) in (bool, int, float):
                 kinds.append(type(leaf))
                 shapes.append(None)
-            elif (found := None if isinstance(leaf, str) else describe(leaf)) is None:
+            elif (found := self._describe_leaf(leaf, len(kinds), structure)) is None:
                 kinds.append(leaf)
                 shapes.append(None)
             else:
-                place = "number" if is_numpy_scalar(leaf) else "gpu" if is_on_gpu(leaf) else "cpu"
-                kinds.append((found[0], len(found[1]), place))
-                shapes.append(found[1])
+                dtype, shape, on_gpu = found
+                place = "number" if is_numpy_scalar(leaf) else "gpu" if on_gpu else "cpu"
+                kinds.append((dtype, len(shape), place))
+                shapes.append(shape)
         return Call(leaves, structure, static, (structure, tuple(kinds), static), tuple(shapes))
+
+    def _describe_leaf(self, leaf: Any, i: int, structure: Any) -> Any:
+        """describe and is_on_gpu, whose errors get the name of the argument."""
+        if isinstance(leaf, str):
+            return None
+        try:
+            found = describe(leaf)
+            return found and (*found, is_on_gpu(leaf))
+        except Exception as error:  # a library's own, too
+            from ._tracer import leaf_names
+
+            name = leaf_names(structure, self._positional)[i]
+            kind = type(error) if type(error) in (TypeError, ValueError) else TypeError
+            raise kind(f"{self._name}: argument {name!r}: {error}") from error
 
     def _entry(self, call: Call) -> Entry:
         try:
@@ -273,7 +316,7 @@ class JitFunction(_core.JitFunction):
         described: list[Leaf] = [
             describe_leaf(value, name) for value, name in zip(call.leaves, names)
         ]
-        with self._lock:
+        with self._tracing_alone():
             group = self._groups.setdefault(call.key, _Group())
             entry = group.find(call.shapes)  # another thread may have been first
             if entry is None:
@@ -289,13 +332,27 @@ class JitFunction(_core.JitFunction):
                     )  # fmt: skip
         return entry
 
+    @contextlib.contextmanager
+    def _tracing_alone(self) -> Iterator[None]:
+        """One thread traces at a time. One that is inside of another trace does not wait: two that
+        call each other's functions would wait for ever."""
+        from ._trace import current_trace
+
+        taken = self._lock.acquire(blocking=current_trace() is None)
+        try:
+            yield
+        finally:
+            if taken:
+                self._lock.release()
+
     def _compile(self, leaves: list[Leaf], structure: Any, static: tuple[Any, ...]) -> Entry:
         from ._tracer import Tracer
 
         def call(args: Any, kwargs: Any) -> Any:
             args = list(args)
             for place, value in static:
-                (args if isinstance(place, int) else kwargs)[place] = value
+                given = value.value if isinstance(value, _Static) else value
+                (args if isinstance(place, int) else kwargs)[place] = given
             return self._function(*args, **kwargs)
 
         return Tracer(call, self._name, structure, leaves).compile(self._dynamic, self._options)

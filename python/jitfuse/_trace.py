@@ -62,7 +62,12 @@ class Trace:
         """An array from outside the function: an input that every call passes by itself."""
         known = self._by_id.get(id(array))
         if known is None:
-            found = describe(array)
+            try:
+                found = describe(array)
+            except (TypeError, ValueError) as error:
+                raise type(error)(
+                    f"{self.name}: an array from outside of the function: {error}"
+                ) from None
             if found is None:
                 raise TypeError(
                     f"{self.name}: expected an array or a number, got {array!r} of type "

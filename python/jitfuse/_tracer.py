@@ -79,6 +79,8 @@ class Entry:
             else (out,)
         )
         if self.function is None:
+            if outs:
+                raise TypeError(f"out=: expected none, since no array is returned, got {len(outs)}")
             return self.result(())
         random_ops = self.function.random_ops
         if random_ops:

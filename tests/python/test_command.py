@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 MODULE = '''
-import array, collections, sys
+import array, collections, functools, sys
 import jitfuse as jf
 
 factors = array.array("f", [1, 2, 3, 4])
@@ -35,6 +35,11 @@ def same(x, y): return x + y
 def rows(x): return jf.concat([x * i for i in range(x.shape[0])])
 def nothing(x): return 1
 def noisy(x): print("traced"); return jf.nn.dropout(x, 0.5)
+
+def first(x, /, y=2): return x + y
+def add_all(x, *xs): return x + sum(xs)
+def stops(x): raise KeyboardInterrupt("now")
+first_of_five = functools.partial(first, y=5)
 
 class Model:
     def __call__(self, x): return jf.exp(x)
@@ -133,7 +138,7 @@ def test_what_becomes_of_sizes_is_said(command):
 
 def test_random_ops_and_prints(command):
     first, other = (command(f"run entries:noisy --arg x:f32[n] --seed {s}") for s in (1, 2))
-    assert first.startswith("traced\n") and first != other and command("run entries:noisy --arg x:f32[n] --seed 1") == first
+    assert "traced\n" in first and first != other and command("run entries:noisy --arg x:f32[n] --seed 1") == first
 
 
 @pytest.mark.parametrize(("line", "message"), [
@@ -191,3 +196,34 @@ def test_the_console_script_is_this_command():
     from jitfuse import _command
 
     assert module == _command.__name__ and name == "main" and callable(_command.main)
+
+
+def test_parameters_without_a_name(command):
+    graph = command("text entries:first --arg x:f32[n]")
+    assert "add(%x, 2.0)" in graph and command("text entries:first --arg f32[n]").count("%x") == 2
+    assert "add(%x, 5.0)" in command("text entries:first_of_five --arg f32[n]")
+    assert "tanh(%x)" in command("text numpy:tanh --arg f32[n]")
+    mixed = command("text entries:add_all --arg x:f32[n] --arg f32[n] --arg f32[n]")
+    assert re.search(r"%x: f32\[n\], %arg1: f32\[n\], %arg2: f32\[n\]", mixed), mixed
+
+
+def test_what_a_function_prints_is_not_in_the_output(command):
+    done = command("text entries:noisy --arg x:f32[3]")
+    assert done.startswith("graph noisy") and "traced" in done.partition("\n}\n")[2], done
+
+
+def test_files_named_as_a_module_of_python(command):
+    (command.folder / "sub").mkdir(exist_ok=True)
+    (command.folder / "sub" / "json.py").write_text("def f(x):\n    import json\n    return x + 1\n")
+    assert "add(%x, 1.0)" in command("text sub/json.py:f --arg x:f32[3]")
+
+
+@pytest.mark.parametrize(("line", "code", "message"), [
+    (["text", "entries:same", "--arg", "x:f32[" + "9" * 5000 + "]"], 2, "expected a size such as 1024"),
+    (["text", "entries:tree", "--arg", "p.\u00b2:f32[2]", "--arg", "xs.0:f32[2]", "--arg", "xs.1:f32[2]"], 0, "graph tree"),
+    (["text", "entries:plain.no", "--arg", "f32[2]"], 2, "3 has no 'no'; its functions: .*bit_length"),
+    (["text", "entries:stops", "--arg", "f32[2]"], 1, r"failed:\nTraceback[^\0]*KeyboardInterrupt: now"),
+    (["text", b"entries:f\xff", "--arg", "f32[2]"], 2, "expected UTF-8"),
+])  # fmt: skip
+def test_odd_command_lines(command, line, code, message):
+    assert re.search(message, command(line, code))

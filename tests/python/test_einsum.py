@@ -117,3 +117,10 @@ def test_outside_of_a_trace_and_without_subscripts():
         jf.einsum("ij->ji", np.ones((2, 3)))
     with pytest.raises(TypeError, match="expected subscripts such as 'ij,jk->ik' before the arrays"):
         jf.jit(lambda x: jf.einsum(x, "ij->ji"))(np.ones((2, 3)))
+
+
+@pytest.mark.parametrize("spec", ["i,i->", "ij,jk->ik", "ij->i", "i,j->ij", "ii->i", "..., ...->..."])
+def test_bools_are_or_of_and(spec):
+    arrays = [make((4,) * len(s.strip()), "bool", i) for i, s in enumerate(spec.split("->")[0].split(","))]
+    arrays = [a[0] if "." in spec else a for a in arrays]
+    same(jf.jit(lambda *a: jf.einsum(spec, *a))(*arrays), np.einsum(spec, *arrays))

@@ -1,0 +1,192 @@
+"""Arguments that nobody expects: values that == takes for equal, classes of dict and tuple that
+their items do not make, buffers that name their byte order, what a library refuses to describe,
+threads that trace each other's functions."""
+
+import collections
+import ctypes
+import threading
+import time
+
+import numpy as np
+import pytest
+from support import run, same
+
+import jitfuse as jf
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [(1, True, 1.0), (0.0, -0.0), ((1,), (True,), (1.0,)), (((0.0, 2),), ((-0.0, 2),))],
+)
+def test_static_arguments_of_other_types_are_others(values):
+    f = jf.jit(lambda x, a: x + len(repr(a)), static_argnums=1)
+    for value in values * 2:
+        same(f(X, value), X + len(repr(value)), what=repr(value))
+    assert f.cache_info().entries == len(values)
+
+
+def test_defaultdicts_keep_their_factory():
+    made = jf.jit(lambda d: d)
+    given = collections.defaultdict(list, a=X)
+    for _ in range(3):
+        got = made(given)
+        assert type(got) is collections.defaultdict and got.default_factory is list
+        same(got["a"], X)
+    assert made(collections.defaultdict(dict, a=X)).default_factory is dict
+
+    @jf.jit
+    def uses(d):
+        d["b"].append(d["a"])
+        return d["b"][0] + 1
+
+    same(uses(given), X + 1)
+    assert list(given) == ["a"]
+
+
+class Tagged(dict):
+    tag = 1
+
+
+class Needs(dict):
+    def __init__(self, needed):
+        super().__init__()
+
+
+def test_classes_of_dict_that_hold_more_are_refused():
+    f = jf.jit(lambda d: d["a"] * d.tag)
+    same(f(Tagged(a=X)), X)
+    tagged = Tagged(a=X)
+    tagged.tag = 2
+    for _ in range(2):  # after a call that was taken, too
+        with pytest.raises(TypeError, match="Tagged has the attribute 'tag' beside its items"):
+            f(tagged)
+    needs = Needs(3)
+    needs["a"] = X
+    with pytest.raises(TypeError, match="without arguments.*'needed'"):
+        run(lambda d: d["a"], needs)
+
+
+class One(collections.namedtuple("One", "a b")):
+    def __new__(cls, a):
+        return super().__new__(cls, a, a)
+
+
+def test_namedtuples_whose_new_takes_others():
+    f = jf.jit(lambda t: t)
+    for _ in range(3):
+        got = f(One(X))
+        assert type(got) is One
+        same(got.b, X)
+
+
+def test_ctypes_arrays_are_taken_cold_as_warm():
+    values = (ctypes.c_float * 3)(1, 2, 3)
+    f = jf.jit(lambda x: x + 1)
+    for _ in range(2):
+        same(f(values), np.array([2, 3, 4], np.float32))
+    same(run(lambda x: x + 1, ((ctypes.c_double * 2) * 2)()), np.ones((2, 2)))
+
+
+class DLPack:
+    def __init__(self, array, device=None):
+        self.array, self.device = array, device
+
+    def __dlpack__(self, **_):
+        return self.array.__dlpack__() if isinstance(self.array, np.ndarray) else self.array
+
+    def __dlpack_device__(self):
+        return self.device or (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (X.astype(complex), "complex128"),
+        (X.astype(">f4"), ">f4"),
+        (np.zeros(3, [("a", "f4")]), "'a'"),
+        (np.ma.array(X, mask=X > 2), "mask would be lost"),
+        (np.longdouble(1), "float128|longdouble"),
+        (memoryview(b"abc").cast("c"), "format 'c'"),
+        (DLPack(X.astype(complex)), "128 bits"),
+        (DLPack(np.ones((1,) * 9, np.float32)), "rank of 0 to 8, got 9"),
+        (DLPack(3), "cannot be borrowed"),
+        (DLPack(X, "cpu"), "no pair of ints"),
+    ],
+)
+def test_errors_name_the_argument(value, message):
+    def f(first, second):
+        return first + second
+
+    with pytest.raises((TypeError, ValueError), match=message) as error:
+        run(f, X, value)
+    assert "'second'" in str(error.value), error.value
+
+
+def test_out_without_a_result_is_refused():
+    with pytest.raises(TypeError, match="expected none, since no array is returned, got 1"):
+        jf.jit(lambda x: None)(X, out=np.empty(3))
+
+
+def test_more_types_than_are_remembered():
+    f = jf.jit(lambda t: t)
+    for i in range(300):
+        f(collections.namedtuple(f"T{i}", "a")(1.0))
+
+    class Late(np.ndarray):
+        pass
+
+    add = jf.jit(lambda a, b: a + b)
+    for _ in range(3):
+        assert type(add(DLPack(X), X.view(Late))) is jf._core.Array
+
+
+def test_threads_that_trace_each_others_functions_end():
+    inside = threading.Barrier(2, timeout=5)
+    ready = threading.local()
+
+    def body(other):
+        def function(x):
+            if not getattr(ready, "nested", False):
+                ready.nested = True
+                inside.wait()  # both are in their first trace now
+                time.sleep(0.01)
+                other()(np.ones(2, np.float32))
+            return x + 1
+
+        return function
+
+    functions = {}
+    functions["a"] = jf.jit(body(lambda: functions["b"]))
+    functions["b"] = jf.jit(body(lambda: functions["a"]))
+    got = {}
+
+    def call(name):
+        got[name] = functions[name](X)
+
+    threads = [threading.Thread(target=call, args=(name,), daemon=True) for name in "ab"]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(20)
+    assert sorted(got) == ["a", "b"]
+    for result in got.values():
+        same(result, X + 1)
+
+
+def test_torch_tensors_whose_memory_is_not_their_value():
+    torch = pytest.importorskip("torch", reason="passes torch's tensors, and torch is not installed")
+    f = jf.jit(lambda x: x + 1)
+    f(torch.ones(2))
+    z = torch.tensor([1 + 2j, 3 - 1j]).conj()
+    for negative in (z.imag, z[0].imag, z[:1].imag, z.reshape(2, 1).imag.T):
+        for g in (f, jf.jit(lambda x: x + 1)):
+            with pytest.raises(ValueError, match=r"'x': its negative bit .* pass .resolve_neg\(\)"):
+                g(negative)
+        assert torch.equal(f(negative.resolve_neg()), negative + 1)
+    assert torch.equal(f(z.real), z.real + 1)
+    nested = torch.nested.nested_tensor([torch.ones(3), torch.ones(2)])
+    for odd in (torch.ones(2).to_sparse(), torch.ones(2, device="meta"), nested):
+        with pytest.raises((TypeError, ValueError), match="argument.*'x'"):
+            f(odd)
