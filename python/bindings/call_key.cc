@@ -257,8 +257,9 @@ bool FlattenCall(PyObject* const* args, std::size_t num_args, PyObject* const* n
   try {
     if (Flatten(args, num_args, names, values, num_keywords, statics, out)) return true;
     PyErr_Clear();
-  } catch (nb::python_error&) {
-    return false;  // Python says it better: it knows the arguments' names
+  } catch (nb::python_error& e) {
+    if (!e.matches(PyExc_Exception)) throw;  // ^C
+    return false;                            // Python says it better: it knows the arguments' names
   }
   return false;
 }

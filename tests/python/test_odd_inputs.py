@@ -190,3 +190,15 @@ def test_torch_tensors_whose_memory_is_not_their_value():
     for odd in (torch.ones(2).to_sparse(), torch.ones(2, device="meta"), nested):
         with pytest.raises((TypeError, ValueError), match="argument.*'x'"):
             f(odd)
+
+
+def test_an_interrupt_in_a_library_is_no_type_error():
+    class Interrupted(DLPack):
+        def __dlpack__(self, **_):
+            raise KeyboardInterrupt
+
+    f = jf.jit(lambda x: x + 1)
+    for _ in range(2):  # before and after there is something to find
+        with pytest.raises(KeyboardInterrupt):
+            f(Interrupted(X))
+        same(f(X), X + 1)
