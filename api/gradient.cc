@@ -62,12 +62,17 @@ absl::StatusOr<Values> FloatsOf(const char* what, const State& state,
   return values;
 }
 
+// They know their Builder, so that its error is found.
+std::vector<Tensor> Invalid(const State& state, std::size_t count) {
+  return std::vector<Tensor>(count, BuilderState::Wrap(state, {}));
+}
+
 std::vector<Tensor> WrapAll(const State& state, const absl::StatusOr<Values>& values,
                             std::size_t count) {
   std::vector<Tensor> tensors;
   if (!values.ok()) {
-    const Tensor failed = BuilderState::Fail(state, values.status());
-    return std::vector<Tensor>(count, failed);
+    BuilderState::Fail(state, values.status());
+    return Invalid(state, count);
   }
   for (Value v : *values) tensors.push_back(BuilderState::Wrap(state, v));
   return tensors;
@@ -128,14 +133,14 @@ absl::StatusOr<Values> AddVjp(const State& state, const std::vector<Tensor>& out
 
 std::vector<Tensor> Gradient(const Tensor& loss, const std::vector<Tensor>& wrt) {
   const State state = BuilderState::Of(loss);
-  if (state == nullptr || !state->status.ok()) return std::vector<Tensor>(wrt.size(), loss);
+  if (state == nullptr || !state->status.ok()) return Invalid(state, wrt.size());
   return WrapAll(state, AddGradient(state, loss, wrt), wrt.size());
 }
 
 std::vector<Tensor> Vjp(const std::vector<Tensor>& outputs, const std::vector<Tensor>& cotangents,
                         const std::vector<Tensor>& wrt) {
   const State state = StateOf(outputs);
-  if (state == nullptr) return std::vector<Tensor>(wrt.size());
+  if (state == nullptr || !state->status.ok()) return Invalid(state, wrt.size());
   return WrapAll(state, AddVjp(state, outputs, cotangents, wrt), wrt.size());
 }
 
@@ -203,7 +208,7 @@ absl::StatusOr<Values> AddCustom(const State& state, const std::vector<Tensor>& 
 std::vector<Tensor> CustomGradient(const std::vector<Tensor>& inputs,
                                    const std::vector<Tensor>& outputs, const GradientFn& gradient) {
   const State state = StateOf(outputs);
-  if (state == nullptr || !state->status.ok()) return outputs;
+  if (state == nullptr || !state->status.ok()) return Invalid(state, outputs.size());
   return WrapAll(state, AddCustom(state, inputs, outputs, gradient), outputs.size());
 }
 

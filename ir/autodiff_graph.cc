@@ -1,4 +1,6 @@
 // Gradients of whole graphs. Declared in autodiff.h.
+#include <functional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -47,6 +49,9 @@ absl::Status CheckScalarResult(const Graph& graph) {
 // Inputs of the types of the float outputs, called ct0, ct1 ... by the outputs' positions; for the
 // others, of node -1.
 absl::StatusOr<std::vector<Value>> AddCotangents(const Graph& graph, Graph* joint) {
+  std::set<std::string, std::less<>> names;
+  for (int k = 0; k < static_cast<int>(joint->inputs().size()); ++k)
+    names.emplace(joint->input_name(k));
   std::vector<Value> cotangents;
   bool any = false;
   for (size_t i = 0; i < graph.outputs().size(); ++i) {
@@ -55,13 +60,7 @@ absl::StatusOr<std::vector<Value>> AddCotangents(const Graph& graph, Graph* join
     if (!IsFloat(type.dtype)) continue;
     any = true;
     std::string name = absl::StrCat("ct", i);
-    const auto taken = [&](const std::string& n) {
-      for (int k = 0; k < static_cast<int>(joint->inputs().size()); ++k) {
-        if (joint->input_name(k) == n) return true;
-      }
-      return false;
-    };
-    while (taken(name)) name += "_";
+    while (!names.insert(name).second) name += "_";
     JF_ASSIGN_OR_RETURN(cotangents.back(), joint->AddInput(name, type));
   }
   if (!any)

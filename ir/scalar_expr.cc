@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "ir/scalar_decomps.h"
+#include "ir/scalar_decomps_trig.h"
 #include "ir/scalar_functions.h"
 #include "ir/scalar_value.h"
 #include "ir/support/check.h"

@@ -184,7 +184,9 @@ const char* DeviceKindName(DeviceKind kind) {
   return "none";
 }
 
-void DefineGraph(nb::module_& m) {
+namespace {
+
+void DefineTensor(nb::module_& m) {
   nb::class_<PyTensor>(m, "Tensor", "A value of a graph under construction.")
       .def_prop_ro("dtype",
                    [](const PyTensor& t) { return std::string(DTypeName(t.tensor.dtype())); })
@@ -198,6 +200,12 @@ void DefineGraph(nb::module_& m) {
       .def("__repr__", [](const PyTensor& t) {
         return "<jitfuse._core.Tensor " + t.tensor.type_string() + ">";
       });
+}
+
+}  // namespace
+
+void DefineGraph(nb::module_& m) {
+  DefineTensor(m);
   nb::class_<Builder>(m, "Builder", "One graph under construction.")
       .def(
           "__init__",

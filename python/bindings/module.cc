@@ -236,6 +236,43 @@ void SetPythonLog(int level, nb::object sink) {
   });
 }
 
+nb::tuple EvaluateText(const std::string& text, nb::handle args, std::uint64_t seed,
+                       std::uint64_t offset) {
+  const auto f = PyFunction(
+      Check(CompileText(text, OptionsOf("interpret", "default", true, true, true, false, -1))));
+  const Items items(args);
+  CallInputs in = BorrowArgs(f, items.pointers.data(), items.pointers.size());
+  Rng rng;
+  rng.seed = seed;
+  rng.offset = offset;
+  StatusOr<std::vector<Array>> made = Status();
+  {
+    nb::gil_scoped_release release;
+    made = Evaluate(text, in.arrays, rng);
+  }
+  nb::list out;
+  for (Array& a : Check(std::move(made)))
+    out.append(nb::steal(WrapResult(std::move(a), nullptr, nullptr)));
+  return nb::tuple(out);
+}
+
+nb::list OpRows() {
+  nb::list out;
+  for (const OpInfo& op : ListOps()) {
+    nb::dict d;
+    d["name"] = op.name;
+    d["kind"] = op.kind;
+    d["doc"] = op.doc;
+    d["example"] = op.example;
+    d["args"] = op.args;
+    d["attrs"] = op.attrs;
+    d["attr_infos"] = AttrInfosOf(op);
+    d["num_results"] = op.num_results;
+    out.append(d);
+  }
+  return out;
+}
+
 void DefineInspection(nb::module_& m) {
   m.def("call_in_framework_memory", CallInFrameworkMemory, "function"_a, "args"_a,
         nb::sig("def call_in_framework_memory(function: Function, args: "
@@ -253,26 +290,7 @@ void DefineInspection(nb::module_& m) {
       "rewrite"_a = true, "use_gemm_library"_a = true, "batch_invariant"_a = false,
       "max_fusions"_a = -1);
   m.def(
-      "evaluate",
-      [](const std::string& text, nb::handle args, std::uint64_t seed, std::uint64_t offset) {
-        const auto f = PyFunction(Check(
-            CompileText(text, OptionsOf("interpret", "default", true, true, true, false, -1))));
-        const Items items(args);
-        CallInputs in = BorrowArgs(f, items.pointers.data(), items.pointers.size());
-        Rng rng;
-        rng.seed = seed;
-        rng.offset = offset;
-        StatusOr<std::vector<Array>> made = Status();
-        {
-          nb::gil_scoped_release release;
-          made = Evaluate(text, in.arrays, rng);
-        }
-        nb::list out;
-        for (Array& a : Check(std::move(made)))
-          out.append(nb::steal(WrapResult(std::move(a), nullptr, nullptr)));
-        return nb::tuple(out);
-      },
-      "text"_a, "args"_a, nb::kw_only(), "seed"_a = 0, "offset"_a = 0,
+      "evaluate", EvaluateText, "text"_a, "args"_a, nb::kw_only(), "seed"_a = 0, "offset"_a = 0,
       nb::sig("def evaluate(text: str, args: collections.abc.Sequence[typing.Any], *, seed: int = "
               "0, offset: int = 0) -> tuple[typing.Any, ...]"),
       "The reference evaluator on CPU arrays: slow, exact meaning.");
@@ -296,25 +314,7 @@ void DefineInspection(nb::module_& m) {
       "fuse"_a = true, "rewrite"_a = true, "use_gemm_library"_a = true, "batch_invariant"_a = false,
       "max_fusions"_a = -1,
       "What is made of a graph: stage is graph, groups, plan, cuda, llvm, ptx or sass.");
-  m.def(
-      "list_ops",
-      [] {
-        nb::list out;
-        for (const OpInfo& op : ListOps()) {
-          nb::dict d;
-          d["name"] = op.name;
-          d["kind"] = op.kind;
-          d["doc"] = op.doc;
-          d["example"] = op.example;
-          d["args"] = op.args;
-          d["attrs"] = op.attrs;
-          d["attr_infos"] = AttrInfosOf(op);
-          d["num_results"] = op.num_results;
-          out.append(d);
-        }
-        return out;
-      },
-      nb::sig("def list_ops() -> list[dict[str, typing.Any]]"));
+  m.def("list_ops", OpRows, nb::sig("def list_ops() -> list[dict[str, typing.Any]]"));
 }
 
 void DefineSurroundings(nb::module_& m) {

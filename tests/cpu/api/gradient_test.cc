@@ -239,6 +239,13 @@ TEST(GradientApi, Errors) {
   EXPECT_THAT(error(CustomGradient({x}, {e, e}, twice), b),
               HasSubstr("CustomGradient: output 1 is given twice"));
   EXPECT_FALSE(Gradient(Tensor(), {x})[0].valid());
+  Builder failed("failed");  // gives no valid tensors from then on
+  Tensor u = failed.Input("u", DType::kF32, {}), v = Exp(u);
+  EXPECT_FALSE(failed.Input("u", DType::kF32, {}).valid());
+  EXPECT_FALSE(Gradient(v, {u})[0].valid());
+  EXPECT_FALSE(Vjp({v}, {v}, {u})[0].valid());
+  EXPECT_FALSE(CustomGradient({u}, {v}, none)[0].valid());
+  EXPECT_FALSE(failed.Compile(Gradient(v, {u})).ok());
   EXPECT_THAT(SplitForwardBackward({s}, {s}).status().message(),
               HasSubstr("wrt 0, f32[], is no input of the Builder"));
 }
