@@ -226,9 +226,13 @@ class CpuBackend : public HostBackend {
       const GemmProblem& problem) const override {
     return PrepareOnednn(problem);
   }
-  absl::Status RunGemm(const PreparedGemm& gemm, const void* a, const void* b, void* d,
-                       void* workspace, StreamHandle) const override {
-    return RunOnednn(gemm, a, b, d, workspace);
+  absl::Status EpilogueSupport(DType dtype, const GemmEpilogue& epilogue,
+                               Reason* reason) const override {
+    return OnednnEpilogueSupport(dtype, epilogue, reason);
+  }
+  absl::Status RunGemm(const PreparedGemm& gemm, const GemmBuffers& buffers,
+                       StreamHandle) const override {
+    return RunOnednn(gemm, buffers);
   }
 
   absl::Status RunSort(const SortProblem& problem, absl::Span<const Kernel* const>,

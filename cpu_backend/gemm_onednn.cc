@@ -258,8 +258,9 @@ absl::Status OnednnSupport(DType dtype, Reason* reason) {
   // No bf16 kernels below AVX-512. What may pass (no memory) is asked again.
   static std::atomic<const absl::Status*> known{nullptr};
   if (const absl::Status* status = known.load(std::memory_order_acquire)) return *status;
-  GemmProblem small{
-      .m = 16, .n = 16, .k = 16, .dtype = DType::kBF16, .lda = 16, .ldb = 16, .ldd = 16};
+  GemmProblem small;
+  small.dtype = DType::kBF16;
+  small.m = small.n = small.k = small.lda = small.ldb = small.ldd = 16;
   absl::Status status = CachedPrimitive(small).status();
   if (!status.ok() && !absl::IsUnimplemented(status)) return status;
   const auto* mine = new absl::Status(status);
@@ -283,10 +284,15 @@ absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareOnednn(const GemmProb
       std::move(primitive)));
 }
 
-absl::Status RunOnednn(const PreparedGemm& gemm, const void* a, const void* b, void* d,
-                       void* workspace) {
+absl::Status OnednnEpilogueSupport(DType, const GemmEpilogue& epilogue, Reason* reason) {
+  *reason = Reason::kEpilogueActivation;
+  return Unimplemented("oneDNN is not asked for ", EpilogueToString(epilogue), " yet");
+}
+
+absl::Status RunOnednn(const PreparedGemm& gemm, const GemmBuffers& buffers) {
   const auto& prepared = static_cast<const OnednnGemm&>(gemm);
   JF_ASSIGN_OR_RETURN(std::shared_ptr<const Primitive> primitive, prepared.Current());
+  void* workspace = buffers.workspace;
   // The child of a fork runs another primitive, which may want more than was promised.
   std::vector<std::max_align_t> own;
   ThreadScope scope(Threads(prepared.problem()));
@@ -303,14 +309,16 @@ absl::Status RunOnednn(const PreparedGemm& gemm, const void* a, const void* b, v
     dnnl::stream stream(Engine());
     const GemmRuns& runs = prepared.runs();
     for (int64_t i = 0; i < runs.repeats; ++i) {
-      char* di = at(d, i * runs.step_d);
-      auto* ai = const_cast<char*>(prepared.PackA(at(a, i * runs.step_a), *primitive, room));
+      char* di = at(buffers.d, i * runs.step_d);
+      auto* ai =
+          const_cast<char*>(prepared.PackA(at(buffers.a, i * runs.step_a), *primitive, room));
       primitive->matmul.execute(
-          stream, {{DNNL_ARG_SRC, dnnl::memory(primitive->a, Engine(), ai)},
-                   {DNNL_ARG_WEIGHTS, dnnl::memory(primitive->b, Engine(), at(b, i * runs.step_b))},
-                   {DNNL_ARG_DST,
-                    dnnl::memory(primitive->d, Engine(), prepared.PlaceD(di, *primitive, room))},
-                   {DNNL_ARG_SCRATCHPAD, dnnl::memory(primitive->scratch, Engine(), workspace)}});
+          stream,
+          {{DNNL_ARG_SRC, dnnl::memory(primitive->a, Engine(), ai)},
+           {DNNL_ARG_WEIGHTS, dnnl::memory(primitive->b, Engine(), at(buffers.b, i * runs.step_b))},
+           {DNNL_ARG_DST,
+            dnnl::memory(primitive->d, Engine(), prepared.PlaceD(di, *primitive, room))},
+           {DNNL_ARG_SCRATCHPAD, dnnl::memory(primitive->scratch, Engine(), workspace)}});
       stream.wait();
       prepared.UnpackD(di, *primitive, room);
     }
@@ -336,7 +344,10 @@ absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareOnednn(const GemmProb
   Reason reason;
   return OnednnSupport(DType::kF32, &reason);
 }
-absl::Status RunOnednn(const PreparedGemm&, const void*, const void*, void*, void*) {
+absl::Status OnednnEpilogueSupport(DType dtype, const GemmEpilogue&, Reason* reason) {
+  return OnednnSupport(dtype, reason);
+}
+absl::Status RunOnednn(const PreparedGemm&, const GemmBuffers&) {
   Reason reason;
   return OnednnSupport(DType::kF32, &reason);
 }

@@ -22,9 +22,10 @@ namespace jitfuse::internal {
 
 absl::Status OnednnSupport(DType dtype, Reason* reason);
 absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareOnednn(const GemmProblem& problem);
-// `workspace` has gemm.workspace_bytes(), for this call alone.
-absl::Status RunOnednn(const PreparedGemm& gemm, const void* a, const void* b, void* d,
-                       void* workspace);
+// Of what OnednnSupport takes: which epilogues.
+absl::Status OnednnEpilogueSupport(DType dtype, const GemmEpilogue& epilogue, Reason* reason);
+// The workspace has gemm.workspace_bytes(), for this call alone.
+absl::Status RunOnednn(const PreparedGemm& gemm, const GemmBuffers& buffers);
 std::string OnednnVersion();  // "2.6.3"; empty without oneDNN
 
 }  // namespace jitfuse::internal

@@ -70,6 +70,11 @@ class PreparedGemm {  // an algorithm chosen for one GemmProblem
   virtual std::string Describe() const = 0;  // library, algorithm, for explain()
 };
 
+struct GemmBuffers {  // of a GemmProblem; c and bias as its epilogue has them
+  const void *a = nullptr, *b = nullptr, *c = nullptr, *bias = nullptr;
+  void* d = nullptr;
+  void* workspace = nullptr;
+};
 struct SortBuffers {  // of a SortProblem
   const void* indices = nullptr;
   int64_t *order = nullptr, *begin = nullptr, *end = nullptr;
@@ -93,10 +98,14 @@ class Backend {
   // kOk if the library takes this dtype and is there; else the reason to lower the matmul to a loop
   // group.
   virtual absl::Status GemmSupport(DType dtype, Reason* reason) const = 0;
+  // kOk if what GemmSupport takes may have this epilogue; else the reason to leave it to a loop
+  // group behind the product.
+  virtual absl::Status EpilogueSupport(DType dtype, const GemmEpilogue& epilogue,
+                                       Reason* reason) const = 0;
   virtual absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareGemm(
       const GemmProblem& problem) const = 0;
-  virtual absl::Status RunGemm(const PreparedGemm& gemm, const void* a, const void* b, void* d,
-                               void* workspace, StreamHandle stream) const = 0;
+  virtual absl::Status RunGemm(const PreparedGemm& gemm, const GemmBuffers& buffers,
+                               StreamHandle stream) const = 0;
 
   // What grouping positions by indices of this dtype compiles; nothing where it is built in.
   // RunSort takes the loaded kernels in that order, and `workspace`: so many bytes, aligned to 256.

@@ -180,7 +180,13 @@ Touches StepTouches(const Executable& exe, const Step& step, int i, int o) {
   std::vector<BufferRef> refs;
   auto at = static_cast<size_t>(step.index);
   if (step.kind == Step::Kind::kKernel) refs = exe.kernels[at].buffers;
-  if (step.kind == Step::Kind::kGemm) refs = {exe.gemms[at].a, exe.gemms[at].b, exe.gemms[at].d};
+  if (step.kind == Step::Kind::kGemm) {
+    const GemmStep& gemm = exe.gemms[at];
+    refs = {gemm.a, gemm.b, gemm.d};
+    for (const std::optional<BufferRef>& ref : {gemm.c, gemm.bias}) {
+      if (ref) refs.push_back(*ref);
+    }
+  }
   if (step.kind == Step::Kind::kSort) {
     const SortStep& sort = exe.sorts[at];
     refs = {sort.indices, sort.order, sort.begin, sort.end};

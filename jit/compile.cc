@@ -42,6 +42,15 @@ std::optional<Reason> GemmRefusal(const Backend& backend, DType dtype) {
   return reason;
 }
 
+GemmLibrary LibraryOf(const Backend& backend) {
+  return {[&backend](DType dtype) { return GemmRefusal(backend, dtype); },
+          [&backend](DType dtype, const GemmEpilogue& epilogue) {
+            Reason reason = Reason::kEpilogueActivation;
+            const bool takes = backend.EpilogueSupport(dtype, epilogue, &reason).ok();
+            return takes ? std::nullopt : std::optional<Reason>(reason);
+          }};
+}
+
 std::vector<Value> AliasedInputs(const Graph& graph, const CallClass& cls) {
   std::vector<Value> out;
   for (const std::vector<int>& aliases : cls.output_aliases) {
@@ -87,14 +96,15 @@ absl::StatusOr<Planned> Plan(const Graph& graph, const CallClass& cls, Options o
                              const Backend& backend) {
   JF_RETURN_IF_ERROR(CheckFlags());
   if (options.max_fusions < 0) options.max_fusions = EnvInt("MAX_FUSIONS", -1);
-  auto refusal = [&](DType dtype) { return GemmRefusal(backend, dtype); };
+  const GemmLibrary library = LibraryOf(backend);
   Planned out;
   JF_ASSIGN_OR_RETURN(Graph prepared, PrepareGraph(graph, cls, options));
-  JF_ASSIGN_OR_RETURN(LoweredGraph lowered, LowerMatMul(prepared, options, refusal, cls.inputs));
+  JF_ASSIGN_OR_RETURN(LoweredGraph lowered,
+                      LowerMatMul(prepared, options, library.product, cls.inputs));
   out.graph.graph = lowered.graph;
   const Graph& g = out.graph.graph;
   JF_ASSIGN_OR_RETURN(out.graph.fusion,
-                      Partition(g, backend.target(), options, refusal, cls.inputs));
+                      Partition(g, backend.target(), options, library, cls.inputs));
   AddLoweringNotes(lowered, &out.graph.fusion);
   if (Verifying()) JF_RETURN_IF_ERROR(VerifyFusionPlan(g, out.graph.fusion));
   if (options.numerics == Numerics::kFast)
@@ -190,7 +200,10 @@ class StepBuilder {
     GemmStep step;
     step.call = *group.gemm;
     step.a = buffers_->ReadRef(group.inputs[0], Now());
-    step.b = buffers_->ReadRef(group.inputs.size() > 1 ? group.inputs[1] : group.inputs[0], Now());
+    step.b = buffers_->ReadRef(group.inputs[1], Now());
+    size_t next = 2;
+    if (step.call.epilogue.has_c()) step.c = buffers_->ReadRef(group.inputs[next++], Now());
+    if (step.call.epilogue.bias) step.bias = buffers_->ReadRef(group.inputs[next], Now());
     step.d = buffers_->WriteRef(group.outputs[0], g, Now());
     exe_->steps.push_back({Step::Kind::kGemm, static_cast<int>(exe_->gemms.size()), g});
     exe_->gemms.push_back(std::move(step));

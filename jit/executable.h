@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,7 +43,9 @@ struct KernelStep {
 };
 struct GemmStep {
   GemmCall call;
-  BufferRef a, b, d;
+  BufferRef a, b;
+  std::optional<BufferRef> c, bias;
+  BufferRef d;
 };
 
 struct SortStep {

@@ -66,9 +66,14 @@ class Runner {
   absl::Status RunGemm(const GemmStep& step, const BoundStep& bound) {
     if (bound.gemm == nullptr)  // an extent of 0
       return exe_.backend->Zero(Pointer(step.d), bound.zero_bytes, buffers_.stream);
-    void* workspace = bound.gemm->workspace_bytes() == 0 ? nullptr : Workspace();
-    return exe_.backend->RunGemm(*bound.gemm, Pointer(step.a), Pointer(step.b), Pointer(step.d),
-                                 workspace, buffers_.stream);
+    GemmBuffers buffers;
+    buffers.a = Pointer(step.a);
+    buffers.b = Pointer(step.b);
+    if (step.c) buffers.c = Pointer(*step.c);
+    if (step.bias) buffers.bias = Pointer(*step.bias);
+    buffers.d = Pointer(step.d);
+    if (bound.gemm->workspace_bytes() > 0) buffers.workspace = Workspace();
+    return exe_.backend->RunGemm(*bound.gemm, buffers, buffers_.stream);
   }
 
   absl::Status RunSort(const SortStep& step, const BoundStep& bound) {

@@ -106,8 +106,10 @@ class InterpretBackend : public HostBackend {
       const GemmProblem&) const override {
     return Unimplemented("the interpreter has no matrix library");
   }
-  absl::Status RunGemm(const PreparedGemm&, const void*, const void*, void*, void*,
-                       StreamHandle) const override {
+  absl::Status EpilogueSupport(DType dtype, const GemmEpilogue&, Reason* reason) const override {
+    return GemmSupport(dtype, reason);
+  }
+  absl::Status RunGemm(const PreparedGemm&, const GemmBuffers&, StreamHandle) const override {
     return Unimplemented("the interpreter has no matrix library");
   }
 

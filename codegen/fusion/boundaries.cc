@@ -54,7 +54,11 @@ Rejection Sweep::WhyRead(const FusionPlan& plan, Value value, int from, int to, 
   if (reader.kind == GroupKind::kSort) return {Reason::kSortOperand, ""};
   if (reader.kind == GroupKind::kCopy || reader.kind == GroupKind::kView)
     return {copies_.at(reader.outputs[0].node), ""};
-  if (maker.kind == GroupKind::kGemm) return {Reason::kMatmulResult, ""};
+  if (maker.kind == GroupKind::kGemm) {
+    const int i = epilogue_of_[static_cast<size_t>(value.node)];
+    return epilogues_[static_cast<size_t>(i)].stopped.value_or(
+        Rejection{Reason::kMatmulResult, ""});
+  }
   if (maker.kind == GroupKind::kSort) return {Reason::kSortResult, ""};
   if (work_from == work_to)
     return {Reason::kParamBudget,

@@ -253,15 +253,22 @@ void Sweep::WriteOutputs(const Part& part, Group* out) const {
 
 void Sweep::WriteGemm(const Part& part, Group* out) const {
   const WorkGroup& g = At(part.group);
-  NodeId id = part.members[0];
-  const Node& node = graph_.node(id);
-  out->nodes.push_back(id);
-  for (size_t i = 0; i < 2; ++i) {
-    for (Value v = node.in[i]; v != g.call_operands[i]; v = graph_.node(v).in[0])
-      out->nodes.push_back(v.node);
+  const NodeId id = part.members[0];
+  const EpilogueMatch& match =
+      epilogues_[static_cast<size_t>(epilogue_of_[static_cast<size_t>(id)])];
+  absl::flat_hash_set<NodeId> nodes(match.nodes.begin(), match.nodes.end());
+  nodes.insert(match.product);
+  const absl::flat_hash_set<Value> read(g.call_operands.begin(), g.call_operands.end());
+  std::vector<NodeId> todo(nodes.begin(), nodes.end());
+  while (!todo.empty()) {  // and the views and constants between them
+    const NodeId at = todo.back();
+    todo.pop_back();
+    for (Value v : graph_.node(at).in) {
+      if (!read.contains(v) && nodes.insert(v.node).second) todo.push_back(v.node);
+    }
   }
+  out->nodes.assign(nodes.begin(), nodes.end());
   std::sort(out->nodes.begin(), out->nodes.end());
-  out->nodes.erase(std::unique(out->nodes.begin(), out->nodes.end()), out->nodes.end());
   out->inputs = g.call_operands;
   out->outputs.push_back({id, 0});
   out->domain = g.domain;
@@ -285,7 +292,7 @@ bool Sweep::IsRenaming(const Part& part) const {
   if (part.members.size() != 1 || copies_.at(part.members[0]) != Reason::kOutputCopy) return false;
   NodeId id = part.members[0];
   const ViewChain& chain = *views_->OwnChain(id);
-  if (graph_.node(chain.base).kind() != OpKind::kMatMul ||
+  if (epilogue_of_[static_cast<size_t>(chain.base.node)] < 0 ||
       is_output_[static_cast<size_t>(chain.base.node)])
     return false;
   for (const Reading& reading : readings_[static_cast<size_t>(chain.base.node)]) {

@@ -20,7 +20,9 @@ OperandDims DimsOf(const Graph& graph, const Node& node, int index) {
   return {rank - (transpose ? 1 : 2), rank - (transpose ? 2 : 1), transpose};
 }
 
-// Offset in the buffer as a sum of stride * axis of the operand; nullopt if it has divisions.
+}  // namespace
+
+// The offset in the buffer is then a sum of stride * axis.
 std::optional<Shape> StridesThrough(const IndexMap& map, const Shape& operand, const Shape& base,
                                     const Shape& base_strides) {
   IndexMap
@@ -45,6 +47,8 @@ std::optional<Shape> StridesThrough(const IndexMap& map, const Shape& operand, c
   }
   return strides;
 }
+
+namespace {
 
 // Rows of `length` elements, `ld` apart, do not overlap, for all sizes.
 bool RowsFit(const SizeExpr& ld, const SizeExpr& length) {
@@ -88,6 +92,17 @@ std::vector<Axis> BatchAxes(const Graph& graph, const Node& node, int index, con
     axes.push_back({out[i], broadcast ? SizeExpr(0) : strides[i - lead]});
   }
   return axes;
+}
+
+// Matrices that share B and whose rows go on where the last one's end: rows of one product.
+void JoinBatchRows(GemmCall* call) {
+  const bool rows = !call->batch.Is(1) && call->batch_stride_b.Is(0) && !call->transpose_a &&
+                    call->batch_stride_a == call->m * call->lda &&
+                    (!call->epilogue.has_c() || call->batch_stride_c == call->m * call->ldc);
+  if (!rows) return;
+  call->m = call->batch * call->m;
+  call->batch = 1;
+  call->batch_stride_a = call->batch_stride_c = call->batch_stride_d = 0;
 }
 
 Rejection BadLayout(std::string detail) { return {Reason::kGemmLayout, std::move(detail)}; }
@@ -141,8 +156,18 @@ bool DenseBatchNests(const Graph& graph, const Node& node, int index) {
   return CollapseBatch(BatchAxes(graph, node, index, strides)).has_value();
 }
 
+std::optional<GemmMatrix> AsMatrix(const Shape& dims, const Shape& strides) {
+  const size_t rows = dims.size() - 2, columns = dims.size() - 1;
+  std::optional<SizeExpr> ld = AsRows(dims[rows], dims[columns], strides[rows], strides[columns]);
+  std::vector<Axis> batch;
+  for (size_t d = 0; d < rows; ++d) batch.push_back({dims[d], strides[d]});
+  std::optional<SizeExpr> batch_stride = CollapseBatch(batch);
+  if (!ld || !batch_stride) return std::nullopt;
+  return GemmMatrix{*ld, *batch_stride};
+}
+
 GemmCall MakeGemmCall(const Graph& graph, const Node& node, const OperandLayout& a,
-                      const OperandLayout& b) {
+                      const OperandLayout& b, const GemmEpilogue& epilogue, const GemmMatrix& c) {
   const Shape& out = node.types[0].dims;
   GemmCall call;
   call.dtype = node.types[0].dtype;
@@ -158,6 +183,10 @@ GemmCall MakeGemmCall(const Graph& graph, const Node& node, const OperandLayout&
   call.batch_stride_a = a.batch_stride;
   call.batch_stride_b = b.batch_stride;
   call.batch_stride_d = call.batch.Is(1) ? SizeExpr(0) : call.m * call.n;
+  call.epilogue = epilogue;
+  call.ldc = c.ld;
+  call.batch_stride_c = c.batch_stride;
+  JoinBatchRows(&call);
   return call;
 }
 

@@ -40,12 +40,24 @@ struct OperandLayout {
 std::variant<OperandLayout, Rejection> MatchOperand(const Graph& graph, const Node& node, int index,
                                                     const ViewChain* chain, const Shape& base,
                                                     const Shape& strides);
+// Strides, by the dims of `shape`, of what is read through `map` from a buffer of shape `base` with
+// `base_strides` (empty: contiguous); nullopt if it has divisions or does not begin at element 0.
+std::optional<Shape> StridesThrough(const IndexMap& map, const Shape& shape, const Shape& base,
+                                    const Shape& base_strides);
+// [..., rows, columns] with `strides` as matrices with contiguous rows.
+struct GemmMatrix {
+  SizeExpr ld, batch_stride;
+};
+std::optional<GemmMatrix> AsMatrix(const Shape& dims, const Shape& strides);
 // Whether operand `index`, stored densely, has one distance between batches. If not (its batch is
 // repeated inside another batch dim), LowerMatMul writes the repetition as a broadcast, and the
 // copy of that is dense.
 bool DenseBatchNests(const Graph& graph, const Node& node, int index);
+// C as MatchEpilogues found it, if the epilogue has one. Where all matrices of a batch lie one
+// behind the other and share B, their rows become rows of one product.
 GemmCall MakeGemmCall(const Graph& graph, const Node& node, const OperandLayout& a,
-                      const OperandLayout& b);
+                      const OperandLayout& b, const GemmEpilogue& epilogue = {},
+                      const GemmMatrix& c = {});
 
 }  // namespace jitfuse::internal
 

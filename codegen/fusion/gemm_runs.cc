@@ -5,16 +5,20 @@
 namespace jitfuse::internal {
 
 GemmRuns OneByOne(const GemmProblem& problem) {
-  GemmRuns runs{problem, problem.batch, problem.batch_stride_a, problem.batch_stride_b,
+  GemmRuns runs{problem,
+                problem.batch,
+                problem.batch_stride_a,
+                problem.batch_stride_b,
+                problem.batch_stride_c,
                 problem.batch_stride_d};
   GemmProblem& p = runs.each;
   // What an operand is aligned to holds for its first matrix; the next begin `stride` elements on.
   const int64_t size = ItemSize(p.dtype);
-  for (int64_t stride : {p.batch_stride_a, p.batch_stride_b, p.batch_stride_d}) {
+  for (int64_t stride : {p.batch_stride_a, p.batch_stride_b, p.batch_stride_c, p.batch_stride_d}) {
     while (p.align > size && stride * size % p.align != 0) p.align /= 2;
   }
   p.batch = 1;
-  p.batch_stride_a = p.batch_stride_b = p.batch_stride_d = 0;
+  p.batch_stride_a = p.batch_stride_b = p.batch_stride_c = p.batch_stride_d = 0;
   return runs;
 }
 
@@ -25,7 +29,8 @@ GemmRuns RunsOf(const GemmProblem& p, MatrixEnd end) {
   };
   if (p.batch <= 1 ||
       (nest(p.batch_stride_a, p.transpose_a ? p.k : p.m, p.transpose_a ? p.m : p.k, p.lda) &&
-       nest(p.batch_stride_b, p.transpose_b ? p.n : p.k, p.transpose_b ? p.k : p.n, p.ldb)))
+       nest(p.batch_stride_b, p.transpose_b ? p.n : p.k, p.transpose_b ? p.k : p.n, p.ldb) &&
+       (!p.epilogue.has_c() || nest(p.batch_stride_c, p.m, p.n, p.ldc))))
     return {p};
   return OneByOne(p);
 }

@@ -17,7 +17,7 @@ namespace jitfuse::internal {
 
 struct GemmRuns {
   GemmProblem each;
-  int64_t repeats = 1, step_a = 0, step_b = 0, step_d = 0;
+  int64_t repeats = 1, step_a = 0, step_b = 0, step_c = 0, step_d = 0;
 };
 enum class MatrixEnd : uint8_t { kLastElement, kLastRow };
 GemmRuns RunsOf(const GemmProblem& problem, MatrixEnd end);

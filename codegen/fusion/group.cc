@@ -1,6 +1,7 @@
 #include "codegen/fusion/group.h"
 
 #include <algorithm>
+#include <bit>
 #include <initializer_list>
 
 #include "absl/container/flat_hash_set.h"
@@ -40,7 +41,11 @@ std::string GemmToString(const GemmCall& call, absl::Span<const std::string> nam
       " m=", call.m.ToString(names), " n=", call.n.ToString(names), " k=", call.k.ToString(names),
       call.transpose_a ? " a^T" : " a", " ld=", call.lda.ToString(names),
       " batch stride=", call.batch_stride_a.ToString(names), call.transpose_b ? ", b^T" : ", b",
-      " ld=", call.ldb.ToString(names), " batch stride=", call.batch_stride_b.ToString(names));
+      " ld=", call.ldb.ToString(names), " batch stride=", call.batch_stride_b.ToString(names),
+      call.epilogue.has_c() ? absl::StrCat(", c ld=", call.ldc.ToString(names),
+                                           " batch stride=", call.batch_stride_c.ToString(names))
+                            : "",
+      call.epilogue.empty() ? "" : absl::StrCat(", then ", EpilogueToString(call.epilogue)));
 }
 
 void WriteGroup(const Graph& graph, const ValueNamer& name, const Group& group, size_t index,
@@ -81,6 +86,20 @@ std::string_view ReasonDoc(Reason r) {
   return r < Reason::kCount ? kReasons[static_cast<size_t>(r)].doc : "unknown";
 }
 
+std::string_view GemmActivationName(GemmActivation a) {
+  constexpr std::string_view kNames[] = {"none", "relu", "gelu", "gelu_tanh", "silu"};
+  return kNames[static_cast<size_t>(a)];
+}
+
+std::string EpilogueToString(const GemmEpilogue& e) {
+  std::string out = e.alpha == 1 ? "product" : absl::StrCat(e.alpha, " * product");
+  if (e.has_c()) absl::StrAppend(&out, " + ", e.beta == 1 ? "" : absl::StrCat(e.beta, " * "), "c");
+  if (e.bias) absl::StrAppend(&out, " + bias");
+  if (e.activation != GemmActivation::kNone)
+    absl::StrAppend(&out, ", ", ToAbsl(GemmActivationName(e.activation)));
+  return out;
+}
+
 Hash128 GemmProblem::Key() const {
   return Hasher()
       .Int(batch)
@@ -96,6 +115,12 @@ Hash128 GemmProblem::Key() const {
       .Int(batch_stride_a)
       .Int(batch_stride_b)
       .Int(batch_stride_d)
+      .Int(std::bit_cast<int64_t>(epilogue.alpha))
+      .Int(std::bit_cast<int64_t>(epilogue.beta))
+      .Int(epilogue.bias)
+      .Int(static_cast<int64_t>(epilogue.activation))
+      .Int(ldc)
+      .Int(batch_stride_c)
       .Int(align)
       .Int(allow_tf32)
       .Finish();
@@ -116,6 +141,9 @@ GemmProblem Concrete(const GemmCall& call, absl::Span<const int64_t> symbols) {
   p.batch_stride_a = call.batch_stride_a.Eval(symbols);
   p.batch_stride_b = call.batch_stride_b.Eval(symbols);
   p.batch_stride_d = call.batch_stride_d.Eval(symbols);
+  p.epilogue = call.epilogue;
+  p.ldc = call.ldc.Eval(symbols);
+  p.batch_stride_c = call.batch_stride_c.Eval(symbols);
   return p;
 }
 

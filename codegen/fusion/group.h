@@ -3,11 +3,11 @@
 // In: an expanded, optimised Graph. Out: a FusionPlan: groups in execution order. Every output of
 // the graph and every value read by another group is an output of exactly one group; a cheap node
 // may be in several groups (recompute). Loop groups hold pointwise, view, iota, constant and reduce
-// nodes over one domain; Gemm groups hold one matmul with the views that feed it; Copy groups make
-// an operand dense; View groups name a buffer anew; Sort groups hold one node that groups
-// positions. GemmCall and SortCall are plain, hashable data with sizes that may hold symbols;
-// Concrete() of it is what a library prepares. Must not know: plans, schedules, devices (Target's
-// budgets only).
+// nodes over one domain; Gemm groups hold one matmul with the views that feed it and the pointwise
+// nodes that the library computes with it; Copy groups make an operand dense; View groups name a
+// buffer anew; Sort groups hold one node that groups positions. GemmCall and SortCall are plain,
+// hashable data with sizes that may hold symbols; Concrete() of it is what a library prepares. Must
+// not know: plans, schedules, devices (Target's budgets only).
 #ifndef JITFUSE_CODEGEN_FUSION_GROUP_H_
 #define JITFUSE_CODEGEN_FUSION_GROUP_H_
 
@@ -41,9 +41,24 @@ enum class GroupKind : uint8_t { kLoop, kGemm, kCopy, kView, kSort };
 // What a library or the back end itself does as a whole: operands and results are dense.
 inline bool IsCall(GroupKind kind) { return kind == GroupKind::kGemm || kind == GroupKind::kSort; }
 
-// Row-major D[batch, m, n] = op(A)[batch, m, k] * op(B)[batch, k, n]. Strides in elements. A stride
-// of 0 along batch broadcasts. Batch dims are collapsed to one; a batch that cannot be (its strides
-// do not nest) is not routed to a library.
+// What a library does to a product before it writes it:
+// D = activation(alpha * A B + beta * C + bias). C is of D's shape, bias has n elements, one a
+// column; both of D's dtype. In f32 (f64 for f64), rounded once.
+enum class GemmActivation : uint8_t { kNone, kRelu, kGelu, kGeluTanh, kSilu };
+std::string_view GemmActivationName(GemmActivation a);
+struct GemmEpilogue {
+  double alpha = 1, beta = 0;  // beta 0: there is no C
+  bool bias = false;
+  GemmActivation activation = GemmActivation::kNone;
+  bool has_c() const { return beta != 0; }
+  bool empty() const { return *this == GemmEpilogue{}; }
+  friend bool operator==(const GemmEpilogue&, const GemmEpilogue&) = default;
+};
+std::string EpilogueToString(const GemmEpilogue& e);  // "0.5 * product + c + bias, relu"
+
+// Row-major D[batch, m, n] = op(A)[batch, m, k] * op(B)[batch, k, n], then the epilogue. Strides in
+// elements. A stride of 0 along batch broadcasts. Batch dims are collapsed to one; a batch that
+// cannot be (its strides do not nest) is not routed to a library.
 struct GemmCall {
   Dim batch{1}, m, n, k;
   DType dtype = DType::kF32;  // of A, B and D
@@ -51,6 +66,8 @@ struct GemmCall {
        transpose_b = false;  // as stored: A is [m,k] (or [k,m] if transposed), rows contiguous
   SizeExpr lda, ldb, ldd;    // distance of stored rows
   SizeExpr batch_stride_a, batch_stride_b, batch_stride_d;
+  GemmEpilogue epilogue = {};
+  SizeExpr ldc, batch_stride_c;  // of C, if there is one
 };
 struct GemmProblem {  // GemmCall with numbers, and what pointers are aligned to
   int64_t batch = 1, m = 0, n = 0, k = 0;
@@ -58,7 +75,9 @@ struct GemmProblem {  // GemmCall with numbers, and what pointers are aligned to
   bool transpose_a = false, transpose_b = false;
   int64_t lda = 0, ldb = 0, ldd = 0;
   int64_t batch_stride_a = 0, batch_stride_b = 0, batch_stride_d = 0;
-  int align = 16;  // of the least aligned of A, B, D, up to 16
+  GemmEpilogue epilogue = {};
+  int64_t ldc = 0, batch_stride_c = 0;
+  int align = 16;  // of the least aligned of A, B, C, D and bias, up to 16
   bool allow_tf32 = false;
   Hash128 Key() const;
   friend bool operator==(const GemmProblem&, const GemmProblem&) = default;
@@ -96,8 +115,9 @@ struct Group {
   // each reduction at one map; its operand's reduced coordinates are the reduce axes in order
   // (extents of 1 aside).
   std::vector<IndexMap> output_maps;
-  std::optional<GemmCall>
-      gemm;  // kGemm; inputs are {A, B}, the buffers beneath the views, both listed even if equal
+  std::optional<GemmCall> gemm;  // kGemm; inputs are {A, B, then C and bias if it has them}, the
+                                 // buffers beneath the views, all listed even if equal; the output
+                                 // is the epilogue's last node, or the product
   std::optional<SortCall> sort;  // kSort; outputs are {order, begin, end}, read or not
 };
 

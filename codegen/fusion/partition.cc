@@ -6,13 +6,13 @@
 namespace jitfuse::internal {
 
 absl::StatusOr<FusionPlan> Partition(const Graph& graph, const Target& target,
-                                     const Options& options, const GemmSupportFn& gemm_support,
+                                     const Options& options, const GemmLibrary& library,
                                      absl::Span<const Layout> input_layouts) {
   if (!input_layouts.empty() && input_layouts.size() != graph.inputs().size()) {
     return InternalError("partition: ", input_layouts.size(), " layouts for ",
                          graph.inputs().size(), " inputs");
   }
-  return Sweep(graph, target, options, gemm_support, input_layouts).Run();
+  return Sweep(graph, target, options, library, input_layouts).Run();
 }
 
 }  // namespace jitfuse::internal

@@ -15,6 +15,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -29,6 +30,15 @@ namespace jitfuse::internal {
 
 // nullopt: the library multiplies this dtype. Else why not (gemm_dtype, gemm_no_library).
 using GemmSupportFn = std::function<std::optional<Reason>(DType)>;
+// The same for an epilogue that the target's table has.
+using EpilogueSupportFn = std::function<std::optional<Reason>(DType, const GemmEpilogue&)>;
+struct GemmLibrary {
+  template <typename Fn>                            // of a product's function alone, too
+  GemmLibrary(Fn p, EpilogueSupportFn e = nullptr)  // NOLINT(*-explicit-*)
+      : product(std::move(p)), epilogue(std::move(e)) {}
+  GemmSupportFn product;
+  EpilogueSupportFn epilogue;  // null: none
+};
 
 struct LoweredMatMul {
   NodeId node = -1;  // the sum over k, in the lowered graph
@@ -52,7 +62,7 @@ absl::StatusOr<LoweredGraph> LowerMatMul(const Graph& graph, const Options& opti
 void AddLoweringNotes(const LoweredGraph& lowered, FusionPlan* plan);
 
 absl::StatusOr<FusionPlan> Partition(const Graph& graph, const Target& target,
-                                     const Options& options, const GemmSupportFn& gemm_support,
+                                     const Options& options, const GemmLibrary& library,
                                      absl::Span<const Layout> input_layouts = {});
 
 // Checks a plan against its graph, by a pull like BuildPlan's: every output made once and storable,

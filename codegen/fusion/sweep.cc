@@ -34,11 +34,11 @@ bool IsDense(const Shape& strides, const Shape& shape) {
 }  // namespace
 
 Sweep::Sweep(const Graph& graph, const Target& target, const Options& options,
-             const GemmSupportFn& gemm_support, absl::Span<const Layout> input_layouts)
+             const GemmLibrary& library, absl::Span<const Layout> input_layouts)
     : graph_(graph),
       target_(target),
       options_(options),
-      gemm_support_(gemm_support),
+      library_(library),
       input_layouts_(input_layouts),
       costs_(graph) {}
 
@@ -72,7 +72,25 @@ absl::Status Sweep::Prepare() {
     for (const Operand& operand : OperandsOf(id))
       ++readers_left_[static_cast<size_t>(operand.base.node)];
   }
+  PrepareEpilogues();
   return absl::OkStatus();
+}
+
+void Sweep::PrepareEpilogues() {
+  epilogue_of_.assign(static_cast<size_t>(graph_.size()), -1);
+  absorbed_.assign(static_cast<size_t>(graph_.size()), false);
+  const bool may = options_.fuse && library_.epilogue;
+  epilogues_ =
+      MatchEpilogues({graph_, *views_, target_.kind, may ? library_.epilogue : EpilogueSupportFn(),
+                      input_layouts_, options_.max_fusions});
+  for (size_t i = 0; i < epilogues_.size(); ++i) {
+    const EpilogueMatch& match = epilogues_[i];
+    if (!match.nodes.empty()) ++fusions_;
+    absorbed_[static_cast<size_t>(match.product)] = true;
+    for (NodeId id : match.nodes) absorbed_[static_cast<size_t>(id)] = true;
+    absorbed_[static_cast<size_t>(match.result.node)] = false;
+    epilogue_of_[static_cast<size_t>(match.result.node)] = static_cast<int>(i);
+  }
 }
 
 bool Sweep::IsStoredView(NodeId id) const {
@@ -119,8 +137,8 @@ bool Sweep::InMemory(Value base) const {
 }
 
 bool Sweep::IsCallResult(Value base) const {
-  OpKind kind = graph_.node(base).kind();
-  return kind == OpKind::kMatMul || kind == OpKind::kSort;
+  return graph_.node(base).kind() == OpKind::kSort ||
+         epilogue_of_[static_cast<size_t>(base.node)] >= 0;
 }
 
 bool Sweep::MayFuse(Rejection* why) const {
@@ -148,6 +166,12 @@ absl::Status Sweep::Forward() {
 }
 
 absl::Status Sweep::Visit(NodeId id) {
+  if (absorbed_[static_cast<size_t>(id)]) return absl::OkStatus();
+  if (const int i = epilogue_of_[static_cast<size_t>(id)]; i >= 0) {
+    JF_RETURN_IF_ERROR(PlaceMatMul(epilogues_[static_cast<size_t>(i)]));
+    PassReaders(id);
+    return absl::OkStatus();
+  }
   switch (graph_.node(id).kind()) {
     case OpKind::kInput:
     case OpKind::kScalar:
@@ -168,8 +192,7 @@ absl::Status Sweep::Visit(NodeId id) {
       JF_RETURN_IF_ERROR(Place(id));
       break;
     case OpKind::kMatMul:
-      JF_RETURN_IF_ERROR(PlaceMatMul(id));
-      break;
+      JF_CHECK(false);  // epilogues_ has each
     case OpKind::kSort:
       JF_RETURN_IF_ERROR(PlaceSort(id));
       break;
@@ -182,9 +205,18 @@ absl::Status Sweep::Visit(NodeId id) {
 
 // Values that wait for a reader have to be held (or stored): a proxy for registers.
 void Sweep::PassReaders(NodeId id) {
-  for (const Operand& operand : OperandsOf(id)) {
-    int left = --readers_left_[static_cast<size_t>(operand.base.node)];
-    if (left == 0 && Home(operand.base) >= 0) --At(Home(operand.base)).live;
+  const int epilogue = epilogue_of_[static_cast<size_t>(id)];
+  absl::InlinedVector<NodeId, 4> read = {id};
+  if (epilogue >= 0) {
+    const EpilogueMatch& match = epilogues_[static_cast<size_t>(epilogue)];
+    read.assign(match.nodes.begin(), match.nodes.end());
+    read.push_back(match.product);
+  }
+  for (NodeId reader : read) {
+    for (const Operand& operand : OperandsOf(reader)) {
+      int left = --readers_left_[static_cast<size_t>(operand.base.node)];
+      if (left == 0 && Home(operand.base) >= 0) --At(Home(operand.base)).live;
+    }
   }
   if (readers_left_[static_cast<size_t>(id)] == 0) return;
   WorkGroup& home = At(home_[static_cast<size_t>(id)]);
@@ -359,10 +391,11 @@ void Sweep::Apply(const Ask& ask, const JoinPlan& plan) {
   if (is_output_[id]) CountStored({ask.node, 0});
 }
 
-absl::Status Sweep::PlaceMatMul(NodeId id) {
+absl::Status Sweep::PlaceMatMul(const EpilogueMatch& match) {
+  const NodeId id = match.product;
   const Node& node = graph_.node(id);
   std::optional<Reason> library =
-      options_.use_gemm_library ? gemm_support_(node.types[0].dtype) : std::nullopt;
+      options_.use_gemm_library ? library_.product(node.types[0].dtype) : std::nullopt;
   if (auto rejection = RejectMatMul(graph_, node, options_.use_gemm_library, library)) {
     return InternalError(rejection->detail, " goes to no library (",
                          ToAbsl(ReasonName(rejection->reason)),
@@ -374,13 +407,21 @@ absl::Status Sweep::PlaceMatMul(NodeId id) {
   for (int i = 0; i < 2; ++i) {
     Value base;
     JF_ASSIGN_OR_RETURN(layouts[i], GemmOperand(id, i, &base, &group));
-    group.call_operands.push_back(base);
-    if (Home(base) >= 0) group.level = std::max(group.level, At(Home(base)).level + 1);
-    CountStored(base);
+    ReadCallOperand(base, &group);
   }
-  group.gemm = MakeGemmCall(graph_, node, layouts[0], layouts[1]);
-  PlaceCall(id, std::move(group));
+  for (const std::optional<Value>& v : {match.c, match.bias}) {
+    if (v) ReadCallOperand(views_->Base(*v), &group);
+  }
+  group.gemm = MakeGemmCall(graph_, node, layouts[0], layouts[1], match.epilogue,
+                            {match.ldc, match.batch_stride_c});
+  PlaceCall(match.result.node, std::move(group));
   return absl::OkStatus();
+}
+
+void Sweep::ReadCallOperand(Value base, WorkGroup* group) {
+  group->call_operands.push_back(base);
+  if (Home(base) >= 0) group->level = std::max(group->level, At(Home(base)).level + 1);
+  CountStored(base);
 }
 
 void Sweep::PlaceCall(NodeId id, WorkGroup group) {

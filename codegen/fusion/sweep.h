@@ -26,6 +26,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/container/inlined_vector.h"
 #include "codegen/fusion/cost_model.h"
+#include "codegen/fusion/gemm_epilogue.h"
 #include "codegen/fusion/gemm_match.h"
 #include "codegen/fusion/partition.h"
 #include "codegen/fusion/relation.h"
@@ -54,7 +55,7 @@ struct WorkGroup {
   int peak = 0;  // the most there were
   std::optional<GemmCall> gemm;
   std::optional<SortCall> sort;
-  std::vector<Value> call_operands;  // kGemm: {A, B}; kSort: {indices}
+  std::vector<Value> call_operands;  // kGemm: {A, B, C and bias if any}; kSort: {indices}
   std::vector<Note> notes;
 };
 
@@ -111,12 +112,13 @@ struct JoinPlan {
 class Sweep {
  public:
   Sweep(const Graph& graph, const Target& target, const Options& options,
-        const GemmSupportFn& gemm_support, absl::Span<const Layout> input_layouts);
+        const GemmLibrary& library, absl::Span<const Layout> input_layouts);
   absl::StatusOr<FusionPlan> Run();
 
  private:
   // -- sweep.cc
   absl::Status Prepare();
+  void PrepareEpilogues();
   bool IsStoredView(NodeId id) const;
   absl::Status Forward();
   absl::Status Visit(NodeId id);
@@ -125,9 +127,10 @@ class Sweep {
   absl::Status Place(NodeId id);
   std::vector<int> Candidates(const Ask& ask) const;
   void PlaceAlone(const Ask& ask);
-  absl::Status PlaceMatMul(NodeId id);
+  absl::Status PlaceMatMul(const EpilogueMatch& match);
   absl::Status PlaceSort(NodeId id);
   void PlaceCall(NodeId id, WorkGroup group);
+  void ReadCallOperand(Value base, WorkGroup* group);
   absl::StatusOr<OperandLayout> GemmOperand(NodeId id, int index, Value* base, WorkGroup* group);
   absl::Status Materialize(Value v, Reason why);
   void LearnCone(NodeId id, const OpCost& cost);
@@ -276,10 +279,14 @@ class Sweep {
   const Graph& graph_;
   const Target& target_;
   const Options& options_;
-  const GemmSupportFn& gemm_support_;
+  const GemmLibrary& library_;
   absl::Span<const Layout> input_layouts_;
   CostModel costs_;
   std::optional<Views> views_;
+
+  std::vector<EpilogueMatch> epilogues_;  // one for each product
+  std::vector<int> epilogue_of_;          // by node: of the epilogue that ends here, or -1
+  std::vector<bool> absorbed_;            // by node: inside an epilogue, behind which it is placed
 
   std::vector<WorkGroup> groups_;
   std::vector<int> alias_;     // by group: what it was merged into, or itself

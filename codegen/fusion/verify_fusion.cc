@@ -243,18 +243,31 @@ class Puller {
   absl::flat_hash_map<NodeId, IndexMap> reduce_map_;
 };
 
+// One product; all else is on the way to its operands or behind it, and nothing but the last node
+// is seen outside.
 absl::Status CheckGemm(const Graph& graph, const Group& group) {
-  if (!group.gemm || group.inputs.size() != 2 || group.outputs.size() != 1)
-    return InternalError("a gemm group has a call, two inputs and one output");
-  int products = 0;
+  if (!group.gemm || group.outputs.size() != 1)
+    return InternalError("a gemm group has a call and one output");
+  const GemmEpilogue& epilogue = group.gemm->epilogue;
+  const size_t inputs = 2 + (epilogue.has_c() ? 1u : 0u) + (epilogue.bias ? 1u : 0u);
+  if (group.inputs.size() != inputs)
+    return InternalError("a gemm group reads ", group.inputs.size(), " values, its call ", inputs);
+  int products = 0, behind = 0;
   for (NodeId id : group.nodes) {
     OpKind kind = graph.node(id).kind();
-    if (kind != OpKind::kMatMul && kind != OpKind::kView)
-      return InternalError(ToAbsl(graph.node(id).def().name), " in a gemm group");
     products += kind == OpKind::kMatMul ? 1 : 0;
+    behind += kind == OpKind::kPointwise ? 1 : 0;
+    if (kind != OpKind::kMatMul && kind != OpKind::kView && kind != OpKind::kPointwise &&
+        kind != OpKind::kConstant)
+      return InternalError(ToAbsl(graph.node(id).def().name), " in a gemm group");
   }
-  if (products != 1 || graph.node(group.outputs[0]).kind() != OpKind::kMatMul)
-    return InternalError("a gemm group holds one product, its output");
+  if (products != 1) return InternalError(products, " products in a gemm group");
+  if (epilogue.empty() != (behind == 0))
+    return InternalError(behind, " nodes behind a product with the epilogue ",
+                         EpilogueToString(epilogue));
+  const OpKind last = graph.node(group.outputs[0]).kind();
+  if (last != (behind > 0 ? OpKind::kPointwise : OpKind::kMatMul))
+    return InternalError("a gemm group's output is not its last node");
   for (Value v : group.inputs) {
     OpKind kind = graph.node(v).kind();
     if (kind == OpKind::kScalar || kind == OpKind::kConstant)

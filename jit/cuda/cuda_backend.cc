@@ -216,8 +216,10 @@ class CudaBackend : public Backend {
   absl::Status GemmSupport(DType dtype, Reason* reason) const override;
   absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareGemm(
       const GemmProblem& problem) const override;
-  absl::Status RunGemm(const PreparedGemm& gemm, const void* a, const void* b, void* d,
-                       void* workspace, StreamHandle stream) const override;
+  absl::Status EpilogueSupport(DType dtype, const GemmEpilogue& epilogue,
+                               Reason* reason) const override;
+  absl::Status RunGemm(const PreparedGemm& gemm, const GemmBuffers& buffers,
+                       StreamHandle stream) const override;
 
   absl::StatusOr<std::vector<KernelSource>> EmitSort(DType indices) const override {
     return EmitCudaSort(indices, target_);
@@ -346,11 +348,18 @@ absl::StatusOr<std::shared_ptr<const PreparedGemm>> CudaBackend::PrepareGemm(
   return out;
 }
 
-absl::Status CudaBackend::RunGemm(const PreparedGemm& gemm, const void* a, const void* b, void* d,
-                                  void* workspace, StreamHandle stream) const {
+absl::Status CudaBackend::EpilogueSupport(DType, const GemmEpilogue& epilogue,
+                                          Reason* reason) const {
+  *reason = Reason::kEpilogueActivation;
+  return absl::UnimplementedError(
+      absl::StrCat("cuBLASLt is not asked for ", EpilogueToString(epilogue), " yet"));
+}
+
+absl::Status CudaBackend::RunGemm(const PreparedGemm& gemm, const GemmBuffers& buffers,
+                                  StreamHandle stream) const {
   return OnDevice([&](const DriverApi&) -> absl::Status {
     JF_ASSIGN_OR_RETURN(CublasLtGemms * gemms, Gemms());
-    return gemms->Run(gemm, a, b, d, workspace, stream);
+    return gemms->Run(gemm, buffers, stream);
   });
 }
 

@@ -245,8 +245,8 @@ absl::StatusOr<std::shared_ptr<const PreparedGemm>> CublasLtGemms::Prepare(
   return prepared_.Insert(key, std::move(gemm));
 }
 
-absl::Status CublasLtGemms::Run(const PreparedGemm& prepared, const void* a, const void* b, void* d,
-                                void* workspace, StreamHandle stream) const {
+absl::Status CublasLtGemms::Run(const PreparedGemm& prepared, const GemmBuffers& buffers,
+                                StreamHandle stream) const {
   const auto& gemm = static_cast<const LtGemm&>(prepared);
   if (gemm.IsEmpty()) return absl::OkStatus();
   const float one_f32 = 1, zero_f32 = 0;
@@ -256,13 +256,13 @@ absl::Status CublasLtGemms::Run(const PreparedGemm& prepared, const void* a, con
   const void* beta = f64 ? static_cast<const void*>(&zero_f64) : &zero_f32;
   const int64_t size = ItemSize(gemm.problem().dtype);
   for (int64_t i = 0; i < gemm.runs.repeats; ++i) {
-    const void* a_i = static_cast<const char*>(a) + i * gemm.runs.step_a * size;
-    const void* b_i = static_cast<const char*>(b) + i * gemm.runs.step_b * size;
-    void* d_i = static_cast<char*>(d) + i * gemm.runs.step_d * size;
+    const void* a_i = static_cast<const char*>(buffers.a) + i * gemm.runs.step_a * size;
+    const void* b_i = static_cast<const char*>(buffers.b) + i * gemm.runs.step_b * size;
+    void* d_i = static_cast<char*>(buffers.d) + i * gemm.runs.step_d * size;
     JF_RETURN_IF_ERROR(
         LtStatus(api_.Matmul(gemm.handle, gemm.desc.get(), alpha, b_i, gemm.a.get(), a_i,
                              gemm.b.get(), beta, d_i, gemm.d.get(), d_i, gemm.d.get(), &gemm.algo,
-                             workspace, gemm.workspace, static_cast<CuStream>(stream)),
+                             buffers.workspace, gemm.workspace, static_cast<CuStream>(stream)),
                  "cublasLtMatmul", gemm.problem()));
   }
   return absl::OkStatus();

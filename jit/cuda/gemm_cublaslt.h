@@ -33,8 +33,7 @@ class CublasLtGemms {
   // An empty result is prepared as nothing to do; products of nothing (k = 0) are not the
   // library's.
   absl::StatusOr<std::shared_ptr<const PreparedGemm>> Prepare(const GemmProblem& problem);
-  absl::Status Run(const PreparedGemm& gemm, const void* a, const void* b, void* d, void* workspace,
-                   StreamHandle stream) const;
+  absl::Status Run(const PreparedGemm& gemm, const GemmBuffers& buffers, StreamHandle stream) const;
 
  private:
   absl::StatusOr<LtHandle> Handle();

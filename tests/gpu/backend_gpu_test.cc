@@ -291,7 +291,12 @@ class GpuGemmTest : public GpuTest {
     EXPECT_THAT((*gemm)->Describe(), testing::HasSubstr("cuBLASLt"));
     Buffer workspace = Make((*gemm)->workspace_bytes() + 256, 16);
     ASSERT_TRUE(
-        backend_->RunGemm(**gemm, da.data(), db.data(), dd.data(), workspace.data(), nullptr).ok());
+        backend_
+            ->RunGemm(
+                **gemm,
+                {.a = da.data(), .b = db.data(), .d = dd.data(), .workspace = workspace.data()},
+                nullptr)
+            .ok());
     ASSERT_TRUE(backend_->CopyToHost(d.data(), dd.data(), d.size(), nullptr).ok());
     auto number = [&](const std::vector<char>& v, int64_t i) {
       return ScalarToDouble(ComputeType(p.dtype), LoadScalar(p.dtype, v.data() + i * size));
@@ -403,7 +408,11 @@ TEST_F(GpuStreamTest, EverythingIsLegalUnderCapture) {
   ASSERT_TRUE(backend_->CopyFromHost(da.data(), a.data(), bytes, stream_).ok());
   if (gemm.ok()) {  // its code is loaded by a first run
     ASSERT_TRUE(
-        backend_->RunGemm(**gemm, da.data(), da.data(), dd.data(), dw.data(), stream_).ok());
+        backend_
+            ->RunGemm(**gemm,
+                      {.a = da.data(), .b = da.data(), .d = dd.data(), .workspace = dw.data()},
+                      stream_)
+            .ok());
     ASSERT_TRUE(backend_->Synchronize(stream_).ok());
   }
 
@@ -411,9 +420,12 @@ TEST_F(GpuStreamTest, EverythingIsLegalUnderCapture) {
   void* instance = jitfuse_test::Captured(stream_, [&] {
     void* temporary = backend_->allocator()->Allocate(bytes, stream_);
     EXPECT_NE(temporary, nullptr);
-    first = gemm.ok()
-                ? backend_->RunGemm(**gemm, da.data(), da.data(), temporary, dw.data(), stream_)
-                : backend_->CopyOnDevice(temporary, da.data(), bytes, stream_);
+    first =
+        gemm.ok()
+            ? backend_->RunGemm(
+                  **gemm, {.a = da.data(), .b = da.data(), .d = temporary, .workspace = dw.data()},
+                  stream_)
+            : backend_->CopyOnDevice(temporary, da.data(), bytes, stream_);
     void* buffers[] = {da.data(), da.data(), temporary, dd.data()};
     LaunchArgs args;
     args.buffers = buffers;

@@ -27,8 +27,10 @@ class IdleBackend : public HostBackend {
       const GemmProblem& p) const override {
     return rest_->PrepareGemm(p);
   }
-  absl::Status RunGemm(const PreparedGemm&, const void*, const void*, void*, void*,
-                       StreamHandle) const override {
+  absl::Status EpilogueSupport(DType d, const GemmEpilogue& e, Reason* r) const override {
+    return rest_->EpilogueSupport(d, e, r);
+  }
+  absl::Status RunGemm(const PreparedGemm&, const GemmBuffers&, StreamHandle) const override {
     return absl::OkStatus();
   }
   absl::Status RunSort(const SortProblem&, absl::Span<const Kernel* const>, const SortBuffers&,

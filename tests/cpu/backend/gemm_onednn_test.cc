@@ -54,7 +54,7 @@ Operands MakeOperands(const GemmProblem& p, uint32_t seed) {
 
 absl::Status RunProduct(const PreparedGemm& gemm, const void* a, const void* b, void* d) {
   std::vector<char> workspace(gemm.workspace_bytes());
-  return RunOnednn(gemm, a, b, d, workspace.data());
+  return RunOnednn(gemm, {.a = a, .b = b, .d = d, .workspace = workspace.data()});
 }
 
 double At(const std::vector<char>& bytes, DType dtype, int64_t i) {

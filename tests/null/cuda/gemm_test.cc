@@ -184,7 +184,7 @@ void CheckProduct(CublasLtGemms* gemms, const GemmProblem& p) {
       want = d;
   auto prepared = gemms->Prepare(p);
   ASSERT_TRUE(prepared.ok()) << prepared.status();
-  ASSERT_TRUE(gemms->Run(**prepared, a.data(), b.data(), d.data(), nullptr, nullptr).ok());
+  ASSERT_TRUE(gemms->Run(**prepared, {.a = a.data(), .b = b.data(), .d = d.data()}, nullptr).ok());
   for (int64_t n = 0; n < p.batch; ++n) {
     for (int64_t i = 0; i < p.m; ++i) {
       for (int64_t j = 0; j < p.n; ++j) {
@@ -263,7 +263,8 @@ TEST(GemmCublasLt, BatchesThatDoNotNestAreMultipliedOneByOne) {
   std::vector<float> a(60), b(15, 1.0f), d(36);
   for (size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i / 20);
   auto prepared = gemms.Prepare(p);
-  ASSERT_TRUE(gemms.Run(**prepared, a.data() + 40, b.data(), d.data(), nullptr, nullptr).ok());
+  ASSERT_TRUE(
+      gemms.Run(**prepared, {.a = a.data() + 40, .b = b.data(), .d = d.data()}, nullptr).ok());
   for (size_t i = 0; i < d.size(); ++i) EXPECT_EQ(d[i], 5.0f * static_cast<float>(2 - i / 12));
   p.batch_stride_d = 3;
   EXPECT_THAT(std::string(gemms.Prepare(p).status().message()),
@@ -347,7 +348,7 @@ TEST(GemmCublasLt, EmptyResultsCallNothing) {
                         Problem(DType::kF32, 0, 3, 3, 4, false, false)}) {
     auto prepared = gemms.Prepare(p);
     ASSERT_TRUE(prepared.ok()) << prepared.status();
-    EXPECT_TRUE(gemms.Run(**prepared, nullptr, nullptr, nullptr, nullptr, nullptr).ok());
+    EXPECT_TRUE(gemms.Run(**prepared, {}, nullptr).ok());
   }
   EXPECT_EQ(counts.heuristics, 0);
 }
