@@ -93,6 +93,7 @@ struct DeclaredMode {
     return e.i;
   }
   static Elem Unknown() { return {}; }
+  static void Loosen(double, Elem*) {}
 
   static Elem AddInOrder(const ScalarProgram& add, DType, const std::vector<Elem>& terms) {
     Elem args[2] = {terms[0], {}};

@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "ir/op_enum.h"
 #include "ir/view_index.h"
 
 namespace jitfuse::internal {
@@ -207,6 +208,19 @@ MatMulOperand MatMulStrides(absl::Span<const int64_t> dims, absl::Span<const int
     batch_strides[lead + i] = dims[i] == 1 && batch[lead + i] != 1 ? 0 : strides[i];
   o.batch = AllOffsets(batch, batch_strides);
   return o;
+}
+
+double EpilogueSlack(const Graph& graph, const Node& node) {
+  const DType dtype = node.types[0].dtype;
+  if (node.op != Op::kGeluTanh || (dtype != DType::kF16 && dtype != DType::kBF16)) return 0;
+  std::vector<Value> todo = {node.in[0]};  // a few nodes are what may lie between
+  for (size_t i = 0; i < todo.size() && i < 16; ++i) {
+    const Node& below = graph.node(todo[i]);
+    if (below.kind() == OpKind::kMatMul) return 6e-6;
+    if (below.kind() == OpKind::kView || below.op == Op::kAdd || below.op == Op::kMultiply)
+      todo.insert(todo.end(), below.in.begin(), below.in.end());
+  }
+  return 0;
 }
 
 }  // namespace jitfuse::internal

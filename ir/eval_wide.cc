@@ -291,6 +291,7 @@ struct WideMode {
     return e.value >= 0x1p63L ? INT64_MAX : static_cast<int64_t>(e.value);
   }
   static Elem Unknown() { return {0, kInf}; }
+  static void Loosen(double slack, Elem* e) { e->bound += slack; }
 
   static Elem AddInOrder(const ScalarProgram& add, DType dtype, const std::vector<Elem>& terms) {
     if (terms.size() == 1) return terms[0];

@@ -56,6 +56,7 @@ class FakeDriver {
   std::map<CuContext, CuDevice> device_of;
   std::map<CuContext, unsigned long long> ids;  // told by cuCtxGetId; else 1
   bool capturing = false;
+  int streams = 0;  // made and not destroyed
 
  private:
   static FakeDriver& Get() { return *active_; }
@@ -251,6 +252,24 @@ inline void FakeDriver::Fill() {
   api_.MemsetD8Async = [](CuDevicePtr d, unsigned char value, size_t n, CuStream) {
     JF_FAKE(MemsetD8Async, "cuMemsetD8Async");
     std::memset(reinterpret_cast<void*>(d), value, n);
+    return kCuSuccess;
+  };
+  api_.StreamCreate = [](CuStream* s, unsigned flags) {
+    JF_FAKE(StreamCreate, "cuStreamCreate");
+    if (flags != kCuStreamNonBlocking) return kCuErrorInvalidValue;
+    ++Get().streams;
+    *s = reinterpret_cast<CuStream>(uintptr_t{0x5000});
+    return kCuSuccess;
+  };
+  api_.StreamDestroy = [](CuStream) {
+    JF_FAKE(StreamDestroy, "cuStreamDestroy");
+    --Get().streams;
+    return kCuSuccess;
+  };
+  api_.ThreadExchangeStreamCaptureMode = [](CuCaptureMode* mode) {
+    JF_FAKE(ThreadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode");
+    static thread_local CuCaptureMode now{};
+    std::swap(now, *mode);
     return kCuSuccess;
   };
   api_.StreamSynchronize = [](CuStream) { return Get().Note("cuStreamSynchronize"); };

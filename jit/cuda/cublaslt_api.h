@@ -35,7 +35,22 @@ enum CublasComputeType : int {
   kCublasCompute32FFastTf32 = 77
 };
 enum CublasOperation : int { kCublasN = 0, kCublasT = 1 };
-enum LtMatmulDescAttribute : int { kLtTransA = 3, kLtTransB = 4 };
+enum LtMatmulDescAttribute : int {
+  kLtTransA = 3,
+  kLtTransB = 4,
+  kLtEpilogue = 7,
+  kLtBiasPointer = 8,
+  kLtEpilogueAuxPointer = 11,
+  kLtEpilogueAuxLd = 12,
+};
+// Bits of an epilogue; kLtEpilogueDefault if there is none.
+enum LtEpilogueBits : uint32_t {
+  kLtEpilogueDefault = 1,
+  kLtEpilogueRelu = 2,
+  kLtEpilogueBias = 4,
+  kLtEpilogueGelu = 32,
+  kLtEpilogueAux = 128,
+};
 enum LtLayoutAttribute : int { kLtBatchCount = 5, kLtStridedBatchOffset = 6 };
 enum LtPreferenceAttribute : int {
   kLtMaxWorkspaceBytes = 1,

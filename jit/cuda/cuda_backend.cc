@@ -216,8 +216,10 @@ class CudaBackend : public Backend {
   absl::Status GemmSupport(DType dtype, Reason* reason) const override;
   absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareGemm(
       const GemmProblem& problem) const override;
-  absl::Status EpilogueSupport(DType dtype, const GemmEpilogue& epilogue,
-                               Reason* reason) const override;
+  // What the table has, cuBLASLt takes.
+  absl::Status EpilogueSupport(DType, const GemmEpilogue&, Reason*) const override {
+    return absl::OkStatus();
+  }
   absl::Status RunGemm(const PreparedGemm& gemm, const GemmBuffers& buffers,
                        StreamHandle stream) const override;
 
@@ -318,7 +320,9 @@ absl::StatusOr<CublasLtGemms*> CudaBackend::Gemms() const {
     if (api == nullptr) {
       JF_ASSIGN_OR_RETURN(api, LoadCublasLtApi(driver_major_));
     }
-    gemms_ = std::make_unique<CublasLtGemms>(*api);
+    gemms_ = std::make_unique<CublasLtGemms>(*api, [device = device_](const GemmTrial& trial) {
+      return RunTrial(*device->driver, trial);
+    });
   }
   return gemms_.get();
 }
@@ -346,13 +350,6 @@ absl::StatusOr<std::shared_ptr<const PreparedGemm>> CudaBackend::PrepareGemm(
     return absl::OkStatus();
   }));
   return out;
-}
-
-absl::Status CudaBackend::EpilogueSupport(DType, const GemmEpilogue& epilogue,
-                                          Reason* reason) const {
-  *reason = Reason::kEpilogueActivation;
-  return absl::UnimplementedError(
-      absl::StrCat("cuBLASLt is not asked for ", EpilogueToString(epilogue), " yet"));
 }
 
 absl::Status CudaBackend::RunGemm(const PreparedGemm& gemm, const GemmBuffers& buffers,

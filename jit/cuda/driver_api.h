@@ -54,6 +54,8 @@ enum CuFunctionAttribute : int {
   kCuFuncNumRegs = 4
 };
 enum CuCaptureStatus : int { kCuCaptureNone = 0, kCuCaptureActive = 1, kCuCaptureInvalidated = 2 };
+enum CuCaptureMode : int { kCuCaptureModeRelaxed = 2 };
+inline constexpr unsigned kCuStreamNonBlocking = 1;
 enum CuMemPoolAttribute : int { kCuMemPoolReleaseThreshold = 4 };
 enum CuMemAllocationType : int { kCuMemAllocationPinned = 1 };
 enum CuMemLocationType : int { kCuMemLocationDevice = 1 };

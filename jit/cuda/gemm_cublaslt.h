@@ -3,16 +3,19 @@
 // In: a row-major GemmProblem. Out: a prepared product (descriptors, and the algorithm of
 // cuBLASLt's own heuristic for exactly this problem and this alignment, asked once while the
 // problem is among the kMaxPrepared asked for last; bound calls keep theirs), then launches on a
-// stream. Column-major as the library is, D' = op(B)' op(A)' is what it computes. Accumulation in
-// f32 (f64 for f64), TF32 only where the problem allows it, and no split whose partial sums are
-// rounded to 16 bits. Must run with a current CUDA context. Thread-safe. Must not know: contexts,
-// graphs.
+// stream. Accumulation in f32 (f64 for f64), TF32 only where the problem allows it, and no split
+// whose partial sums are rounded to 16 bits. Some algorithms turn NaN into 0 where they apply relu:
+// each that is chosen behind relu has kept it in a trial; where none does, relu comes with a mask,
+// which all keep it with. Must run with a current CUDA context. Thread-safe. Must not know:
+// contexts, graphs.
 #ifndef JITFUSE_JIT_CUDA_GEMM_CUBLASLT_H_
 #define JITFUSE_JIT_CUDA_GEMM_CUBLASLT_H_
 
 #include <memory>
 #include <mutex>
+#include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "codegen/fusion/group.h"
@@ -20,6 +23,8 @@
 #include "ir/support/lru.h"
 #include "jit/backend.h"
 #include "jit/cuda/cublaslt_api.h"
+#include "jit/cuda/gemm_trial.h"
+#include "jit/cuda/lt_gemm.h"
 
 namespace jitfuse::internal {
 
@@ -29,7 +34,8 @@ bool CublasLtTakes(DType dtype);
 class CublasLtGemms {
  public:
   static constexpr size_t kMaxPrepared = 1024;  // a size of a batch is a problem of its own
-  explicit CublasLtGemms(const CublasLtApi& api) : api_(api) {}
+  // `trial` runs what it is given on the device.
+  CublasLtGemms(const CublasLtApi& api, GemmTrialFn trial) : api_(api), trial_(std::move(trial)) {}
   // An empty result is prepared as nothing to do; products of nothing (k = 0) are not the
   // library's.
   absl::StatusOr<std::shared_ptr<const PreparedGemm>> Prepare(const GemmProblem& problem);
@@ -37,10 +43,17 @@ class CublasLtGemms {
 
  private:
   absl::StatusOr<LtHandle> Handle();
+  absl::StatusOr<bool> Pick(LtGemm* gemm);
+  absl::StatusOr<std::shared_ptr<LtGemm>> WithMask(const GemmProblem& problem,
+                                                   const LtTypes& types);
+  bool KeepsNan(const LtGemm& gemm, const LtAlgo& algo);
+  absl::StatusOr<bool> Try(const GemmProblem& small, const LtTypes& types, const LtAlgo& algo);
 
   const CublasLtApi& api_;
+  const GemmTrialFn trial_;
   std::mutex mu_;
-  LtHandle handle_ = nullptr;  // kept for the life of the process
+  LtHandle handle_ = nullptr;                     // kept for the life of the process
+  absl::flat_hash_map<Hash128, bool> keeps_nan_;  // by algorithm and what it is used for
   Lru<Hash128, std::shared_ptr<const PreparedGemm>> prepared_{kMaxPrepared};
 };
 

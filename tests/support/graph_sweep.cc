@@ -422,6 +422,7 @@ std::vector<SweepCase> SweepCases() {
          {{{"n", 3}, {"m", 5}}, {{"n", 2}, {"m", 200}}}, false, &out);
   std::vector<SweepCase> table = TableCases();
   std::move(table.begin(), table.end(), std::back_inserter(out));
+  AddGemmEpilogues(&out);
   return out;
 }
 

@@ -31,6 +31,8 @@ struct SweepCase {
 
 // Every op in every dtype (TableCases of op_sweep.h), and graphs of several ops.
 std::vector<SweepCase> SweepCases();
+// Of them, products and what libraries compute behind them.
+void AddGemmEpilogues(std::vector<SweepCase>* out);
 
 // One call of a case, as the graph fuzzer runs and prints it.
 struct SweepCall {

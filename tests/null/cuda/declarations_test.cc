@@ -70,6 +70,7 @@ TEST(Declarations, Driver) {
 #undef cuCtxPopCurrent
 #undef cuMemAlloc
 #undef cuMemFree
+#undef cuStreamDestroy
 #define JF_DRIVER(member, symbol, args) \
   static_assert(SameFunction<decltype(DriverApi::member), decltype(&::symbol)>::value, #symbol);
 #include "jit/cuda/driver_api.inc"
@@ -95,6 +96,8 @@ TEST(Declarations, Driver) {
   SAME(kCuFuncSharedSizeBytes, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
   SAME(kCuFuncLocalSizeBytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
   SAME(kCuFuncNumRegs, CU_FUNC_ATTRIBUTE_NUM_REGS);
+  SAME(kCuCaptureModeRelaxed, CU_STREAM_CAPTURE_MODE_RELAXED);
+  SAME(kCuStreamNonBlocking, CU_STREAM_NON_BLOCKING);
   SAME(kCuMemPoolReleaseThreshold, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD);
   SAME(kCuMemAllocationPinned, CU_MEM_ALLOCATION_TYPE_PINNED);
   SAME(kCuMemLocationDevice, CU_MEM_LOCATION_TYPE_DEVICE);
@@ -146,6 +149,18 @@ TEST(Declarations, CublasLt) {
   SAME(kCublasT, CUBLAS_OP_T);
   SAME(kLtTransA, CUBLASLT_MATMUL_DESC_TRANSA);
   SAME(kLtTransB, CUBLASLT_MATMUL_DESC_TRANSB);
+  SAME(kLtEpilogue, CUBLASLT_MATMUL_DESC_EPILOGUE);
+  SAME(kLtBiasPointer, CUBLASLT_MATMUL_DESC_BIAS_POINTER);
+  SAME(kLtEpilogueAuxPointer, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER);
+  SAME(kLtEpilogueAuxLd, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD);
+  SAME(kLtEpilogueDefault, CUBLASLT_EPILOGUE_DEFAULT);
+  SAME(kLtEpilogueRelu, CUBLASLT_EPILOGUE_RELU);
+  SAME(kLtEpilogueBias, CUBLASLT_EPILOGUE_BIAS);
+  SAME(kLtEpilogueRelu | kLtEpilogueBias, CUBLASLT_EPILOGUE_RELU_BIAS);
+  SAME(kLtEpilogueRelu | kLtEpilogueAux, CUBLASLT_EPILOGUE_RELU_AUX);
+  SAME(kLtEpilogueRelu | kLtEpilogueAux | kLtEpilogueBias, CUBLASLT_EPILOGUE_RELU_AUX_BIAS);
+  SAME(kLtEpilogueGelu, CUBLASLT_EPILOGUE_GELU);
+  SAME(kLtEpilogueGelu | kLtEpilogueBias, CUBLASLT_EPILOGUE_GELU_BIAS);
   SAME(kLtBatchCount, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT);
   SAME(kLtStridedBatchOffset, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET);
   SAME(kLtMaxWorkspaceBytes, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES);

@@ -1,5 +1,8 @@
 // GEMMs through cuBLASLt's interface, computed by a stand-in that follows the descriptors to the
-// letter: column-major, leading dimensions, transposes, batches.
+// letter: column-major, leading dimensions, transposes, batches, epilogues. Algorithm i of its
+// answers may be one that loses NaN behind relu.
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -22,7 +25,7 @@ using ::testing::Not;
 struct FakeDesc {
   CublasComputeType compute;
   CudaDataType scale;
-  std::map<int, int32_t> attributes;
+  std::map<int, uint64_t> attributes;
 };
 struct FakeLayout {
   CudaDataType type;
@@ -34,7 +37,9 @@ struct FakePreference {
   std::map<int, uint64_t> attributes;
 };
 struct Counts {
-  int heuristics = 0, creates = 0, descs = 0, layouts = 0, found = 1;
+  int heuristics = 0, creates = 0, descs = 0, layouts = 0, found = 1, trials = 0;
+  uint64_t lossy = 0;  // the first so many algorithms turn NaN into 0
+  bool has_mask = false;
   FakePreference last;
   CublasComputeType compute{};
 } counts;
@@ -42,11 +47,40 @@ struct Counts {
 FakeLayout& Of(LtMatrixLayout l) { return *reinterpret_cast<FakeLayout*>(l); }
 FakeDesc& Of(LtMatmulDesc d) { return *reinterpret_cast<FakeDesc*>(d); }
 
+struct FakeCall {
+  const FakeDesc& desc;
+  double alpha, beta;
+  uint64_t algo;
+};
+
 template <typename T>
-void Multiply(const FakeDesc& desc, const void* a, const FakeLayout& la, const void* b,
-              const FakeLayout& lb, void* d, const FakeLayout& ld) {
-  const bool ta = desc.attributes.at(kLtTransA) == kCublasT,
-             tb = desc.attributes.at(kLtTransB) == kCublasT;
+T Finish(const FakeCall& call, double sum, T c, int64_t row) {
+  auto attribute = [&](int a) {
+    auto it = call.desc.attributes.find(a);
+    return it == call.desc.attributes.end() ? uint64_t{0} : it->second;
+  };
+  const uint64_t bits = attribute(kLtEpilogue);
+  double z = call.alpha * sum;
+  if (call.beta != 0) z += call.beta * static_cast<double>(c);
+  if ((bits & kLtEpilogueBias) != 0)
+    z += static_cast<double>(reinterpret_cast<const T*>(attribute(kLtBiasPointer))[row]);
+  const bool keeps = call.algo >= counts.lossy || (bits & kLtEpilogueAux) != 0;
+  if ((bits & kLtEpilogueAux) != 0) {
+    counts.has_mask = true;
+    EXPECT_EQ(attribute(kLtEpilogueAuxLd) % 128, 0u);
+    reinterpret_cast<unsigned char*>(attribute(kLtEpilogueAuxPointer))[row / 8] |= 1;
+  }
+  if ((bits & kLtEpilogueRelu) != 0) z = z != z ? (keeps ? z : 0) : std::max(z, 0.0);
+  if ((bits & kLtEpilogueGelu) != 0) z = 100 * z;  // to be told from all else
+  return static_cast<T>(z);
+}
+
+template <typename T>
+void Multiply(const FakeCall& call, const void* a, const FakeLayout& la, const void* b,
+              const FakeLayout& lb, const void* c, const FakeLayout& lc, void* d,
+              const FakeLayout& ld) {
+  const bool ta = call.desc.attributes.at(kLtTransA) == kCublasT,
+             tb = call.desc.attributes.at(kLtTransB) == kCublasT;
   const int64_t k = ta ? la.rows : la.columns;
   EXPECT_EQ(ta ? la.columns : la.rows, ld.rows);
   EXPECT_EQ(tb ? lb.rows : lb.columns, ld.columns);
@@ -64,7 +98,8 @@ void Multiply(const FakeDesc& desc, const void* a, const FakeLayout& la, const v
                  (tb ? at(static_cast<const T*>(b), lb, n, j, l)
                      : at(static_cast<const T*>(b), lb, n, l, j));
         }
-        at(static_cast<T*>(d), ld, n, i, j) = sum;
+        const T added = call.beta == 0 ? T{0} : at(static_cast<const T*>(c), lc, n, i, j);
+        at(static_cast<T*>(d), ld, n, i, j) = Finish<T>(call, sum, added, i);
       }
     }
   }
@@ -92,8 +127,10 @@ CublasLtApi FakeApi() {
   };
   api.MatmulDescSetAttribute = [](LtMatmulDesc d, LtMatmulDescAttribute a, const void* v,
                                   size_t size) {
-    EXPECT_EQ(size, sizeof(int32_t));
-    Of(d).attributes[a] = *static_cast<const int32_t*>(v);
+    const bool wide = a == kLtBiasPointer || a == kLtEpilogueAuxPointer || a == kLtEpilogueAuxLd;
+    EXPECT_EQ(size, wide ? 8u : 4u);
+    Of(d).attributes[a] =
+        wide ? *static_cast<const uint64_t*>(v) : *static_cast<const uint32_t*>(v);
     return kCublasSuccess;
   };
   api.MatrixLayoutCreate = [](LtMatrixLayout* l, CudaDataType type, uint64_t rows, uint64_t columns,
@@ -136,10 +173,17 @@ CublasLtApi FakeApi() {
                                   LtMatrixLayout, LtMatrixLayout, LtPreference, int wanted,
                                   LtHeuristicResult* results, int* found) {
     ++counts.heuristics;
-    EXPECT_EQ(wanted, 1);
-    results[0].workspace_bytes = 4096;
-    results[0].state = kCublasSuccess;
-    *found = counts.found;
+    *found = std::min(counts.found, wanted);
+    for (int i = 0; i < *found; ++i) {
+      results[i] = {};
+      results[i].algo.data[0] = static_cast<uint64_t>(i);
+      results[i].workspace_bytes = 4096;
+    }
+    return kCublasSuccess;
+  };
+  api.MatmulAlgoCheck = [](LtHandle, LtMatmulDesc, LtMatrixLayout, LtMatrixLayout, LtMatrixLayout,
+                           LtMatrixLayout, const LtAlgo*, LtHeuristicResult* result) {
+    result->workspace_bytes = 4096;
     return kCublasSuccess;
   };
   api.MatmulAlgoConfigGetAttribute = [](const LtAlgo*, LtAlgoAttribute a, void* v, size_t,
@@ -150,23 +194,42 @@ CublasLtApi FakeApi() {
   };
   api.Matmul = [](LtHandle, LtMatmulDesc desc, const void* alpha, const void* a, LtMatrixLayout la,
                   const void* b, LtMatrixLayout lb, const void* beta, const void* c,
-                  LtMatrixLayout lc, void* d, LtMatrixLayout ld, const LtAlgo*, void*,
+                  LtMatrixLayout lc, void* d, LtMatrixLayout ld, const LtAlgo* algo, void*,
                   size_t workspace, CuStream) {
     EXPECT_EQ(workspace, 4096u);
-    EXPECT_EQ(c, d);
-    EXPECT_EQ(lc, ld);
-    if (Of(desc).scale == kCudaR64F) {
-      EXPECT_EQ(*static_cast<const double*>(alpha), 1);
-      EXPECT_EQ(*static_cast<const double*>(beta), 0);
-      Multiply<double>(Of(desc), a, Of(la), b, Of(lb), d, Of(ld));
+    const bool f64 = Of(desc).scale == kCudaR64F;
+    auto scale = [f64](const void* v) {
+      return f64 ? *static_cast<const double*>(v) : double{*static_cast<const float*>(v)};
+    };
+    const FakeCall call{Of(desc), scale(alpha), scale(beta), algo->data[0]};
+    if (call.beta == 0) {
+      EXPECT_EQ(c, d);
+      EXPECT_EQ(lc, ld);
+    }
+    if (f64) {
+      Multiply<double>(call, a, Of(la), b, Of(lb), c, Of(lc), d, Of(ld));
     } else {
-      EXPECT_EQ(*static_cast<const float*>(alpha), 1);
-      EXPECT_EQ(*static_cast<const float*>(beta), 0);
-      Multiply<float>(Of(desc), a, Of(la), b, Of(lb), d, Of(ld));
+      Multiply<float>(call, a, Of(la), b, Of(lb), c, Of(lc), d, Of(ld));
     }
     return kCublasSuccess;
   };
   return api;
+}
+
+// A trial in the host's memory.
+absl::StatusOr<std::string> TryOnHost(const GemmTrial& t) {
+  ++counts.trials;
+  std::string a(t.a_bytes, '\xff'), b(t.b_bytes, 0), c(t.c_bytes, 0), bias(t.bias_bytes, 0),
+      d(t.d_bytes, 0), workspace(t.workspace_bytes, 0);
+  const absl::Status status = t.launch({.a = a.data(),
+                                        .b = b.data(),
+                                        .c = c.data(),
+                                        .bias = bias.data(),
+                                        .d = d.data(),
+                                        .workspace = workspace.data()},
+                                       nullptr);
+  if (!status.ok()) return status;
+  return d;
 }
 
 template <typename T>
@@ -180,11 +243,22 @@ void CheckProduct(CublasLtGemms* gemms, const GemmProblem& p) {
   const int64_t a_rows = p.transpose_a ? p.k : p.m, b_rows = p.transpose_b ? p.n : p.k;
   const std::vector<T> a = fill(p.batch * p.batch_stride_a + a_rows * p.lda + 64),
                        b = fill(p.batch * p.batch_stride_b + b_rows * p.ldb + 64);
+  const std::vector<T> c = fill(p.batch * p.batch_stride_c + p.m * p.ldc + 64), bias = fill(p.n);
   std::vector<T> d(static_cast<size_t>(p.batch * p.batch_stride_d + p.m * p.ldd + 64), T{77}),
       want = d;
   auto prepared = gemms->Prepare(p);
   ASSERT_TRUE(prepared.ok()) << prepared.status();
-  ASSERT_TRUE(gemms->Run(**prepared, {.a = a.data(), .b = b.data(), .d = d.data()}, nullptr).ok());
+  std::vector<char> workspace((*prepared)->workspace_bytes());
+  ASSERT_TRUE(gemms
+                  ->Run(**prepared,
+                        {.a = a.data(),
+                         .b = b.data(),
+                         .c = c.data(),
+                         .bias = bias.data(),
+                         .d = d.data(),
+                         .workspace = workspace.data()},
+                        nullptr)
+                  .ok());
   for (int64_t n = 0; n < p.batch; ++n) {
     for (int64_t i = 0; i < p.m; ++i) {
       for (int64_t j = 0; j < p.n; ++j) {
@@ -194,7 +268,15 @@ void CheckProduct(CublasLtGemms* gemms, const GemmProblem& p) {
           const int64_t ib = n * p.batch_stride_b + (p.transpose_b ? j * p.ldb + l : l * p.ldb + j);
           sum += a[static_cast<size_t>(ia)] * b[static_cast<size_t>(ib)];
         }
-        want[static_cast<size_t>(n * p.batch_stride_d + i * p.ldd + j)] = sum;
+        const GemmEpilogue& e = p.epilogue;
+        double z = e.alpha * static_cast<double>(sum);
+        if (e.has_c())
+          z += e.beta *
+               static_cast<double>(c[static_cast<size_t>(n * p.batch_stride_c + i * p.ldc + j)]);
+        if (e.bias) z += static_cast<double>(bias[static_cast<size_t>(j)]);
+        if (e.activation == GemmActivation::kRelu) z = std::max(z, 0.0);
+        if (e.activation == GemmActivation::kGeluTanh) z *= 100;
+        want[static_cast<size_t>(n * p.batch_stride_d + i * p.ldd + j)] = static_cast<T>(z);
       }
     }
   }
@@ -222,7 +304,7 @@ GemmProblem Problem(DType dtype, int64_t batch, int64_t m, int64_t n, int64_t k,
 
 TEST(GemmCublasLt, ProductsInEveryLayout) {
   const CublasLtApi api = FakeApi();
-  CublasLtGemms gemms(api);
+  CublasLtGemms gemms(api, TryOnHost);
   for (bool ta : {false, true}) {
     for (bool tb : {false, true}) {
       for (int64_t batch : {1, 3}) {
@@ -247,7 +329,7 @@ TEST(GemmCublasLt, ProductsInEveryLayout) {
 // What views of an input may say: batches that run backwards or lie within each other's rows.
 TEST(GemmCublasLt, BatchesThatDoNotNestAreMultipliedOneByOne) {
   const CublasLtApi api = FakeApi();
-  CublasLtGemms gemms(api);
+  CublasLtGemms gemms(api, TryOnHost);
   GemmProblem p = Problem(DType::kF32, 3, 4, 3, 5, false, false);
   for (auto [a, b] : {std::pair<int64_t, int64_t>{5, 15}, {20, 1}, {0, 2}}) {
     p.batch_stride_a = a;
@@ -271,10 +353,112 @@ TEST(GemmCublasLt, BatchesThatDoNotNestAreMultipliedOneByOne) {
               HasSubstr("elements apart overlap"));
 }
 
+GemmProblem With(GemmProblem p, GemmEpilogue e, int64_t pad_c = 0) {
+  p.epilogue = e;
+  if (e.has_c()) {
+    p.ldc = p.n + pad_c;
+    p.batch_stride_c = p.m * p.ldc;
+  }
+  return p;
+}
+
+TEST(GemmCublasLt, Epilogues) {
+  const CublasLtApi api = FakeApi();
+  {
+    CublasLtGemms gemms(api, TryOnHost);
+    for (GemmActivation act :
+         {GemmActivation::kNone, GemmActivation::kRelu, GemmActivation::kGeluTanh}) {
+      for (bool bias : {false, true}) {
+        for (double beta : {0.0, 1.0, -0.5}) {
+          for (double alpha : {1.0, 0.25}) {
+            for (int64_t batch : {1, 3}) {
+              const GemmEpilogue e{alpha, beta, bias, act};
+              SCOPED_TRACE(EpilogueToString(e));
+              CheckProduct<float>(&gemms,
+                                  With(Problem(DType::kF32, batch, 4, 3, 5, false, true, 2), e, 3));
+              CheckProduct<float>(&gemms,
+                                  With(Problem(DType::kF32, batch, 1, 6, 1, true, false), e));
+            }
+          }
+        }
+      }
+    }
+    // Matrices of A that lie within each other: each with its own C.
+    GemmProblem p =
+        With(Problem(DType::kF32, 3, 4, 3, 5, false, false), {2, 1, true, GemmActivation::kRelu});
+    p.batch_stride_a = 5;
+    CheckProduct<float>(&gemms, p);
+    EXPECT_THAT((*gemms.Prepare(p))->Describe(),
+                HasSubstr("computes 2 * product + c + bias, relu"));
+  }
+  EXPECT_EQ(counts.descs, 0);
+  EXPECT_EQ(counts.layouts, 0);
+}
+
+TEST(GemmCublasLt, AlgorithmsThatLoseNanAreLeftOutBehindRelu) {
+  const CublasLtApi api = FakeApi();
+  CublasLtGemms gemms(api, TryOnHost);
+  counts.found = 5;
+  counts.lossy = 2;
+  const GemmEpilogue relu{1, 0, true, GemmActivation::kRelu};
+  auto nan_of = [&](const GemmProblem& p) {
+    auto prepared = gemms.Prepare(p);
+    EXPECT_TRUE(prepared.ok()) << prepared.status();
+    std::vector<float> a(16, std::nanf("")), b(16, 1), bias(4, 1), d(16, 7);
+    std::vector<char> workspace((*prepared)->workspace_bytes());
+    EXPECT_TRUE(gemms
+                    .Run(**prepared,
+                         {.a = a.data(),
+                          .b = b.data(),
+                          .bias = bias.data(),
+                          .d = d.data(),
+                          .workspace = workspace.data()},
+                         nullptr)
+                    .ok());
+    return std::all_of(d.begin(), d.end(), [](float x) { return x != x; });
+  };
+  const GemmProblem p = With(Problem(DType::kF32, 1, 4, 4, 4, false, false), relu);
+  EXPECT_TRUE(nan_of(p));
+  EXPECT_EQ(counts.trials, 3);  // two that lose it, one that does not
+  EXPECT_FALSE(counts.has_mask);
+  EXPECT_TRUE(nan_of(With(Problem(DType::kF32, 1, 4, 4, 3, false, false), relu)));
+  EXPECT_EQ(counts.trials, 3);  // an algorithm is tried once
+  EXPECT_TRUE(nan_of(With(Problem(DType::kF32, 1, 4, 4, 4, false, true), relu)));
+  EXPECT_EQ(counts.trials, 6);  // for each way it is used
+  // Without relu nothing is tried.
+  ASSERT_TRUE(gemms.Prepare(Problem(DType::kF32, 1, 4, 4, 5, false, false)).ok());
+  ASSERT_TRUE(gemms
+                  .Prepare(With(Problem(DType::kF32, 1, 4, 4, 5, false, false),
+                                {1, 0, true, GemmActivation::kNone}))
+                  .ok());
+  EXPECT_EQ(counts.trials, 6);
+  // None keeps it: then it comes with a mask.
+  counts.found = 2;
+  const GemmProblem lost = With(Problem(DType::kF32, 1, 4, 4, 6, false, false), relu);
+  EXPECT_TRUE(nan_of(With(Problem(DType::kF32, 1, 4, 4, 2, false, false), relu)));
+  EXPECT_TRUE(counts.has_mask);
+  CheckProduct<float>(&gemms, lost);
+  auto prepared = gemms.Prepare(lost);
+  EXPECT_EQ((*prepared)->workspace_bytes(), 4096u + 4 * 16);
+  EXPECT_THAT((*prepared)->Describe(), HasSubstr("a mask that nobody reads"));
+}
+
+TEST(GemmCublasLt, WhereNothingCanBeTriedReluComesWithAMask) {
+  const CublasLtApi api = FakeApi();
+  CublasLtGemms gemms(api, [](const GemmTrial&) -> absl::StatusOr<std::string> {
+    return absl::ResourceExhaustedError("no memory");
+  });
+  counts.found = 3;
+  auto prepared = gemms.Prepare(
+      With(Problem(DType::kF32, 1, 4, 4, 4, false, false), {1, 0, false, GemmActivation::kRelu}));
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  EXPECT_THAT((*prepared)->Describe(), HasSubstr("a mask that nobody reads"));
+}
+
 TEST(GemmCublasLt, AskedOnceAndCleanedUp) {
   const CublasLtApi api = FakeApi();
   {
-    CublasLtGemms gemms(api);
+    CublasLtGemms gemms(api, TryOnHost);
     const GemmProblem p = Problem(DType::kBF16, 1, 64, 64, 64, false, false);
     std::vector<std::shared_ptr<const PreparedGemm>> got(8);
     std::vector<std::thread> threads;
@@ -307,7 +491,7 @@ TEST(GemmCublasLt, WhatIsPreparedIsBounded) {
   const CublasLtApi api = FakeApi();
   constexpr int kMax = static_cast<int>(CublasLtGemms::kMaxPrepared);
   {
-    CublasLtGemms gemms(api);
+    CublasLtGemms gemms(api, TryOnHost);
     auto prepare = [&](int m) {
       return *gemms.Prepare(Problem(DType::kF32, 1, m, 8, 8, false, false));
     };
@@ -328,7 +512,7 @@ TEST(GemmCublasLt, WhatIsPreparedIsBounded) {
 
 TEST(GemmCublasLt, Tf32OnlyWhereAllowed) {
   const CublasLtApi api = FakeApi();
-  CublasLtGemms gemms(api);
+  CublasLtGemms gemms(api, TryOnHost);
   GemmProblem p = Problem(DType::kF32, 1, 8, 8, 8, false, false);
   ASSERT_TRUE(gemms.Prepare(p).ok());
   EXPECT_EQ(counts.compute, kCublasCompute32F);
@@ -342,7 +526,7 @@ TEST(GemmCublasLt, Tf32OnlyWhereAllowed) {
 
 TEST(GemmCublasLt, EmptyResultsCallNothing) {
   const CublasLtApi api = FakeApi();
-  CublasLtGemms gemms(api);
+  CublasLtGemms gemms(api, TryOnHost);
   for (GemmProblem p : {Problem(DType::kF32, 1, 0, 3, 4, false, false),
                         Problem(DType::kF32, 2, 3, 0, 4, false, false),
                         Problem(DType::kF32, 0, 3, 3, 4, false, false)}) {
@@ -355,7 +539,7 @@ TEST(GemmCublasLt, EmptyResultsCallNothing) {
 
 TEST(GemmCublasLt, Errors) {
   const CublasLtApi api = FakeApi();
-  CublasLtGemms gemms(api);
+  CublasLtGemms gemms(api, TryOnHost);
   auto message = [&](const GemmProblem& p) {
     return std::string(gemms.Prepare(p).status().message());
   };
