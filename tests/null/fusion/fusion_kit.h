@@ -28,10 +28,14 @@ inline std::optional<Reason> FakeLibrary(DType dtype) {
                                                        : std::optional<Reason>(Reason::kGemmDtype);
 }
 
+// ... and computes every epilogue that the target's table has.
+inline std::optional<Reason> TakeEpilogues(DType, const GemmEpilogue&) { return std::nullopt; }
+
 struct Setting {
   Options options;
   Target target = *TargetFor("sm_90");
   GemmSupportFn library = FakeLibrary;
+  EpilogueSupportFn epilogues = nullptr;  // null: the library computes none
   std::vector<Layout> layouts;
 };
 
@@ -91,8 +95,8 @@ inline Planned PlanOf(const Graph& expanded, const Setting& setting = {}) {
   auto lowered = LowerMatMul(expanded, setting.options, setting.library, setting.layouts);
   EXPECT_TRUE(lowered.ok()) << lowered.status();
   if (!lowered.ok()) return out;
-  auto plan =
-      Partition(lowered->graph, setting.target, setting.options, setting.library, setting.layouts);
+  auto plan = Partition(lowered->graph, setting.target, setting.options,
+                        {setting.library, setting.epilogues}, setting.layouts);
   EXPECT_TRUE(plan.ok()) << plan.status();
   if (!plan.ok()) return out;
   AddLoweringNotes(*lowered, &*plan);

@@ -5,6 +5,7 @@
 #include <set>
 #include <sstream>
 
+#include "absl/strings/str_replace.h"
 #include "api/runtime.h"
 #include "bench/common/plan_chain.h"
 #include "gmock/gmock.h"
@@ -55,6 +56,23 @@ Codes Product(const std::string& dtype, const Setting& setting = {}) {
   return Grouped(absl::StrCat("graph f(%a: ", dtype, "[4,8], %b: ", dtype, "[8,5]) -> (", dtype,
                               "[4,5]) {\n  %0 = matmul(%a, %b) : ", dtype, "[4,5]\n  return %0\n}"),
                  setting);
+}
+
+// A library that multiplies all dtypes and computes what its table has.
+Setting TakesAll() {
+  Setting setting;
+  setting.library = [](DType) { return std::nullopt; };
+  setting.epilogues = TakeEpilogues;
+  return setting;
+}
+
+// x @ w, then `behind` ("%0 = matmul(...)" is there).
+Codes Behind(const std::string& dtype, std::string_view behind, const char* inputs = "") {
+  std::string text = absl::StrReplaceAll(
+      "graph f(%x: T[n,32], %w: T[32,64]I) -> (T[n,64]) {\n  %0 = matmul(%x, %w) : T[n,64]\n",
+      {{"T", dtype}, {"I", inputs}});
+  return Grouped(absl::StrCat(text, absl::string_view(behind.data(), behind.size()), "}"),
+                 TakesAll());
 }
 
 // x, then `step` so many times.
@@ -268,6 +286,41 @@ const std::map<Reason, std::function<Codes()>>& Examples() {
       {Reason::kSortResult, [] { return Compiled(kIndexAdd); }},
       {Reason::kSegmentResult, [] { return Compiled(kIndexAdd); }},
       {Reason::kSegmentInOrder, [] { return Compiled(kIndexAdd); }},
+      {Reason::kEpilogueReaders,
+       [] {
+         return Behind("f32", R"(  %1 = relu(%0) : f32[n,64]
+  %2 = tanh(%0) : f32[n,64]
+  %3 = add(%1, %2) : f32[n,64]
+  return %3
+)");
+       }},
+      {Reason::kEpilogueActivation,
+       [] { return Behind("f32", "  %1 = silu(%0) : f32[n,64]\n  return %1\n"); }},
+      {Reason::kEpilogueDtype,
+       [] { return Behind("f64", "  %1 = relu(%0) : f64[n,64]\n  return %1\n"); }},
+      {Reason::kEpilogueOperand,
+       [] {
+         return Behind("f32", "  %1 = add(%0, %r) : f32[n,64]\n  return %1\n", ", %r: f32[n,1]");
+       }},
+      {Reason::kEpilogueOrder,
+       [] {
+         return Behind("f32", R"(  %1 = relu(%0) : f32[n,64]
+  %2 = add(%1, %b) : f32[n,64]
+  return %2
+)",
+                       ", %b: f32[64]");
+       }},
+      {Reason::kEpilogueEmptyK,
+       [] {
+         return Grouped(R"(graph f(%x: f32[n,k], %w: f32[k,64]) -> (f32[n,64]) {
+  %0 = slice(%x) {stops=[9223372036854775807,-1]} : f32[n,max(k-1,0)]
+  %1 = slice(%w) {stops=[-1,9223372036854775807]} : f32[max(k-1,0),64]
+  %2 = matmul(%0, %1) : f32[n,64]
+  %3 = relu(%2) : f32[n,64]
+  return %3
+})",
+                        TakesAll());
+       }},
   };
   return *examples;
 }
