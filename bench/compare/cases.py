@@ -14,7 +14,8 @@ BYTES = {"f32": 4, "bf16": 2, "i64": 8}
 
 @dataclasses.dataclass(frozen=True)
 class Spec:
-    """An input: values normal, around one ("positive", 0.5 to 1.5), or indices below `below`."""
+    """An input: values normal, normal by the square root of twice a row's length ("weight", as layers with relu are initialised),
+    around one ("positive", 0.5 to 1.5), or indices below `below`."""
 
     shape: tuple
     dtype: str = "f32"
@@ -139,22 +140,46 @@ def memory_cases() -> list[Case]:
     return found
 
 
-def gemm_cases() -> list[Case]:
-    found = []
-    for dtype, m, k, n in (("bf16", 1024, 784, 2048), ("bf16", 1024, 1024, 1024), ("bf16", 4096, 4096, 4096), ("bf16", 8192, 4096, 4096),
-                           ("bf16", 8192, 4096, 16384), ("f32", 1024, 784, 2048), ("f32", 8192, 4096, 4096)):
-        def inputs(batch, dtype=dtype, k=k, n=n):
-            return [Spec((batch, k), dtype), Spec((n, k), dtype), Spec((n,), dtype)]
+def gemm_case(name, tail, dtype, m, k, n, *, transposed=True, more=()):
+    """x @ w, w stored [n, k] or not transposed, then tail(F, product with bias, the inputs of `more`)."""
 
-        found.append(Case(f"linear, relu {dtype} {m}x{k}x{n}", "gemm", m, inputs, lambda F, x, w, b: F.relu(F.linear(x, w, b)),
-                          flops=lambda batch, k=k, n=n: 2.0 * batch * k * n, bare=lambda F, x, w, b: F.linear(x, w, None)))
+    def inputs(batch):
+        shapes = {"residual": (batch, n)}
+        return [Spec((batch, k), dtype), Spec((n, k) if transposed else (k, n), dtype, "weight"), Spec((n,), dtype),
+                *(Spec(shapes[word], dtype) for word in more)]
+
+    def product(F, x, w, b):
+        if transposed:
+            return F.linear(x, w, b)
+        return x @ w if b is None else x @ w + b
+
+    return Case(f"{name} {dtype} {m}x{k}x{n}", "gemm", m, inputs,
+                lambda F, x, w, b, *rest: tail(F, product(F, x, w, b), *rest),
+                flops=lambda batch: 2.0 * batch * k * n, bare=lambda F, x, w, b, *_: product(F, x, w, None))
+
+
+def gemm_cases() -> list[Case]:
+    small, square, large = (1024, 784, 2048), (1024, 1024, 1024), (4096, 4096, 4096)
+    found = []
+
+    def add(name, tail, dtypes, sizes, **more):
+        found.extend(gemm_case(name, tail, dtype, *size, **more) for dtype in dtypes for size in sizes)
+
+    add("linear, relu", lambda F, y: F.relu(y), ("bf16",), (small, square, large, (8192, 4096, 4096), (8192, 4096, 16384)))
+    add("linear, relu", lambda F, y: F.relu(y), ("f32",), (small, (8192, 4096, 4096)))
+    add("x @ w + b, relu", lambda F, y: F.relu(y), ("bf16",), (square, large), transposed=False)
+    add("x @ w + b, relu", lambda F, y: F.relu(y), ("f32",), (square,), transposed=False)
+    add("linear, gelu tanh", lambda F, y: F.gelu_tanh(y), ("bf16",), (small, square, large))
+    add("linear, gelu", lambda F, y: F.gelu(y), ("bf16",), (square, large))
+    add("linear, silu", lambda F, y: F.silu(y), ("bf16",), (square, large))
+    add("linear, relu, residual", lambda F, y, r: F.relu(y) + r, ("bf16",), (square, large), more=("residual",))
+    add("linear, residual", lambda F, y, r: y + r, ("bf16",), (square, large), more=("residual",))
     return found
 
 
 def mlp_body(F, x, *weights):
-    x = x * 0.25
     for w, b in zip(weights[::2], weights[1::2], strict=True):
-        x = F.relu(F.linear(x, w, b)) * (1 / 32)
+        x = F.relu(F.linear(x, w, b))
     return x
 
 
@@ -163,7 +188,7 @@ def mlp_cases() -> list[Case]:
     for dtype in ("bf16", "f32"):
         for width, layers, batch in ((256, 2, 256), (1024, 4, 1024), (4096, 4, 4096)):
             def inputs(n, dtype=dtype, width=width, layers=layers):
-                return [Spec((n, width), dtype), *([Spec((width, width), dtype), Spec((width,), dtype)] * layers)]
+                return [Spec((n, width), dtype), *([Spec((width, width), dtype, "weight"), Spec((width,), dtype)] * layers)]
 
             found.append(Case(f"MLP {dtype} {width}x{layers} batch {batch}", "mlp", batch, inputs, mlp_body, tolerance=2.0,
                               flops=lambda n, width=width, layers=layers: 2.0 * n * width * width * layers))

@@ -19,6 +19,10 @@ def torch_or_none():
     return torch
 
 
+def scale(s):
+    return (2 / s.shape[-1]) ** 0.5 if s.kind == "weight" else 1.0
+
+
 def draw(specs, seed, device="cpu"):
     """Inputs of these specs, another for each seed."""
     torch = torch_or_none()
@@ -33,7 +37,7 @@ def draw(specs, seed, device="cpu"):
         elif s.kind == "positive":
             made.append((torch.rand(s.shape, generator=generator, device=device) + 0.5).to(dtypes[s.dtype]))
         else:
-            made.append(torch.randn(s.shape, generator=generator, device=device, dtype=dtypes[s.dtype]))
+            made.append(torch.randn(s.shape, generator=generator, device=device, dtype=dtypes[s.dtype]).mul_(scale(s)))
     return made
 
 
@@ -50,7 +54,7 @@ def draw_numpy(specs, seed):
         elif s.kind == "positive":
             made.append(rng.random(s.shape, dtype=np.float32) + np.float32(0.5))
         else:
-            made.append(rng.standard_normal(s.shape, dtype=np.float32))
+            made.append(rng.standard_normal(s.shape, dtype=np.float32) * np.float32(scale(s)))
     return made
 
 

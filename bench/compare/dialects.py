@@ -34,6 +34,10 @@ def array_words(np, erf):
             return 0.5 * x * (1 + erf(x * math.sqrt(0.5)))
 
         @staticmethod
+        def gelu_tanh(x):
+            return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
+
+        @staticmethod
         def silu(x):
             return x / (1 + np.exp(-x))
 
@@ -132,7 +136,7 @@ def cupy_ops():  # inside cupy.fuse only elementwise functions can be said
 
     ops = array_words(cupy, erf)
     return type("Ops", (Words,), {word: staticmethod(getattr(ops, word)) for word in
-                                  ("tanh", "abs", "sqrt", "square", "exp", "relu", "gelu", "silu")})
+                                  ("tanh", "abs", "sqrt", "square", "exp", "relu", "gelu", "gelu_tanh", "silu")})
 
 
 @functools.cache
@@ -143,6 +147,10 @@ def torch_ops():
     class Ops(Words):
         tanh, abs, sqrt, square, exp = torch.tanh, torch.abs, torch.sqrt, torch.square, torch.exp
         relu, gelu, silu, linear = F.relu, F.gelu, F.silu, F.linear
+
+        @staticmethod
+        def gelu_tanh(x):
+            return F.gelu(x, approximate="tanh")
 
         @staticmethod
         def dropout(x):
@@ -204,6 +212,10 @@ def jitfuse_ops():
     class Ops(Words):
         tanh, abs, sqrt, square, exp = jf.tanh, jf.abs, jf.sqrt, jf.square, jf.exp
         relu, gelu, silu, linear = nn.relu, nn.gelu, nn.silu, nn.linear
+
+        @staticmethod
+        def gelu_tanh(x):
+            return nn.gelu(x, approximate="tanh")
 
         @staticmethod
         def dropout(x):

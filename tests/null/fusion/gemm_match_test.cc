@@ -59,9 +59,16 @@ const Case kCases[] = {
       .batch_stride_a = 160,
       .batch_stride_b = 2048,
       .batch_stride_d = 320}},
-    {"broadcast batch",
+    {"matrices that share B are rows of one product",
      R"(graph f(%a: f32[2,3,n,32], %b: f32[32,64]) -> (f32[2,3,n,64]) {
   %0 = matmul(%a, %b) : f32[2,3,n,64]
+  return %0
+})",
+     "gemm",
+     {.batch = 1, .m = 30, .n = 64, .k = 32, .lda = 32, .ldb = 64, .ldd = 64}},
+    {"matrices of transposed rows that share B are not",
+     R"(graph f(%a: f32[6,32,n], %b: f32[32,64]) -> (f32[6,n,64]) {
+  %0 = matmul(%a, %b) {transpose_a=true} : f32[6,n,64]
   return %0
 })",
      "gemm",
@@ -69,7 +76,8 @@ const Case kCases[] = {
       .m = 5,
       .n = 64,
       .k = 32,
-      .lda = 32,
+      .transpose_a = true,
+      .lda = 5,
       .ldb = 64,
       .ldd = 64,
       .batch_stride_a = 160,
@@ -109,16 +117,7 @@ const Case kCases[] = {
   return %1
 })",
      "copy gemm",
-     {.batch = 8,
-      .m = 7,
-      .n = 3,
-      .k = 8,
-      .lda = 8,
-      .ldb = 3,
-      .ldd = 3,
-      .batch_stride_a = 56,
-      .batch_stride_b = 0,
-      .batch_stride_d = 21}},
+     {.batch = 1, .m = 56, .n = 3, .k = 8, .lda = 8, .ldb = 3, .ldd = 3}},
     {"no unit stride is copied",
      R"(graph f(%a: f32[6,8,10], %b: f32[6,3]) -> (f32[10,8,3]) {
   %0 = transpose(%a) {perm=[2,1,0]} : f32[10,8,6]
@@ -126,16 +125,7 @@ const Case kCases[] = {
   return %1
 })",
      "copy gemm",
-     {.batch = 10,
-      .m = 8,
-      .n = 3,
-      .k = 6,
-      .lda = 6,
-      .ldb = 3,
-      .ldd = 3,
-      .batch_stride_a = 48,
-      .batch_stride_b = 0,
-      .batch_stride_d = 24}},
+     {.batch = 1, .m = 80, .n = 3, .k = 6, .lda = 6, .ldb = 3, .ldd = 3}},
     {"inner batch repeats",
      R"(graph f(%a: f32[2,1,4,8], %b: f32[2,3,8,5]) -> (f32[2,3,4,5]) {
   %0 = matmul(%a, %b) : f32[2,3,4,5]
