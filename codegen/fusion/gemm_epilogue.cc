@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/fusion/relation.h"
+#include "codegen/fusion/written_activation.h"
 #include "ir/op_enum.h"
 #include "ir/support/status.h"
 
@@ -34,7 +35,8 @@ constexpr ActivationRow kActivations[] = {{Op::kRelu, GemmActivation::kRelu},
 
 class Matcher {
  public:
-  explicit Matcher(const EpilogueQuestion& q) : q_(q), graph_(q.graph) {
+  explicit Matcher(const EpilogueQuestion& q)
+      : q_(q), graph_(q.graph), users_(ComputeUsers(q.graph)) {
     const auto size = static_cast<size_t>(graph_.size());
     uses_.assign(size, 0);
     reader_.assign(size, -1);
@@ -82,6 +84,10 @@ class Matcher {
     if (!may) return m;
     Value at = m.result;  // m.result, or a reshape of it
     while (true) {
+      if (std::optional<EpilogueMatch> next = TakeWritten(at, m)) {
+        for (NodeId taken : next->nodes) taken_[At(taken)] = true;
+        return *std::move(next);
+      }
       if (is_output_[At(at.node)] || uses_[At(at.node)] != 1) {
         if (!is_output_[At(at.node)] && uses_[At(at.node)] > 1)
           m.stopped = {Reason::kEpilogueReaders, absl::StrCat(graph_.TypeString(at), " is read ",
@@ -106,6 +112,23 @@ class Matcher {
       m = std::move(next);
       for (NodeId taken : m.nodes) taken_[At(taken)] = true;
     }
+  }
+
+  // An activation that is written out with smaller ops ends the chain.
+  std::optional<EpilogueMatch> TakeWritten(Value at, const EpilogueMatch& m) const {
+    if (m.epilogue.activation != GemmActivation::kNone || !PositiveK(m.product))
+      return std::nullopt;
+    const std::optional<WrittenActivation> written =
+        FindWrittenActivation(graph_, q_.views, users_, at);
+    if (!written) return std::nullopt;
+    EpilogueMatch next = m;
+    next.epilogue.activation = written->activation;
+    const DType dtype = graph_.type(at).dtype;
+    if (TableRefusal(q_.target, dtype, next.epilogue) || q_.library(dtype, next.epilogue))
+      return std::nullopt;
+    next.nodes.insert(next.nodes.end(), written->nodes.begin(), written->nodes.end());
+    next.result = {written->nodes.back(), 0};
+    return next;
   }
 
   // Elements in the same order: then the buffer is the same.
@@ -275,6 +298,7 @@ class Matcher {
 
   const EpilogueQuestion& q_;
   const Graph& graph_;
+  std::vector<std::vector<NodeId>> users_;
   std::vector<int> uses_;         // by node: operands that are it
   std::vector<NodeId> reader_;    // by node: the last that reads it
   std::vector<bool> multiplied_;  // by node: a product reads it, maybe through views

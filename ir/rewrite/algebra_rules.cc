@@ -53,6 +53,8 @@ std::optional<Value> Zero(RuleContext& c) {
   return c.AddUniform(c.type(), ScalarFromInt(c.dtype(), 0));
 }
 
+std::optional<Value> ReluOfFirst(RuleContext& c) { return c.Add(Op::kRelu, {c.in(0)}); }
+
 std::optional<Value> FirstIfSame(RuleContext& c) {
   if (c.in(0) != c.in(1)) return std::nullopt;
   return c.in(0);
@@ -170,6 +172,8 @@ constexpr RewriteRule kRules[] = {
     {"logical_xor_false", Op::kLogicalXor, kBools, IsZeroBits, First, "logical_xor(x, false) -> x",
      "bools"},
     {"maximum_lowest", Op::kMaximum, kInts, IsLowest, First, "maximum(x, lowest) -> x", "integers"},
+    {"maximum_zero", Op::kMaximum, kNumeric, IsZeroBits, ReluOfFirst, "maximum(x, 0) -> relu(x)",
+     "relu is maximum(x, +0)"},
     {"minimum_highest", Op::kMinimum, kInts, IsHighest, First, "minimum(x, highest) -> x",
      "integers"},
     {"maximum_minus_inf", Op::kMaximum, kFloats, IsMinusInfinity, First, "maximum(x, -inf) -> x",

@@ -202,7 +202,7 @@ TEST(GemmMatch, KeysDiffer) {
 }
 
 TEST(GemmMatch, RejectionsAreNoted) {
-  Planned p = PlanOf(kCases[7].text);
+  Planned p = PlanOf(kCases[8].text);
   EXPECT_EQ(p.Reasons(),
             (std::multiset<std::string>{"copy_operand", "gemm_layout", "graph_output"}))
       << p.Text();
