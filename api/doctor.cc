@@ -3,7 +3,7 @@
 #include "api/convert.h"
 #include "api/inspect.h"
 #include "api/runtime.h"
-#include "cpu_backend/gemm_onednn.h"
+#include "cpu_backend/onednn_primitive.h"
 #include "ir/support/status.h"
 #include "jit/cuda/dynlib.h"
 

@@ -4,147 +4,21 @@
 #include <atomic>
 #include <cstddef>
 #include <cstring>
-#include <mutex>
-#include <new>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "codegen/fusion/gemm_runs.h"
+#include "cpu_backend/onednn_primitive.h"
 #include "cpu_backend/parallel.h"
 #include "ir/support/fork.h"
-#include "ir/support/hash128.h"
-#include "ir/support/lru.h"
 #include "ir/support/status.h"
-
-#if JF_HAVE_ONEDNN
-#include <dnnl.hpp>
-#if defined(_OPENMP) && !defined(JF_TSAN)
-#include <omp.h>
-#endif
-#endif
 
 namespace jitfuse::internal {
 
 #if JF_HAVE_ONEDNN
 namespace {
-
-std::string Describe(const GemmProblem& p) {
-  return absl::StrCat("matmul of ", ToAbsl(DTypeName(p.dtype)), " [", p.batch, ",", p.m, ",", p.k,
-                      "]", p.transpose_a ? "^T" : "", " by [", p.batch, ",", p.k, ",", p.n, "]",
-                      p.transpose_b ? "^T" : "");
-}
-
-// How many threads oneDNN may use on this thread, while this object lives; it bakes the number into
-// primitives.
-class ThreadScope {
- public:
-#if defined(_OPENMP) && !defined(JF_TSAN)
-  explicit ThreadScope(int threads) : before_(omp_get_max_threads()) {
-    omp_set_num_threads(threads);
-  }
-  ~ThreadScope() { omp_set_num_threads(before_); }
-
- private:
-  int before_;
-#else
-  explicit ThreadScope(int) {}
-#endif
-};
-
-// A small product is done before its threads have met, and on a busy machine long before: OpenMP's
-// barrier waits for a thread that has no core.
-int Threads(const GemmProblem& p) {
-  constexpr double kFlopsOfAThread = 2e6;  // some 30 us of one core
-  if (ForkGeneration() != 0) return 1;
-  const double flops = 2.0 * static_cast<double>(p.batch) * static_cast<double>(p.m) *
-                       static_cast<double>(p.n) * static_cast<double>(p.k);
-  const double wanted = std::max(1.0, flops / kFlopsOfAThread);
-  return static_cast<int>(std::min(static_cast<double>(NumThreads()), wanted));
-}
-
-const dnnl::engine& Engine() {
-  static const auto* engine = new dnnl::engine(dnnl::engine::kind::cpu, 0);
-  return *engine;
-}
-
-dnnl::memory::data_type TypeOf(DType dtype) {
-  return dtype == DType::kBF16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
-}
-
-// A matrix of `rows` by `cols` as the product sees it; transposed: stored as [cols, rows] with rows
-// of distance ld.
-dnnl::memory::desc Matrix(const GemmProblem& p, int64_t rows, int64_t cols, int64_t ld,
-                          bool transposed, int64_t batch_stride) {
-  int64_t row_stride = transposed ? 1 : ld, col_stride = transposed ? ld : 1;
-  if (p.batch == 1)
-    return dnnl::memory::desc({rows, cols}, TypeOf(p.dtype),
-                              dnnl::memory::dims{row_stride, col_stride});
-  int64_t batch = batch_stride == 0 ? 1 : p.batch;  // a batch dim of 1 broadcasts
-  return dnnl::memory::desc(
-      {batch, rows, cols}, TypeOf(p.dtype),
-      dnnl::memory::dims{batch == 1 ? rows * cols : batch_stride, row_stride, col_stride});
-}
-
-struct Primitive {
-  dnnl::matmul matmul;
-  dnnl::memory::desc a, b, d, scratch;
-  std::string implementation;
-};
-
-absl::StatusOr<std::shared_ptr<const Primitive>> MakePrimitive(const GemmProblem& p) {
-  try {
-    auto made = std::make_shared<Primitive>();
-    made->a = Matrix(p, p.m, p.k, p.lda, p.transpose_a, p.batch_stride_a);
-    made->b = Matrix(p, p.k, p.n, p.ldb, p.transpose_b, p.batch_stride_b);
-    made->d = Matrix(p, p.m, p.n, p.ldd, false, p.batch_stride_d);
-    dnnl::primitive_attr attributes;
-    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-#if DNNL_VERSION_MAJOR >= 3 || DNNL_VERSION_MINOR >= 4
-    // Whatever ONEDNN_DEFAULT_FPMATH_MODE says: f32 is multiplied as f32.
-    attributes.set_fpmath_mode(dnnl::fpmath_mode::strict);
-#endif
-#if DNNL_VERSION_MAJOR >= 3
-    dnnl::matmul::primitive_desc desc(Engine(), made->a, made->b, made->d, attributes);
-#else
-    dnnl::matmul::primitive_desc desc(dnnl::matmul::desc(made->a, made->b, made->d), attributes,
-                                      Engine());
-#endif
-    made->matmul = dnnl::matmul(desc);
-    made->scratch = desc.scratchpad_desc();
-    made->implementation = desc.impl_info_str();
-    return std::shared_ptr<const Primitive>(std::move(made));
-  } catch (const dnnl::error& e) {
-    const std::string message =
-        absl::StrCat(Describe(p), ": oneDNN ", OnednnVersion(), " refuses it: ", e.what());
-    // Only the first is an answer that will be the same next time.
-    if (e.status == dnnl_unimplemented) return absl::UnimplementedError(message);
-    if (e.status == dnnl_out_of_memory) return absl::ResourceExhaustedError(message);
-    return absl::InternalError(message);
-  } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat(Describe(p), ": no memory for a primitive of oneDNN"));
-  }
-}
-
-// By problem and thread count. The scratchpad is the caller's: oneDNN's own belongs to the thread
-// that made the primitive, and a primitive run on another thread, or on several at once, then
-// multiplies wrongly (2.6 and 3.x without ONEDNN_ENABLE_CONCURRENT_EXEC).
-absl::StatusOr<std::shared_ptr<const Primitive>> CachedPrimitive(const GemmProblem& problem) {
-  // Bound calls keep theirs; this is for further ones of the same problem.
-  constexpr size_t kMaxPrimitives = 1024;
-  static auto* cache = new Lru<Hash128, std::shared_ptr<const Primitive>>(kMaxPrimitives);
-  Hash128 key = Hasher().Hash(problem.Key()).Int(Threads(problem)).Finish();
-  {
-    std::lock_guard<std::mutex> lock(LockOf(ForkLock::kLibraries));
-    if (const auto* there = cache->Find(key)) return *there;
-  }
-  ThreadScope scope(Threads(problem));
-  JF_ASSIGN_OR_RETURN(std::shared_ptr<const Primitive> made, MakePrimitive(problem));
-  std::lock_guard<std::mutex> lock(LockOf(ForkLock::kLibraries));
-  return cache->Insert(key, std::move(made));
-}
 
 // A dim of 1 is how oneDNN broadcasts a batch, so it refuses one of which both operands are one
 // matrix.
@@ -176,79 +50,139 @@ void CopyApart(char* to, int64_t to_step, const char* from, int64_t from_step, i
     std::memcpy(to + i * to_step * size, from + i * from_step * size, static_cast<size_t>(size));
 }
 
+struct Rows {  // of matrices; distances in elements
+  char* at;
+  int64_t ld, batch_stride;
+};
+void CopyRows(const GemmProblem& p, const Rows& to, const Rows& from) {
+  constexpr int64_t kChunkBytes = 64 * 1024;
+  const int64_t size = ItemSize(p.dtype), row_bytes = p.n * size, rows = p.batch * p.m;
+  const int64_t each = std::clamp<int64_t>(kChunkBytes / row_bytes, 1, rows);
+  ParallelFor((rows + each - 1) / each, [&](int64_t chunk) {
+    for (int64_t r = chunk * each; r < std::min((chunk + 1) * each, rows); ++r) {
+      const int64_t i = r / p.m, row = r % p.m;
+      std::memcpy(to.at + (i * to.batch_stride + row * to.ld) * size,
+                  from.at + (i * from.batch_stride + row * from.ld) * size,
+                  static_cast<size_t>(row_bytes));
+    }
+  });
+}
+
+using PrimitivePtr = std::shared_ptr<const OnednnPrimitive>;
+
 class OnednnGemm : public PreparedGemm {
  public:
-  // The primitive is that of WithDenseVectors(runs.each). `why`: of more runs than one.
-  OnednnGemm(const GemmRuns& runs, std::string_view why, std::shared_ptr<const Primitive> primitive)
-      : runs_(runs), why_(why), generation_(ForkGeneration()), primitive_(std::move(primitive)) {}
+  // The primitive is that of `dense`, WithDenseVectors(runs.each). `why`: of more runs than one.
+  OnednnGemm(const GemmRuns& runs, std::string_view why, const GemmProblem& dense,
+             PrimitivePtr primitive)
+      : runs_(runs),
+        why_(why),
+        dense_(dense),
+        c_(OnednnCOf(dense)),
+        generation_(ForkGeneration()),
+        primitive_(std::move(primitive)) {}
   size_t workspace_bytes() const override { return WorkspaceOf(*primitive_); }
   std::string Describe() const override {
     std::string text;
     if (runs_.repeats > 1)
       absl::StrAppend(&text, runs_.repeats, " calls, one a batch (", ToAbsl(why_), "): ");
-    absl::StrAppend(&text, "oneDNN ", OnednnVersion(), ", ", primitive_->implementation);
+    absl::StrAppend(&text, "oneDNN ", OnednnVersion(), ", ", primitive_->implementation());
     if (pack_a_) absl::StrAppend(&text, ", a dense copy of A (a row whose elements lie apart)");
     if (pack_d_) absl::StrAppend(&text, ", a dense copy of D (a column whose elements lie apart)");
+    if (c_ == OnednnC::kInD)
+      absl::StrAppend(&text, ", C copied into D first (",
+                      problem_.epilogue.beta != 1 ? "a factor" : "another layout", ")");
     return text;
   }
 
-  // The scratchpad, then the dense copies of A and of D.
-  size_t AOffset(const Primitive& p) const { return RoundUp64(p.scratch.get_size()); }
-  size_t DOffset(const Primitive& p) const {
-    return AOffset(p) + (pack_a_ ? RoundUp64(ABytes()) : 0);
+  absl::Status Run(const GemmBuffers& buffers) const {
+    const OnednnC c = buffers.c != nullptr && buffers.c == buffers.d ? OnednnC::kInD : c_;
+    JF_ASSIGN_OR_RETURN(PrimitivePtr primitive, Current(c));
+    void* workspace = buffers.workspace;
+    // The child of a fork, or C in D, runs another primitive, which may want more than was
+    // promised.
+    std::vector<std::max_align_t> own;
+    if (const size_t need = WorkspaceOf(*primitive); need > workspace_bytes()) {
+      own.resize(need / sizeof(std::max_align_t) + 1);
+      workspace = own.data();
+    }
+    for (int64_t i = 0; i < runs_.repeats; ++i) {
+      GemmBuffers at = buffers;
+      at.workspace = workspace;
+      at.a = Advance(buffers.a, i * runs_.step_a);
+      at.b = Advance(buffers.b, i * runs_.step_b);
+      at.c = Advance(buffers.c, i * runs_.step_c);
+      at.d = Advance(buffers.d, i * runs_.step_d);
+      JF_RETURN_IF_ERROR(RunOne(*primitive, c, at));
+    }
+    return absl::OkStatus();
   }
-  size_t WorkspaceOf(const Primitive& p) const {
-    if (!pack_a_ && !pack_d_) return p.scratch.get_size();
-    return DOffset(p) + (pack_d_ ? static_cast<size_t>(problem_.batch * problem_.m) * Size() : 0);
-  }
-  // What the primitive reads and writes instead of a and d.
-  const char* PackA(const char* a, const Primitive& p, char* workspace) const {
-    if (!pack_a_) return a;
-    char* dense = workspace + AOffset(p);
-    const auto size = static_cast<int64_t>(Size());
-    for (int64_t i = 0; i < ABatch(); ++i)
-      CopyApart(dense + i * problem_.k * size, 1, a + i * problem_.batch_stride_a * size,
-                problem_.lda, problem_.k, size);
-    return dense;
-  }
-  char* PlaceD(char* d, const Primitive& p, char* workspace) const {
-    return pack_d_ ? workspace + DOffset(p) : d;
-  }
-  void UnpackD(char* d, const Primitive& p, const char* workspace) const {
-    const auto size = static_cast<int64_t>(Size());
-    for (int64_t i = 0; pack_d_ && i < problem_.batch; ++i)
-      CopyApart(d + i * problem_.batch_stride_d * size, problem_.ldd,
-                workspace + DOffset(p) + i * problem_.m * size, 1, problem_.m, size);
-  }
-
-  // The primitive made for this process: a fork's child cannot run its parent's.
-  absl::StatusOr<std::shared_ptr<const Primitive>> Current() const {
-    if (ForkGeneration() == generation_) return primitive_;
-    return CachedPrimitive(WithDenseVectors(problem_));
-  }
-  const GemmProblem& problem() const { return problem_; }
-  const GemmRuns& runs() const { return runs_; }
 
  private:
   static size_t RoundUp64(size_t bytes) { return (bytes + 63) / 64 * 64; }
   size_t Size() const { return static_cast<size_t>(ItemSize(problem_.dtype)); }
   int64_t ABatch() const { return problem_.batch_stride_a == 0 ? 1 : problem_.batch; }
   size_t ABytes() const { return static_cast<size_t>(ABatch() * problem_.k) * Size(); }
+  char* Advance(const void* base, int64_t elements) const {
+    if (base == nullptr) return nullptr;
+    return const_cast<char*>(static_cast<const char*>(base)) +
+           elements * static_cast<int64_t>(Size());
+  }
+
+  // The scratchpad, then the dense copies of A and of D.
+  size_t AOffset(const OnednnPrimitive& p) const { return RoundUp64(p.scratch_bytes()); }
+  size_t DOffset(const OnednnPrimitive& p) const {
+    return AOffset(p) + (pack_a_ ? RoundUp64(ABytes()) : 0);
+  }
+  size_t WorkspaceOf(const OnednnPrimitive& p) const {
+    if (!pack_a_ && !pack_d_) return p.scratch_bytes();
+    return DOffset(p) + (pack_d_ ? static_cast<size_t>(problem_.batch * problem_.m) * Size() : 0);
+  }
+  // What the primitive reads and writes instead of a and d.
+  const char* PackA(const char* a, char* dense) const {
+    const auto size = static_cast<int64_t>(Size());
+    for (int64_t i = 0; i < ABatch(); ++i)
+      CopyApart(dense + i * problem_.k * size, 1, a + i * problem_.batch_stride_a * size,
+                problem_.lda, problem_.k, size);
+    return dense;
+  }
+  void UnpackD(char* d, const char* dense) const {
+    const auto size = static_cast<int64_t>(Size());
+    for (int64_t i = 0; i < problem_.batch; ++i)
+      CopyApart(d + i * problem_.batch_stride_d * size, problem_.ldd, dense + i * problem_.m * size,
+                1, problem_.m, size);
+  }
+
+  absl::Status RunOne(const OnednnPrimitive& primitive, OnednnC c, const GemmBuffers& to) const {
+    auto* room = static_cast<char*>(to.workspace);
+    GemmBuffers at = to;
+    if (pack_a_) at.a = PackA(static_cast<const char*>(to.a), room + AOffset(primitive));
+    if (pack_d_) at.d = room + DOffset(primitive);
+    if (c == OnednnC::kInD && at.c != at.d)
+      CopyRows(problem_, {static_cast<char*>(at.d), dense_.ldd, dense_.batch_stride_d},
+               {Advance(to.c, 0), problem_.ldc, problem_.batch_stride_c});
+    JF_RETURN_IF_ERROR(primitive.Run(at));
+    if (pack_d_) UnpackD(static_cast<char*>(to.d), static_cast<const char*>(at.d));
+    return absl::OkStatus();
+  }
+
+  // The primitive made for this process: a fork's child cannot run its parent's.
+  absl::StatusOr<PrimitivePtr> Current(OnednnC c) const {
+    if (c == c_ && ForkGeneration() == generation_) return primitive_;
+    return OnednnPrimitive::Cached(dense_, c);
+  }
 
   const GemmRuns runs_;
   const GemmProblem& problem_ = runs_.each;
   std::string_view why_;
+  const GemmProblem dense_;
+  const OnednnC c_;
   int generation_;
-  std::shared_ptr<const Primitive> primitive_;
+  PrimitivePtr primitive_;
   const bool pack_a_ = IsScatteredRow(problem_), pack_d_ = IsScatteredColumn(problem_);
 };
 
 }  // namespace
-
-std::string OnednnVersion() {
-  const dnnl_version_t* v = dnnl_version();
-  return absl::StrCat(v->major, ".", v->minor, ".", v->patch);
-}
 
 absl::Status OnednnSupport(DType dtype, Reason* reason) {
   if (dtype == DType::kF32) return absl::OkStatus();
@@ -261,7 +195,7 @@ absl::Status OnednnSupport(DType dtype, Reason* reason) {
   GemmProblem small;
   small.dtype = DType::kBF16;
   small.m = small.n = small.k = small.lda = small.ldb = small.ldd = 16;
-  absl::Status status = CachedPrimitive(small).status();
+  absl::Status status = OnednnPrimitive::Cached(small, OnednnC::kNone).status();
   if (!status.ok() && !absl::IsUnimplemented(status)) return status;
   const auto* mine = new absl::Status(status);
   const absl::Status* before = nullptr;
@@ -273,67 +207,23 @@ absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareOnednn(const GemmProb
   Reason reason;
   JF_RETURN_IF_ERROR(OnednnSupport(problem.dtype, &reason));
   if (problem.batch <= 0 || problem.m <= 0 || problem.n <= 0 || problem.k <= 0)
-    return InvalidArgument(Describe(problem), ": every extent must be positive");
+    return InvalidArgument(OnednnProblemText(problem), ": every extent must be positive");
   const bool both = BothBroadcast(problem);
   const GemmRuns runs = both ? OneByOne(problem) : RunsOf(problem, MatrixEnd::kLastRow);
-  JF_ASSIGN_OR_RETURN(std::shared_ptr<const Primitive> primitive,
-                      CachedPrimitive(WithDenseVectors(runs.each)));
+  const GemmProblem dense = WithDenseVectors(runs.each);
+  JF_ASSIGN_OR_RETURN(PrimitivePtr primitive, OnednnPrimitive::Cached(dense, OnednnCOf(dense)));
   return std::shared_ptr<const PreparedGemm>(std::make_shared<OnednnGemm>(
       runs,
       both ? "each multiplies the same matrices" : "they run backwards or into each other's rows",
-      std::move(primitive)));
-}
-
-absl::Status OnednnEpilogueSupport(DType, const GemmEpilogue& epilogue, Reason* reason) {
-  *reason = Reason::kEpilogueActivation;
-  return Unimplemented("oneDNN is not asked for ", EpilogueToString(epilogue), " yet");
+      dense, std::move(primitive)));
 }
 
 absl::Status RunOnednn(const PreparedGemm& gemm, const GemmBuffers& buffers) {
-  const auto& prepared = static_cast<const OnednnGemm&>(gemm);
-  JF_ASSIGN_OR_RETURN(std::shared_ptr<const Primitive> primitive, prepared.Current());
-  void* workspace = buffers.workspace;
-  // The child of a fork runs another primitive, which may want more than was promised.
-  std::vector<std::max_align_t> own;
-  ThreadScope scope(Threads(prepared.problem()));
-  const int64_t size = ItemSize(prepared.problem().dtype);
-  auto at = [size](const void* base, int64_t elements) {
-    return const_cast<char*>(static_cast<const char*>(base)) + elements * size;
-  };
-  try {
-    if (const size_t need = prepared.WorkspaceOf(*primitive); need > prepared.workspace_bytes()) {
-      own.resize(need / sizeof(std::max_align_t) + 1);
-      workspace = own.data();
-    }
-    auto* room = static_cast<char*>(workspace);
-    dnnl::stream stream(Engine());
-    const GemmRuns& runs = prepared.runs();
-    for (int64_t i = 0; i < runs.repeats; ++i) {
-      char* di = at(buffers.d, i * runs.step_d);
-      auto* ai =
-          const_cast<char*>(prepared.PackA(at(buffers.a, i * runs.step_a), *primitive, room));
-      primitive->matmul.execute(
-          stream,
-          {{DNNL_ARG_SRC, dnnl::memory(primitive->a, Engine(), ai)},
-           {DNNL_ARG_WEIGHTS, dnnl::memory(primitive->b, Engine(), at(buffers.b, i * runs.step_b))},
-           {DNNL_ARG_DST,
-            dnnl::memory(primitive->d, Engine(), prepared.PlaceD(di, *primitive, room))},
-           {DNNL_ARG_SCRATCHPAD, dnnl::memory(primitive->scratch, Engine(), workspace)}});
-      stream.wait();
-      prepared.UnpackD(di, *primitive, room);
-    }
-  } catch (const dnnl::error& e) {
-    return InternalError(Describe(prepared.problem()), ": oneDNN failed: ", e.what());
-  } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat(Describe(prepared.problem()), ": no memory left for oneDNN"));
-  }
-  return absl::OkStatus();
+  return static_cast<const OnednnGemm&>(gemm).Run(buffers);
 }
 
 #else  // !JF_HAVE_ONEDNN
 
-std::string OnednnVersion() { return ""; }
 absl::Status OnednnSupport(DType, Reason* reason) {
   *reason = Reason::kGemmNoLibrary;
   return NotFound(
@@ -343,9 +233,6 @@ absl::Status OnednnSupport(DType, Reason* reason) {
 absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareOnednn(const GemmProblem&) {
   Reason reason;
   return OnednnSupport(DType::kF32, &reason);
-}
-absl::Status OnednnEpilogueSupport(DType dtype, const GemmEpilogue&, Reason* reason) {
-  return OnednnSupport(dtype, reason);
 }
 absl::Status RunOnednn(const PreparedGemm&, const GemmBuffers&) {
   Reason reason;

@@ -70,7 +70,7 @@ class PreparedGemm {  // an algorithm chosen for one GemmProblem
   virtual std::string Describe() const = 0;  // library, algorithm, for explain()
 };
 
-struct GemmBuffers {  // of a GemmProblem; c and bias as its epilogue has them
+struct GemmBuffers {  // of a GemmProblem; c and bias as its epilogue has them; c may be d, if alike
   const void *a = nullptr, *b = nullptr, *c = nullptr, *bias = nullptr;
   void* d = nullptr;
   void* workspace = nullptr;

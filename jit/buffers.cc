@@ -172,6 +172,28 @@ bool KernelInPlace(const KernelPlan& plan, const KernelStep& step, int i, int o)
   return true;
 }
 
+// Whether the product may write output `o` over input `i`: it is C alone, and lies as D does.
+bool GemmInPlace(const GemmStep& step, int i, int o) {
+  auto is_input = [i](BufferRef ref) { return Refers(ref, BufferRef::Kind::kInput, i); };
+  const GemmCall& call = step.call;
+  return step.c && is_input(*step.c) && Refers(step.d, BufferRef::Kind::kOutput, o) &&
+         !is_input(step.a) && !is_input(step.b) && !(step.bias && is_input(*step.bias)) &&
+         call.ldc == call.ldd && call.batch_stride_c == call.batch_stride_d;
+}
+
+bool InPlace(const Executable& exe, const Step& step, int i, int o) {
+  const auto at = static_cast<size_t>(step.index);
+  switch (step.kind) {
+    case Step::Kind::kKernel:
+      return KernelInPlace(exe.plans[at], exe.kernels[at], i, o);
+    case Step::Kind::kGemm:
+      return GemmInPlace(exe.gemms[at], i, o);
+    case Step::Kind::kSort:
+      break;
+  }
+  return false;
+}
+
 struct Touches {
   bool reads = false, writes = false;
 };
@@ -203,10 +225,7 @@ absl::Status CheckAlias(const Executable& exe, int i, int o) {
   bool written = false;
   for (const Step& step : exe.steps) {
     Touches t = StepTouches(exe, step, i, o);
-    bool in_place = step.kind == Step::Kind::kKernel &&
-                    KernelInPlace(exe.plans[static_cast<size_t>(step.index)],
-                                  exe.kernels[static_cast<size_t>(step.index)], i, o);
-    if (t.reads && (written || (t.writes && !in_place))) {
+    if (t.reads && (written || (t.writes && !InPlace(exe, step, i, o)))) {
       return InvalidArgument("graph ", exe.graph.name(), ": output ", o, " (",
                              exe.graph.TypeString(exe.graph.outputs()[static_cast<size_t>(o)]),
                              ") is given the buffer of input ", i, " '", exe.graph.input_name(i),

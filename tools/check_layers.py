@@ -37,7 +37,7 @@ RULES = {  # longest match first: a file, else its folder, else a parent folder 
 TOP = {"ir", "codegen", "jit", "cpu_backend", "api", "python", "tools", "bench", "tests", "examples"}
 OUTSIDE = [  # (pattern of an included name, paths that may include it, what to say)
     (r"(llvm|llvm-c|clang)/", r"cpu_backend/orc_compile\.cc$", "LLVM belongs in cpu_backend/orc_compile.cc alone"),
-    (r"(oneapi/dnnl|dnnl|mkldnn)", r"cpu_backend/gemm_onednn\.cc$", "oneDNN belongs in cpu_backend/gemm_onednn.cc alone"),
+    (r"(oneapi/dnnl|dnnl|mkldnn)", r"cpu_backend/onednn_primitive\.cc$", "oneDNN belongs in cpu_backend/onednn_primitive.cc alone"),
     (r"(nanobind/|Python\.h)", r"python/", "nanobind belongs in python/ alone"),
     (r"(cuda\.h|cuda_runtime|nvrtc\.h|cublas|cuda_fp16|cuda_bf16)", r"(tests|bench)/",
      "NVIDIA's headers are never needed: jit/cuda has its own declarations"),
