@@ -268,7 +268,7 @@ PyObject* Run(const Entry& entry, ReadCall& read, PyObject* out) {
   }
   const Outs outs(out);
   CallOptions options;
-  if (f.random_ops > 0) options.rng = ProcessRandomState().Advance(f.random_ops);
+  if (f.random_ops > 0) options.rng = CurrentRandomState().Advance(f.random_ops);
   options.outs = outs.pointers;
   options.num_outs = outs.count;
   if (entry.out.kind == OutPlan::kResult && f.outputs.size() == 1) {

@@ -191,21 +191,36 @@ void DefineRandom(nb::module_& m) {
   m.def(
       "rng_state",
       [] {
-        const RandomState& s = ProcessRandomState();
+        const RandomState& s = CurrentRandomState();
         return nb::make_tuple(s.seed, s.offset);
       },
       nb::sig("def rng_state() -> tuple[int, int]"));
   m.def(
       "rng_set",
       [](std::uint64_t seed, std::uint64_t offset) {
-        ProcessRandomState().seed = seed;
-        ProcessRandomState().offset = offset;
+        CurrentRandomState().seed = seed;
+        CurrentRandomState().offset = offset;
       },
       "seed"_a, "offset"_a = 0);
   m.def(
+      "rng_enter",
+      [](std::uint64_t seed, std::uint64_t offset) {
+        ThreadRandomStates().push_back(RandomState{seed, offset});
+      },
+      "seed"_a, "offset"_a = 0,
+      "A stream of this thread's own, which its calls draw from until rng_leave.");
+  m.def(
+      "rng_leave",
+      [] {
+        if (ThreadRandomStates().empty())
+          throw nb::value_error("rng_leave: this thread has no stream of its own");
+        ThreadRandomStates().pop_back();
+      },
+      "Back to the stream that was in force before rng_enter.");
+  m.def(
       "rng_advance",
       [](std::int64_t count) {
-        const Rng rng = ProcessRandomState().Advance(count);
+        const Rng rng = CurrentRandomState().Advance(count);
         return nb::make_tuple(rng.seed, rng.offset);
       },
       "count"_a, nb::sig("def rng_advance(count: int) -> tuple[int, int]"),

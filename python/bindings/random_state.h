@@ -1,9 +1,11 @@
-// The process's stream of random numbers: a seed, and how far it has been drawn from. Guarded by
-// the GIL. It begins at seed 0, offset 0, so that programs repeat themselves unless they seed.
+// Streams of random numbers: a seed, and how far it has been drawn from. Guarded by the GIL. The
+// process has one, which begins at seed 0, offset 0, so that programs repeat themselves unless they
+// seed; a thread may have its own ones above it, the innermost of which its calls draw from.
 #ifndef JITFUSE_PYTHON_BINDINGS_RANDOM_STATE_H_
 #define JITFUSE_PYTHON_BINDINGS_RANDOM_STATE_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "jitfuse/options.h"
 
@@ -21,9 +23,16 @@ struct RandomState {
   }
 };
 
-inline RandomState& ProcessRandomState() {
-  static RandomState state;
-  return state;
+// Those of this thread, the innermost last.
+inline std::vector<RandomState>& ThreadRandomStates() {
+  thread_local std::vector<RandomState> states;
+  return states;
+}
+
+inline RandomState& CurrentRandomState() {
+  static RandomState process;
+  std::vector<RandomState>& own = ThreadRandomStates();
+  return own.empty() ? process : own.back();
 }
 
 }  // namespace jitfuse::python

@@ -131,6 +131,14 @@ def rng_state() -> tuple[int, int]: ...
 
 def rng_set(seed: int, offset: int = 0) -> None: ...
 
+def rng_enter(seed: int, offset: int = 0) -> None:
+    """
+    A stream of this thread's own, which its calls draw from until rng_leave.
+    """
+
+def rng_leave() -> None:
+    """Back to the stream that was in force before rng_enter."""
+
 def rng_advance(count: int) -> tuple[int, int]:
     """Seed and offset for a call of a function with so many random ops."""
 

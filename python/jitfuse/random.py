@@ -14,7 +14,7 @@ from ._apply import apply, source, to_array
 from ._array import Array
 from ._dtypes import as_dtype, float32
 
-__all__ = ["bernoulli", "get_state", "normal", "seed", "set_state", "uniform"]
+__all__ = ["bernoulli", "get_state", "normal", "seed", "seeded", "set_state", "uniform"]
 
 
 def seed(value: int) -> None:
@@ -30,6 +30,20 @@ def get_state() -> tuple[int, int]:
 def set_state(state: tuple[int, int]) -> None:
     """Goes on from a place that get_state gave."""
     _core.rng_set(*state)
+
+
+class seeded:
+    """`with jitfuse.random.seeded(s):` calls of this thread draw from a stream of their own, which
+    begins at seed s; behind it all is as if they had not been."""
+
+    def __init__(self, value: int):
+        self._seed = operator.index(value) % 2**64
+
+    def __enter__(self) -> None:
+        _core.rng_enter(self._seed)
+
+    def __exit__(self, *exc: object) -> None:
+        _core.rng_leave()
 
 
 def _made(op: str, shape: Any, attrs: dict[str, Any]) -> Array:

@@ -1,5 +1,7 @@
 """jitfuse.fused beyond the page: activations, dropout, empty and strided arrays, wrong arguments."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -196,3 +198,41 @@ def test_wrong_types():
         fused.fused_bias_gelu(x)
     with pytest.raises(AttributeError):
         fused.fused_nothing  # noqa: B018
+
+
+# A thread's own stream of random numbers.
+
+
+def test_seeded():
+    x = np.ones((9, 16), "f")
+    jf.random.seed(4)
+    fused.fused_dropout(x)
+    state = jf.random.get_state()
+    with jf.random.seeded(4):
+        assert jf.random.get_state() == (4, 0)
+        first = fused.fused_dropout(x)
+        with jf.random.seeded(5):
+            other = fused.fused_dropout(x)
+        second = fused.fused_dropout(x)
+    assert jf.random.get_state() == state
+    jf.random.seed(4)
+    np.testing.assert_array_equal(fused.fused_dropout(x), first)
+    np.testing.assert_array_equal(fused.fused_dropout(x), second)
+    assert (other != first).any()
+    with pytest.raises(ZeroDivisionError), jf.random.seeded(-1):
+        assert jf.random.get_state()[0] == 2**64 - 1
+        1 / 0  # noqa: B018
+    assert jf.random.get_state()[0] == 4
+    with pytest.raises(TypeError):
+        jf.random.seeded(0.5)
+    with pytest.raises(ValueError, match="no stream of its own"):
+        jf._core.rng_leave()
+
+
+def test_a_stream_is_its_thread_s():
+    seen = []
+    with jf.random.seeded(7):
+        thread = threading.Thread(target=lambda: seen.append(jf.random.get_state()))
+        thread.start()
+        thread.join()
+    assert seen == [jf.random.get_state()] and seen[0][0] != 7
