@@ -59,7 +59,8 @@ def _array(spec, sizes, rng):
     if kind == "i64":
         return rng.integers(0, sizes[limit], shape)
     if kind == "01":
-        return (rng.uniform(0.0, 1.0, shape) < 0.5) * rng.uniform(1.0, 1.0, shape)
+        draw = rng.uniform(0.0, 1.0, shape)
+        return (draw < 0.5).astype(draw.dtype)
     return rng.uniform(0.1, 2.0, shape) if kind == "+" else rng.uniform(-2.0, 2.0, shape)
 
 
