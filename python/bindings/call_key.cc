@@ -27,6 +27,7 @@ enum Tag : std::int64_t {
   kStaticBool,
   kStaticInt,
   kStaticFloat,
+  kStaticTuple,
   kStaticObject,
   kKeyword,
 };
@@ -38,7 +39,7 @@ class Flattener {
   explicit Flattener(FlatCall* out) : out_(*out) {}
 
   bool Add(PyObject* object, int depth);
-  bool AddStatic(PyObject* object);
+  bool AddStatic(PyObject* object, int depth = 0);
   // An address as a part of the key; strings of equal text are the same one.
   bool AddName(PyObject* object);
 
@@ -67,7 +68,7 @@ bool Flattener::AddName(PyObject* object) {
   return true;
 }
 
-bool Flattener::AddStatic(PyObject* object) {
+bool Flattener::AddStatic(PyObject* object, int depth) {
   if (PyBool_Check(object)) {
     out_.key.push_back(Part(kStaticBool, object == Py_True ? 1 : 0));
     return true;
@@ -86,6 +87,16 @@ bool Flattener::AddStatic(PyObject* object) {
     std::memcpy(&bits, &value, sizeof bits);
     out_.key.push_back(Part(kStaticFloat));
     out_.key.push_back(bits);
+    return true;
+  }
+  if (PyTuple_Check(object)) {  // by its items: options such as sizes are made anew for each call
+    const Py_ssize_t n = PyTuple_Size(object);
+    if (depth >= kMaxDepth) return false;
+    out_.key.push_back(Part(kStaticTuple, n));
+    AddName(reinterpret_cast<PyObject*>(Py_TYPE(object)));
+    for (Py_ssize_t i = 0; i < n; ++i) {
+      if (!AddStatic(PyTuple_GetItem(object, i), depth + 1)) return false;
+    }
     return true;
   }
   out_.key.push_back(Part(kStaticObject));

@@ -116,6 +116,26 @@ def test_static_arguments_are_values():
     assert jit(x, y, 2.0, 1, mode="a") == "slow"  # 1 is not True
 
 
+def test_static_tuples_are_their_items():
+    class Size(tuple):
+        pass
+
+    jit = Jit(positions=(3,))
+    x, y = arrays(3)
+    assert jit.add((x, y, 1.0, (1, ("relu", None), 0.0)), {})
+    check(jit(x, y, 2.0, (int("1"), ("".join(["re", "lu"]), None), 0.0)), x, y, 2.0)
+    for other in ((1, ("relu", None)), (1, ("relu",), 0.0), (True, ("relu", None), 0.0), (1, ("relu", None), -0.0), (1, ["relu", None], 0.0),
+                  Size((1, ("relu", None), 0.0)), (1, "relu", None, 0.0), ()):
+        assert jit(x, y, 2.0, other) == "slow"
+    deep = ()
+    for _ in range(100):
+        deep = (deep,)
+    assert jit(x, y, 2.0, deep) == "slow"
+    assert jit.add((x, y, 1.0, Size((4, 5))), {})
+    check(jit(x, y, 2.0, Size([4, 5])), x, y, 2.0)
+    assert jit(x, y, 2.0, (4, 5)) == "slow"
+
+
 def test_constants_and_repeats():
     jit = Jit()
     x, y = arrays(3)

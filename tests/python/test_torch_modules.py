@@ -66,7 +66,7 @@ def test_every_activation_is_that_of_torch(activation):
     x = torch.randn(5, 10, dtype=torch.float64)
     result, fused = computed(module, x)
     assert fused
-    close(result, jt._run.plain(x, [module.layer()]), 64)
+    close(result, jt._run.plain(x, module.chain()), 64)
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -278,7 +278,7 @@ def test_dropout_of_an_mlp():
     assert torch.equal(mlp(x), first) and not torch.equal(mlp(x), first)
     assert first.all()  # none behind the last layer
     mlp.eval()
-    close(mlp(x), jt._run.plain(x, [m.layer() for m in mlp.layers]))
+    close(mlp(x), jt._run.plain(x, mlp._together()))
 
 
 def test_dropout_leaves_the_streams_of_others_alone():
@@ -324,7 +324,7 @@ class Subclass(torch.Tensor):
 
 def plainly(module, x, reason):
     assert re.search(reason, module.why_plain(x)), module.why_plain(x)
-    want = jt._run.plain(x, [module.layer()])
+    want = jt._run.plain(x, module.chain())
     torch.testing.assert_close(module(x), want)
     result, fused = computed(module, x)  # the parameters are looked at before, now that a call has failed
     assert not fused

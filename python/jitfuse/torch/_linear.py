@@ -8,9 +8,7 @@ import torch  # type: ignore[import-not-found,unused-ignore]
 from torch import nn  # type: ignore[import-not-found,unused-ignore]
 
 from ..fused._make import ACTIVATIONS
-from ._run import Layer, run, why_plain
-
-_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+from ._run import Chain, run, why_plain
 
 
 def checked_activation(what: str, activation: str | None) -> str | None:
@@ -27,8 +25,13 @@ def checked_dropout(what: str, p: float) -> float:
     return float(p)
 
 
-def has_hooks(module: nn.Module) -> bool:
-    return any(getattr(module, name) for name in _HOOKS)
+def has_hooks(module: Any) -> bool:
+    return bool(
+        module._forward_hooks
+        or module._forward_pre_hooks
+        or module._backward_hooks
+        or module._backward_pre_hooks
+    )
 
 
 def checked_linear(what: str, linear: Any) -> nn.Linear:
@@ -142,18 +145,20 @@ class FusedLinear(nn.Module):
 
         return cls._around(parameter(weight), parameter(bias), activation, dropout)
 
-    def layer(self) -> Layer:
+    def chain(self) -> Chain:
         """What the functions of this package compute with."""
-        return Layer(
-            self.weight, self.bias, self.activation, self.dropout if self.training else 0.0
-        )
+        own = self._parameters  # for a parametrized weight, which is not among them: the attribute
+        weight = own["weight"] if "weight" in own else self.weight
+        bias = own["bias"] if "bias" in own else self.bias
+        p = self.dropout if self.training else 0.0
+        return Chain([weight, bias], (self.activation,), (p,))
 
     def forward(self, input: Any) -> Any:
-        return run(self, input, (self.layer(),))
+        return run(self, input, self.chain())
 
     def why_plain(self, input: Any) -> str | None:
         """Why this input is computed by plain torch; None: by Jitfuse."""
-        return why_plain(input, (self.layer(),))
+        return why_plain(input, self.chain())
 
     def extra_repr(self) -> str:
         text = (

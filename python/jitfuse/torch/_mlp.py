@@ -10,7 +10,7 @@ from torch import nn  # type: ignore[import-not-found,unused-ignore]
 from torch.nn.modules import module as _module  # type: ignore[import-not-found,unused-ignore]
 
 from ._linear import FusedLinear, FusedLinearReLU, checked_linear, has_hooks
-from ._run import Layer, run, why_plain
+from ._run import Chain, run, why_plain
 
 _OF_MODULES: dict[type, str] = {
     nn.Hardswish: "hardswish", nn.Mish: "mish", nn.ReLU: "relu", nn.ReLU6: "relu6",
@@ -136,31 +136,37 @@ class FusedMLP(nn.Module):
             raise ValueError(f"{what}: expected one Linear at least, got {sequential}")
         return cls.from_layers(layers)
 
-    def _together(self) -> list[Layer] | None:
+    def _together(self) -> Chain | None:
         """The layers, where they may be computed in one call."""
         if _module._has_any_global_hook():
             return None
-        found: list[Layer] = []
-        layers: Any = self.layers
-        for layer in layers:
-            plain_kind = type(layer) is FusedLinear or type(layer) is FusedLinearReLU
-            if not plain_kind or has_hooks(layer) or "forward" in layer.__dict__:
+        parameters: list[Any] = []
+        activations: list[str | None] = []
+        drops: list[float] = []
+        layers: Any = self._modules["layers"]
+        for layer in layers._modules.values():
+            if type(layer) is not FusedLinear and type(layer) is not FusedLinearReLU:
                 return None
-            found.append(layer.layer())
-        return found
+            own = layer._parameters
+            if has_hooks(layer) or "forward" in layer.__dict__ or "weight" not in own:
+                return None
+            parameters += own["weight"], own["bias"]
+            activations.append(layer.activation)
+            drops.append(layer.dropout if layer.training else 0.0)
+        return Chain(parameters, tuple(activations), tuple(drops))
 
     def forward(self, input: Any) -> Any:
         if not torch.compiler.is_compiling():
-            layers = self._together()
-            if layers is not None:
-                return run(self, input, layers)
+            chain = self._together()
+            if chain is not None:
+                return run(self, input, chain)
         for layer in self.layers:
             input = layer(input)
         return input
 
     def why_plain(self, input: Any) -> str | None:
         """Why this input is computed by plain torch; None: by Jitfuse."""
-        layers = self._together()
-        if layers is None:
+        chain = self._together()
+        if chain is None:
             return "a layer has hooks, or was replaced: they are called one by one"
-        return why_plain(input, layers)
+        return why_plain(input, chain)

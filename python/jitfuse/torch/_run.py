@@ -31,13 +31,12 @@ _TENSORS = (torch.Tensor, torch.nn.Parameter)
 _logged: set[tuple[str, str]] = set()
 
 
-class Layer(NamedTuple):
-    """One linear layer and what follows it."""
+class Chain(NamedTuple):
+    """Linear layers and what follows each."""
 
-    weight: Any
-    bias: Any
-    activation: str | None
-    p: float  # of dropout; 0 where there is none, or in evaluation
+    parameters: list[Any]  # weight and bias (or None) of the first, of the second ...
+    activations: tuple[str | None, ...]
+    drops: tuple[float, ...]  # p of dropout; 0 where there is none, or in evaluation
 
 
 def _chain(
@@ -67,14 +66,14 @@ def _chain(
 _fused = jf.jit(_chain, static_argnames=("activations", "drops", "dtype"))
 
 
-def plain(input: Any, layers: Sequence[Layer]) -> Any:
+def plain(input: Any, chain: Chain) -> Any:
     """The layers by torch's own functions."""
-    for layer in layers:
-        input = F.linear(input, layer.weight, layer.bias)
-        if layer.activation is not None:
-            input = _PLAIN[layer.activation](input)
-        if layer.p:
-            input = F.dropout(input, layer.p)
+    for i, (activation, p) in enumerate(zip(chain.activations, chain.drops)):
+        input = F.linear(input, chain.parameters[2 * i], chain.parameters[2 * i + 1])
+        if activation is not None:
+            input = _PLAIN[activation](input)
+        if p:
+            input = F.dropout(input, p)
     return input
 
 
@@ -104,53 +103,51 @@ def _unfit(what: str, t: Any) -> str | None:
     return None
 
 
-def _unfit_parameters(input: Any, layers: Sequence[Layer]) -> str | None:
+def _unfit_parameters(input: Any, parameters: Sequence[Any]) -> str | None:
     """Why parameters are none for the kernels beside this input."""
     size = input.shape[-1]
-    for i, layer in enumerate(layers):
-        for what, t in (("weight", layer.weight), ("bias", layer.bias)):
-            name = what if len(layers) == 1 else f"{what} of layer {i}"
-            if t is None:
-                continue
-            if reason := _unfit(name, t):
-                return reason
-            if t.is_neg():
-                return f"{name} has the negative bit set"
-            if t.device != input.device:
-                return f"{name} is on {t.device}, and the input on {input.device}"
-            mixed = t.dtype != input.dtype
-            if mixed and (
-                not torch.is_autocast_enabled(input.device.type)
-                or torch.float64 in (t.dtype, input.dtype)
-            ):
-                return f"{name} has dtype {t.dtype}, and the input {input.dtype}"
-        if layer.weight.ndim != 2 or layer.weight.shape[1] != size:
-            return (
-                f"weight has shape {tuple(layer.weight.shape)}, and what it meets {size} features"
-            )
-        size = layer.weight.shape[0]
-        if layer.bias is not None and tuple(layer.bias.shape) != (size,):
-            return f"bias has shape {tuple(layer.bias.shape)}, expected ({size},)"
+    for i, t in enumerate(parameters):
+        name = ("weight", "bias")[i % 2] + (f" of layer {i // 2}" if len(parameters) > 2 else "")
+        if t is None:
+            continue
+        if reason := _unfit(name, t):
+            return reason
+        if t.is_neg():
+            return f"{name} has the negative bit set"
+        if t.device != input.device:
+            return f"{name} is on {t.device}, and the input on {input.device}"
+        if t.dtype != input.dtype and (
+            not torch.is_autocast_enabled(input.device.type)
+            or torch.float64 in (t.dtype, input.dtype)
+        ):
+            return f"{name} has dtype {t.dtype}, and the input {input.dtype}"
+        shape = tuple(t.shape)
+        if i % 2 == 0 and (len(shape) != 2 or shape[1] != size):
+            return f"{name} has shape {shape}, and what it meets {size} features"
+        if i % 2 and shape != (size,):
+            return f"{name} has shape {shape}, expected ({size},)"
+        size = shape[0]
     return None
 
 
-def why_plain(input: Any, layers: Sequence[Layer], all_of_it: bool = True) -> str | None:
+def _unfit_input(input: Any) -> str | None:
+    """What can be said before a call, and is said in each one."""
+    if reason := _unfit("the input", input):
+        return reason
+    return "the input has rank 0" if input.ndim == 0 else _unfit_mode()
+
+
+def why_plain(input: Any, chain: Chain) -> str | None:
     """Why these layers are computed by plain torch; None: they are not."""
     if torch.compiler.is_compiling():
         return "torch.compile or torch.export is tracing"
     if isinstance(input, Array):
         return None
-    if reason := _unfit("the input", input):
+    if reason := _unfit_input(input):
         return reason
-    if input.ndim == 0:
-        return "the input has rank 0"
-    if reason := _unfit_mode():
-        return reason
-    if not all_of_it:
-        return None
     if input.is_neg():
         return "the input has the negative bit set"
-    if reason := _unfit_parameters(input, layers):
+    if reason := _unfit_parameters(input, chain.parameters):
         return reason
     if input.device.type == "cuda" and not jf.CUDA_AVAILABLE:
         return "the input is on a GPU that Jitfuse cannot use; jitfuse.show_config() says why"
@@ -163,53 +160,39 @@ def _log_once(name: str, reason: str) -> None:
         _logging.warning("%s is computed by plain torch: %s", name, reason)
 
 
-def _autocast(input: Any) -> str | None:
+def _autocast(device: str, input: Any) -> str | None:
     """The dtype that autocast multiplies in, where it is on."""
-    device = input.device.type
     if not torch.is_autocast_enabled(device) or input.dtype is torch.float64:
         return None
     return _NAMES[torch.get_autocast_dtype(device)]
 
 
-def _seeded(function: Callable[[], Any]) -> Any:
-    """A call whose masks depend on torch's generator, so that torch.manual_seed repeats them."""
-    with jf.random.seeded(int(torch.empty((), dtype=torch.int64).random_())):
-        return function()
-
-
-def run(owner: Any, input: Any, layers: Sequence[Layer]) -> Any:
+def run(owner: Any, input: Any, chain: Chain) -> Any:
     """The layers on an input [..., features]; owner: the module, for the log."""
     if torch.compiler.is_compiling():
-        return plain(input, layers)
+        return plain(input, chain)
     if isinstance(input, Array):  # inside of a jitted function: part of its graph
-        return _call(input, layers, None)
-    careful = owner.__dict__.get("_careful", False)  # a call has failed before
-    reason = why_plain(input, layers, careful)
+        return _fused(input, *chain, None)
+    careful = "_careful" in owner.__dict__  # a call has failed before
+    reason = why_plain(input, chain) if careful else _unfit_input(input)
     if reason is None:
         try:
-            return _call_torch(input, layers)
+            return _call(input, chain)
         except Exception:
-            reason = why_plain(input, layers)
+            reason = why_plain(input, chain)
             if reason is None:
                 raise
             owner.__dict__["_careful"] = True
     _log_once(type(owner).__name__, reason)
-    return plain(input, layers)
+    return plain(input, chain)
 
 
-def _call(input: Any, layers: Sequence[Layer], dtype: str | None) -> Any:
-    parameters: list[Any] = []
-    for layer in layers:
-        parameters += layer.weight, layer.bias
-    activations = tuple([layer.activation for layer in layers])
-    return _fused(input, parameters, activations, tuple([layer.p for layer in layers]), dtype)
-
-
-def _call_torch(input: Any, layers: Sequence[Layer]) -> Any:
-    dtype = _autocast(input)
+def _call(input: Any, chain: Chain) -> Any:
+    dtype = _autocast(input.device.type, input)
     rows = input.flatten(0, -2) if input.ndim > 2 else input
-    if any(layer.p for layer in layers):
-        result = _seeded(lambda: _call(rows, layers, dtype))
+    if any(chain.drops):  # masks depend on torch's generator: torch.manual_seed repeats them
+        with jf.random.seeded(int(torch.empty((), dtype=torch.int64).random_())):
+            result = _fused(rows, *chain, dtype)
     else:
-        result = _call(rows, layers, dtype)
+        result = _fused(rows, *chain, dtype)
     return result.view(*input.shape[:-1], result.shape[-1]) if input.ndim > 2 else result
