@@ -69,7 +69,7 @@ const Case kCases[] = {
     {"maximum_lowest", "%r = maximum(%i, -2147483648) : i32[4]", "i32[4]", "return %i"},
     {"minimum_highest", "%r = minimum(%u, 255) : u8[4]", "u8[4]", "return %u"},
     {"maximum_minus_inf", "%r = maximum(%x, -inf) : f32[n,4]", "f32[n,4]", "return %x"},
-    {"maximum_zero", "%r = maximum(%x, 0) : f32[n,4]", "f32[n,4]", "relu(%x)"},
+    {"maximum_zero", "%r = maximum(%x, 0) : f32[n,4]", "f32[n,4]", "%0 = relu(%x)\nreturn %0"},
     {"minimum_inf", "%r = minimum(%x, inf) : f32[n,4]", "f32[n,4]", "return %x"},
     {"multiply_zero", "%r = multiply(%i, 0) : i32[4]", "i32[4]", "%0 = broadcast(%c) {shape=[4]}"},
     {"and_zero", "%r = bitwise_and(%i, 0) : i32[4]", "i32[4]", "%0 = broadcast(%c) {shape=[4]}"},
