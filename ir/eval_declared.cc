@@ -93,7 +93,7 @@ struct DeclaredMode {
     return e.i;
   }
   static Elem Unknown() { return {}; }
-  static void Loosen(double, Elem*) {}
+  static void Loosen(BehindProduct, DType, const std::vector<Elem>&, Elem*) {}
 
   static Elem AddInOrder(const ScalarProgram& add, DType, const std::vector<Elem>& terms) {
     Elem args[2] = {terms[0], {}};

@@ -210,17 +210,23 @@ MatMulOperand MatMulStrides(absl::Span<const int64_t> dims, absl::Span<const int
   return o;
 }
 
-double EpilogueSlack(const Graph& graph, const Node& node) {
+BehindProduct PlaceBehindProduct(const Graph& graph, const Node& node) {
   const DType dtype = node.types[0].dtype;
-  if (node.op != Op::kGeluTanh || (dtype != DType::kF16 && dtype != DType::kBF16)) return 0;
-  std::vector<Value> todo = {node.in[0]};  // a few nodes are what may lie between
+  const bool narrow = dtype == DType::kF16 || dtype == DType::kBF16;
+  BehindProduct place = BehindProduct::kNothing;
+  if (node.op == Op::kGeluTanh && narrow) place = BehindProduct::kGeluTanh;
+  if (node.op == Op::kAdd && (narrow || dtype == DType::kF32)) place = BehindProduct::kSum;
+  if (node.op == Op::kMultiply && (narrow || dtype == DType::kF32)) place = BehindProduct::kFactor;
+  if (place == BehindProduct::kNothing) return place;
+  std::vector<Value> todo(node.in.begin(), node.in.end());  // a few nodes may lie between
   for (size_t i = 0; i < todo.size() && i < 16; ++i) {
     const Node& below = graph.node(todo[i]);
-    if (below.kind() == OpKind::kMatMul) return 6e-6;
-    if (below.kind() == OpKind::kView || below.op == Op::kAdd || below.op == Op::kMultiply)
+    if (below.kind() == OpKind::kMatMul) return place;
+    const bool sums = below.op == Op::kAdd || below.op == Op::kMultiply;
+    if (below.kind() == OpKind::kView || (sums && place != BehindProduct::kFactor))
       todo.insert(todo.end(), below.in.begin(), below.in.end());
   }
-  return 0;
+  return BehindProduct::kNothing;
 }
 
 }  // namespace jitfuse::internal

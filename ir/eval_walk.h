@@ -80,10 +80,10 @@ struct ReduceOffsets {
 ReduceOffsets SplitAxes(absl::Span<const int64_t> reduced, absl::Span<const int64_t> dims);
 ReduceOffsets SplitReduction(const Node& node, absl::Span<const int64_t> dims);
 // Strides of a matmul operand over the result's batch dims, and of its rows (m or n) and its k.
-// What a matrix library may be off by, absolutely, where it computes this node behind a product:
-// the tanh form of gelu in f16 and bf16 (cuBLASLt 13.1: 5.3e-6). 0: nothing beyond the op's own
-// bound.
-double EpilogueSlack(const Graph& graph, const Node& node);
+// What a node is right behind a matrix product (sums, factors and views between them aside), where
+// a library may compute it with the product: ir/eval.h says what that allows.
+enum class BehindProduct { kNothing, kFactor, kSum, kGeluTanh };
+BehindProduct PlaceBehindProduct(const Graph& graph, const Node& node);
 
 struct MatMulOperand {
   std::vector<int64_t> batch;  // offset per batch element of the result
@@ -220,14 +220,14 @@ class GraphWalk {
         offsets[k] = AllOffsets(out->dims, BroadcastStrides(operands[k]->dims, out->dims));
     }
     std::vector<Elem> args(node.in.size());
-    const double slack = EpilogueSlack(graph, node);
+    const BehindProduct place = PlaceBehindProduct(graph, node);
     for (size_t i = 0; i < out->elems.size(); ++i) {
       for (size_t k = 0; k < args.size(); ++k) {
         args[k] = operands[k]->elems[offsets[k].empty() ? i : static_cast<size_t>(offsets[k][i])];
       }
       Elem result;
       Mode::Run(program, args.data(), &result);
-      if (slack > 0) Mode::Loosen(slack, &result);
+      if (place != BehindProduct::kNothing) Mode::Loosen(place, out->dtype, args, &result);
       out->elems[i] = Mode::Stored(out->dtype, result);
     }
     return absl::OkStatus();

@@ -291,7 +291,15 @@ struct WideMode {
     return e.value >= 0x1p63L ? INT64_MAX : static_cast<int64_t>(e.value);
   }
   static Elem Unknown() { return {0, kInf}; }
-  static void Loosen(double slack, Elem* e) { e->bound += slack; }
+  static void Loosen(BehindProduct place, DType dtype, const std::vector<Elem>& args, Elem* e) {
+    if (place == BehindProduct::kGeluTanh) e->bound += 6e-6L;
+    for (const Elem& arg : args) {
+      const Wide magnitude = std::fabs(arg.value);
+      if (place == BehindProduct::kSum && std::isfinite(magnitude))
+        e->bound += EpsOf(ComputeType(dtype)) * magnitude;
+      if (place == BehindProduct::kFactor && std::isinf(magnitude)) e->bound = kInf;
+    }
+  }
 
   static Elem AddInOrder(const ScalarProgram& add, DType dtype, const std::vector<Elem>& terms) {
     if (terms.size() == 1) return terms[0];

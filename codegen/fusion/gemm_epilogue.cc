@@ -1,6 +1,7 @@
 #include "codegen/fusion/gemm_epilogue.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -193,9 +194,10 @@ class Matcher {
   }
 
   std::optional<Rejection> TakeAlpha(const Node& node, Value at, EpilogueMatch* m) const {
+    // A larger factor that is taken first could overflow what the product does not.
     const std::optional<double> alpha = Uniform(Other(node, at));
-    if (!alpha || *alpha == 0)
-      return Rejection{Reason::kEpilogueActivation, "multiply, not by a constant other than 0"};
+    if (!alpha || *alpha == 0 || !(std::fabs(*alpha) <= 1))
+      return Rejection{Reason::kEpilogueActivation, "multiply, not by a constant up to 1"};
     if (!(m->epilogue == GemmEpilogue{}))
       return Rejection{Reason::kEpilogueOrder, "multiply follows a sum or another factor"};
     m->epilogue.alpha = *alpha;

@@ -6,9 +6,9 @@
 // why the next node is not part of it. A node joins only if it is the one reader of what is before
 // it, and only if the library means exactly what the node says: a bias is one number a column, lies
 // densely in memory and is told from one a row even if the product is square; C has the product's
-// shape and rows with unit stride. What a library takes at all, by dtype and activation, is the
-// table gemm_epilogues.inc, and what its back end finds out about it. Pure. Must not know: groups
-// in the making, devices.
+// shape and rows with unit stride. Factors of the product are up to 1: libraries may take them
+// first. What a library takes at all, by dtype and activation, is the table gemm_epilogues.inc, and
+// what its back end finds out about it. Pure. Must not know: groups in the making, devices.
 #ifndef JITFUSE_CODEGEN_FUSION_GEMM_EPILOGUE_H_
 #define JITFUSE_CODEGEN_FUSION_GEMM_EPILOGUE_H_
 
