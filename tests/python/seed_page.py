@@ -148,8 +148,10 @@ class _NoValues:
         return np.empty(shape, np.int64)
 
 
-def lowered(row):
+def lowered(row, convert=lambda array: array):
+    """The row for sizes that its kernels are counted at."""
     arrays, options = arguments(row, COUNTED, _NoValues())
+    arrays = {name: [convert(a) for a in v] if isinstance(v, list) else convert(v) for name, v in arrays.items()}
     return row.function.lower(**arrays, **options)
 
 

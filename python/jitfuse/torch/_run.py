@@ -39,7 +39,7 @@ class Chain(NamedTuple):
     drops: tuple[float, ...]  # p of dropout; 0 where there is none, or in evaluation
 
 
-def _chain(
+def linear_layers(
     input: Any,
     parameters: Any,
     activations: tuple[str | None, ...],
@@ -63,7 +63,7 @@ def _chain(
     return x
 
 
-_fused = jf.jit(_chain, static_argnames=("activations", "drops", "dtype"))
+_fused = jf.jit(linear_layers, static_argnames=("activations", "drops", "dtype"))
 
 
 def plain(input: Any, chain: Chain) -> Any:
