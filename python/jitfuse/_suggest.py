@@ -56,6 +56,7 @@ _INSTEAD = {
     ),
     "cross": "use jitfuse.roll along the axis of 3: roll(a, -1) * roll(b, 1) - roll(a, 1) * "
     "roll(b, -1)",
+    "torch": "the modules for torch are there after `import jitfuse.torch`",
     "kron": "use jitfuse.einsum('ij,kl->ikjl', a, b) and jitfuse.reshape",
 }
 
@@ -70,6 +71,7 @@ def missing(name: str) -> str:
 
 def _spellings() -> dict[str, str]:
     return {
+        **{n: f"jitfuse.fused.{n}" for n in jf.fused.__all__},
         **{n: f"jitfuse.linalg.{n}" for n in jf.linalg.__all__},
         **{n: f"jitfuse.nn.{n}" for n in jf.nn.__all__},
         **{n: f"jitfuse.{n}" for n in jf.__all__},

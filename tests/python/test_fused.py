@@ -196,8 +196,11 @@ def test_wrong_types():
         fused.fused_layer_norm(x, [4])
     with pytest.raises(TypeError):
         fused.fused_bias_gelu(x)
-    with pytest.raises(AttributeError):
-        fused.fused_nothing  # noqa: B018
+    with pytest.raises(AttributeError, match=r"no attribute 'fused_softmx': did you mean jitfuse.fused.fused_softmax\?"):
+        fused.fused_softmx  # noqa: B018
+    with pytest.raises(AttributeError, match="no attribute 'bias_gelu': did you mean jitfuse.fused.fused_bias_gelu"):
+        jf.bias_gelu  # noqa: B018
+    assert not hasattr(fused, "__path_of_nothing__")
 
 
 # A thread's own stream of random numbers.

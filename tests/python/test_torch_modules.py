@@ -486,5 +486,15 @@ def test_hooks_are_not_lost_in_silence():
 
 
 def test_jitfuse_itself_does_not_import_torch():
-    code = "import sys, jitfuse; jitfuse.fused, jitfuse.nn; assert 'torch' not in sys.modules; import jitfuse.torch; assert 'torch' in sys.modules"
+    code = """
+import sys, jitfuse
+jitfuse.fused, jitfuse.nn
+try:
+    jitfuse.torch
+except AttributeError as error:
+    assert "after `import jitfuse.torch`" in str(error), error
+assert "torch" not in sys.modules
+import jitfuse.torch
+assert "torch" in sys.modules and jitfuse.torch.FusedMLP
+"""
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -93,3 +93,12 @@ __all__ = [
     "sigmoid_focal_loss", "sigmoid_multiply", "silu_and_mul", "skip_layer_norm",
     "softmax_mask_fuse", "squared_relu", "swish_multiply",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> object:
+    from .._suggest import missing
+
+    advice = "" if name.startswith("_") else missing(name)
+    raise AttributeError(
+        f"module 'jitfuse.fused' has no attribute {name!r}" + (f": {advice}" if advice else "")
+    )
