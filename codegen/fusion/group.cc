@@ -123,6 +123,7 @@ Hash128 GemmProblem::Key() const {
       .Int(batch_stride_c)
       .Int(align)
       .Int(allow_tf32)
+      .Int(symbolic_m)
       .Finish();
 }
 
@@ -142,6 +143,7 @@ GemmProblem Concrete(const GemmCall& call, absl::Span<const int64_t> symbols) {
   p.batch_stride_b = call.batch_stride_b.Eval(symbols);
   p.batch_stride_d = call.batch_stride_d.Eval(symbols);
   p.epilogue = call.epilogue;
+  p.symbolic_m = !call.m.IsConstant();
   p.ldc = call.ldc.Eval(symbols);
   p.batch_stride_c = call.batch_stride_c.Eval(symbols);
   return p;

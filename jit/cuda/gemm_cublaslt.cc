@@ -1,7 +1,7 @@
 #include "jit/cuda/gemm_cublaslt.h"
 
 #include <algorithm>
-#include <array>
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -88,6 +88,21 @@ void Use(const CublasLtApi& api, const LtHeuristicResult& result, LtGemm* gemm) 
       gemm->aux ? " with a mask that nobody reads (without one, NaN would become 0)" : "");
 }
 
+// The problem with the greatest m that shares its algorithm: the next power of two.
+GemmProblem LargestOfBucket(GemmProblem p) {
+  const int64_t m = p.m;
+  p.m = m <= 1 ? m : static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(m)));
+  if (p.transpose_a) p.lda += p.m - m;
+  auto grow = [&](int64_t* stride, int64_t ld) {
+    if (*stride != 0 && p.batch > 1) *stride += (p.m - m) * ld;
+  };
+  if (!p.transpose_a) grow(&p.batch_stride_a, p.lda);
+  if (p.transpose_a && p.batch_stride_a != 0) p.batch_stride_a += p.k * (p.m - m);
+  grow(&p.batch_stride_c, p.ldc);
+  grow(&p.batch_stride_d, p.ldd);
+  return p;
+}
+
 // A product that takes the same kernels and microseconds: small, and aligned like `p`.
 GemmProblem Small(GemmProblem p) {
   auto shrink = [](int64_t extent) { return extent <= 128 ? extent : 128 + extent % 8; };
@@ -158,18 +173,50 @@ absl::StatusOr<std::shared_ptr<const PreparedGemm>> CublasLtGemms::Prepare(
   const Hash128 key = problem.Key();
   std::lock_guard<std::mutex> lock(mu_);
   if (const auto* there = prepared_.Find(key)) return *there;
-  auto gemm = std::make_shared<LtGemm>(api_, RunsOf(problem, MatrixEnd::kLastElement), *types);
+  JF_RETURN_IF_ERROR(Handle().status());
+  JF_ASSIGN_OR_RETURN(std::shared_ptr<LtGemm> gemm, problem.symbolic_m
+                                                        ? ChooseByBucket(problem, *types)
+                                                        : Choose(problem, *types));
+  return prepared_.Insert(key, std::move(gemm));
+}
+
+absl::StatusOr<std::shared_ptr<LtGemm>> CublasLtGemms::Choose(const GemmProblem& problem,
+                                                              const LtTypes& types) {
+  auto gemm = std::make_shared<LtGemm>(api_, RunsOf(problem, MatrixEnd::kLastElement), types);
   if (gemm->IsEmpty()) {
     gemm->text = "empty result, nothing to do";
-    return prepared_.Insert(key, std::move(gemm));
+    return gemm;
   }
-  JF_ASSIGN_OR_RETURN(gemm->handle, Handle());
+  gemm->handle = handle_;
   JF_RETURN_IF_ERROR(DescribeLtGemm(api_, gemm.get()));
   JF_ASSIGN_OR_RETURN(bool keeps_nan, Pick(gemm.get()));
-  if (!keeps_nan) {
-    JF_ASSIGN_OR_RETURN(gemm, WithMask(problem, *types));
+  if (keeps_nan) return gemm;
+  return WithMask(problem, types);
+}
+
+absl::StatusOr<std::shared_ptr<LtGemm>> CublasLtGemms::ChooseByBucket(const GemmProblem& problem,
+                                                                      const LtTypes& types) {
+  const GemmProblem largest = LargestOfBucket(problem);
+  std::shared_ptr<const LtGemm>& bucket = buckets_[largest.Key()];
+  if (bucket == nullptr) {
+    JF_ASSIGN_OR_RETURN(bucket, Choose(largest, types));
   }
-  return prepared_.Insert(key, std::move(gemm));
+  auto gemm = std::make_shared<LtGemm>(
+      api_, bucket->aux ? OneByOne(problem) : RunsOf(problem, MatrixEnd::kLastElement), types);
+  if (gemm->IsEmpty()) return Choose(problem, types);
+  gemm->aux = bucket->aux;
+  gemm->handle = handle_;
+  JF_RETURN_IF_ERROR(DescribeLtGemm(api_, gemm.get()));
+  LtHeuristicResult checked{};
+  const CublasResult fits =
+      api_.MatmulAlgoCheck(handle_, gemm->desc.get(), gemm->a.get(), gemm->b.get(),
+                           gemm->c_layout(), gemm->d.get(), &bucket->algo, &checked);
+  if (fits != kCublasSuccess || checked.workspace_bytes > kMaxWorkspace)
+    return Choose(problem, types);
+  checked.algo = bucket->algo;
+  Use(api_, checked, gemm.get());
+  absl::StrAppend(&gemm->text, ", chosen for m up to ", largest.m);
+  return gemm;
 }
 
 // The library's first answer; behind relu the first that is seen to keep NaN, or false.
@@ -191,7 +238,7 @@ absl::StatusOr<std::shared_ptr<LtGemm>> CublasLtGemms::WithMask(const GemmProble
                                                                 const LtTypes& types) {
   auto gemm = std::make_shared<LtGemm>(api_, OneByOne(problem), types);
   gemm->aux = true;
-  JF_ASSIGN_OR_RETURN(gemm->handle, Handle());
+  gemm->handle = handle_;
   JF_RETURN_IF_ERROR(DescribeLtGemm(api_, gemm.get()));
   JF_ASSIGN_OR_RETURN(std::vector<LtHeuristicResult> candidates, Candidates(api_, *gemm, 1));
   Use(api_, candidates[0], gemm.get());

@@ -3,11 +3,12 @@
 // In: a row-major GemmProblem. Out: a prepared product (descriptors, and the algorithm of
 // cuBLASLt's own heuristic for exactly this problem and this alignment, asked once while the
 // problem is among the kMaxPrepared asked for last; bound calls keep theirs), then launches on a
-// stream. Accumulation in f32 (f64 for f64), TF32 only where the problem allows it, and no split
-// whose partial sums are rounded to 16 bits. Some algorithms turn NaN into 0 where they apply relu:
-// each that is chosen behind relu has kept it in a trial; where none does, relu comes with a mask,
-// which all keep it with. Must run with a current CUDA context. Thread-safe. Must not know:
-// contexts, graphs.
+// stream. Where m differs from call to call, the heuristic (0.1 ms) is asked once for each power of
+// two, and its answer is checked (a few us) for every m up to it. Accumulation in f32 (f64 for
+// f64), TF32 only where the problem allows it, and no split whose partial sums are rounded to 16
+// bits. Some algorithms turn NaN into 0 where they apply relu: each that is chosen behind relu has
+// kept it in a trial; where none does, relu comes with a mask, which all keep it with. Must run
+// with a current CUDA context. Thread-safe. Must not know: contexts, graphs.
 #ifndef JITFUSE_JIT_CUDA_GEMM_CUBLASLT_H_
 #define JITFUSE_JIT_CUDA_GEMM_CUBLASLT_H_
 
@@ -43,6 +44,9 @@ class CublasLtGemms {
 
  private:
   absl::StatusOr<LtHandle> Handle();
+  absl::StatusOr<std::shared_ptr<LtGemm>> Choose(const GemmProblem& problem, const LtTypes& types);
+  absl::StatusOr<std::shared_ptr<LtGemm>> ChooseByBucket(const GemmProblem& problem,
+                                                         const LtTypes& types);
   absl::StatusOr<bool> Pick(LtGemm* gemm);
   absl::StatusOr<std::shared_ptr<LtGemm>> WithMask(const GemmProblem& problem,
                                                    const LtTypes& types);
@@ -52,7 +56,8 @@ class CublasLtGemms {
   const CublasLtApi& api_;
   const GemmTrialFn trial_;
   std::mutex mu_;
-  LtHandle handle_ = nullptr;                     // kept for the life of the process
+  LtHandle handle_ = nullptr;  // kept for the life of the process
+  absl::flat_hash_map<Hash128, std::shared_ptr<const LtGemm>> buckets_;  // by the bucket's problem
   absl::flat_hash_map<Hash128, bool> keeps_nan_;  // by algorithm and what it is used for
   Lru<Hash128, std::shared_ptr<const PreparedGemm>> prepared_{kMaxPrepared};
 };

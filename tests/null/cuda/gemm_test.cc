@@ -37,7 +37,8 @@ struct FakePreference {
   std::map<int, uint64_t> attributes;
 };
 struct Counts {
-  int heuristics = 0, creates = 0, descs = 0, layouts = 0, found = 1, trials = 0;
+  int heuristics = 0, creates = 0, descs = 0, layouts = 0, found = 1, trials = 0, checks = 0;
+  bool refuse_checks = false;
   uint64_t lossy = 0;  // the first so many algorithms turn NaN into 0
   bool has_mask = false;
   FakePreference last;
@@ -183,6 +184,8 @@ CublasLtApi FakeApi() {
   };
   api.MatmulAlgoCheck = [](LtHandle, LtMatmulDesc, LtMatrixLayout, LtMatrixLayout, LtMatrixLayout,
                            LtMatrixLayout, const LtAlgo*, LtHeuristicResult* result) {
+    ++counts.checks;
+    if (counts.refuse_checks) return kCublasNotSupported;
     result->workspace_bytes = 4096;
     return kCublasSuccess;
   };
@@ -505,6 +508,43 @@ TEST(GemmCublasLt, WhatIsPreparedIsBounded) {
     prepare(2);  // made room
     EXPECT_EQ(counts.heuristics, kMax + 11);
     EXPECT_THAT(held->Describe(), HasSubstr("cuBLASLt"));
+  }
+  EXPECT_EQ(counts.descs, 0);
+  EXPECT_EQ(counts.layouts, 0);
+}
+
+// 150 us a heuristic would be most of a call with a new batch size.
+TEST(GemmCublasLt, SizesOfABatchShareTheAlgorithmOfTheirBucket) {
+  const CublasLtApi api = FakeApi();
+  {
+    CublasLtGemms gemms(api, TryOnHost);
+    auto of = [](int64_t m, bool ta, int64_t batch) {
+      GemmProblem p = With(Problem(DType::kF32, batch, m, 3, 5, ta, false),
+                           {1, 1, true, GemmActivation::kNone});
+      p.symbolic_m = true;
+      return p;
+    };
+    for (int64_t m = 1; m <= 1000; ++m) ASSERT_TRUE(gemms.Prepare(of(m, false, 1)).ok());
+    EXPECT_EQ(counts.heuristics, 11);  // 1, 2, 4, ... 1024
+    EXPECT_EQ(counts.checks, 1000);
+    EXPECT_THAT((*gemms.Prepare(of(900, false, 1)))->Describe(),
+                HasSubstr("chosen for m up to 1024"));
+    for (bool ta : {false, true}) {
+      for (int64_t batch : {1, 3}) CheckProduct<float>(&gemms, of(6, ta, batch));
+    }
+    GemmProblem padded = of(6, true, 3);
+    padded.lda += 2;
+    padded.batch_stride_a = 5 * padded.lda + 1;
+    CheckProduct<float>(&gemms, padded);
+    // An algorithm that does not fit this size: its own is looked for.
+    counts.heuristics = 0;
+    counts.refuse_checks = true;
+    ASSERT_TRUE(gemms.Prepare(of(1001, false, 1)).ok());
+    EXPECT_EQ(counts.heuristics, 1);
+    // A constant size has its own.
+    ASSERT_TRUE(gemms.Prepare(Problem(DType::kF32, 1, 999, 3, 5, false, false)).ok());
+    EXPECT_EQ(counts.heuristics, 2);
+    EXPECT_TRUE(gemms.Prepare(of(0, false, 1)).ok());
   }
   EXPECT_EQ(counts.descs, 0);
   EXPECT_EQ(counts.layouts, 0);
