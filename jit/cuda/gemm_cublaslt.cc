@@ -93,11 +93,11 @@ GemmProblem LargestOfBucket(GemmProblem p) {
   const int64_t m = p.m;
   p.m = m <= 1 ? m : static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(m)));
   if (p.transpose_a) p.lda += p.m - m;
-  auto grow = [&](int64_t* stride, int64_t ld) {
-    if (*stride != 0 && p.batch > 1) *stride += (p.m - m) * ld;
+  if (p.batch == 1) p.batch_stride_a = p.batch_stride_b = p.batch_stride_c = p.batch_stride_d = 0;
+  auto grow = [&](int64_t* stride, int64_t elements) {
+    if (*stride != 0) *stride += (p.m - m) * elements;
   };
-  if (!p.transpose_a) grow(&p.batch_stride_a, p.lda);
-  if (p.transpose_a && p.batch_stride_a != 0) p.batch_stride_a += p.k * (p.m - m);
+  grow(&p.batch_stride_a, p.transpose_a ? p.k : p.lda);
   grow(&p.batch_stride_c, p.ldc);
   grow(&p.batch_stride_d, p.ldd);
   return p;

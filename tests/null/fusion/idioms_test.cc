@@ -242,7 +242,8 @@ TEST(Fusion, MatmulWithBiasAndActivation) {
                                               .transpose_b = true,
                                               .lda = 784,
                                               .ldb = 784,
-                                              .ldd = 256}));
+                                              .ldd = 256,
+                                              .symbolic_m = true}));
 }
 
 TEST(Fusion, ResidualStreamDoesNotCycle) {
