@@ -13,126 +13,14 @@
 #include "ir/support/dump.h"
 #include "ir/support/fork.h"
 #include "ir/support/status.h"
+#include "jit/cuda/cuda_allocator.h"
+#include "jit/cuda/device.h"
 #include "jit/cuda/disassemble.h"
 #include "jit/cuda/gemm_cublaslt.h"
 #include "jit/cuda/nvrtc_compile.h"
 
 namespace jitfuse::internal {
 namespace {
-
-// A CUDA context does not survive a fork.
-absl::Status CheckGeneration(int generation) {
-  if (ForkGeneration() == generation) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      "CUDA cannot be used in a process forked from one that uses it: start the child with spawn, "
-      "or use the CPU there");
-}
-
-// 0 where the driver cannot tell.
-unsigned long long IdOf(const DriverApi& driver, CuContext context) {
-  unsigned long long id = 0;
-  return driver.CtxGetId != nullptr && driver.CtxGetId(context, &id) == kCuSuccess ? id : 0;
-}
-
-// A device and its context.
-struct Device {
-  const DriverApi* driver = nullptr;
-  CuContext context = nullptr;
-  unsigned long long id = 0;  // of the context
-  CuDevice ordinal = 0;
-  int generation = ForkGeneration();
-
-  absl::Status CheckFork() const { return CheckGeneration(generation); }
-  absl::Status Check(CuResult result, std::string_view call, std::string_view about = "") const {
-    return DriverStatus(*driver, result, call, about);
-  }
-};
-
-// Makes the device's context current if it is not, and undoes that.
-class ScopedContext {
- public:
-  explicit ScopedContext(const Device& device) : device_(device), status_(Enter()) {}
-  ~ScopedContext() {
-    CuContext popped;
-    if (pushed_) device_.driver->CtxPopCurrent(&popped);
-  }
-  ScopedContext(const ScopedContext&) = delete;
-  ScopedContext& operator=(const ScopedContext&) = delete;
-  const absl::Status& status() const { return status_; }
-
- private:
-  absl::Status Enter() {
-    JF_RETURN_IF_ERROR(device_.CheckFork());
-    CuContext current = nullptr;
-    JF_RETURN_IF_ERROR(device_.Check(device_.driver->CtxGetCurrent(&current), "cuCtxGetCurrent"));
-    if (current == device_.context) return absl::OkStatus();
-    JF_RETURN_IF_ERROR(
-        device_.Check(device_.driver->CtxPushCurrent(device_.context), "cuCtxPushCurrent"));
-    pushed_ = true;
-    return absl::OkStatus();
-  }
-
-  const Device& device_;
-  bool pushed_ = false;
-  absl::Status status_;
-};
-
-CuDevicePtr ToDevicePtr(const void* p) { return reinterpret_cast<CuDevicePtr>(p); }
-CuStream ToStream(StreamHandle stream) { return static_cast<CuStream>(stream); }
-
-// Stream-ordered memory from a pool of our own, which keeps what it has; without pools (some
-// virtual GPUs), plain allocations, whose freeing waits.
-class CudaAllocator : public Allocator {
- public:
-  explicit CudaAllocator(const Device& device) : device_(device) {}
-
-  absl::Status Init() {
-    int supported = 0;
-    JF_RETURN_IF_ERROR(device_.Check(
-        device_.driver->DeviceGetAttribute(&supported, kCuMemoryPoolsSupported, device_.ordinal),
-        "cuDeviceGetAttribute"));
-    if (supported == 0) return absl::OkStatus();
-    CuMemPoolProps props{};
-    props.alloc_type = kCuMemAllocationPinned;
-    props.location = {kCuMemLocationDevice, device_.ordinal};
-    JF_RETURN_IF_ERROR(
-        device_.Check(device_.driver->MemPoolCreate(&pool_, &props), "cuMemPoolCreate"));
-    uint64_t keep = UINT64_MAX;
-    return device_.Check(
-        device_.driver->MemPoolSetAttribute(pool_, kCuMemPoolReleaseThreshold, &keep),
-        "cuMemPoolSetAttribute");
-  }
-
-  void* Allocate(size_t bytes, StreamHandle stream) override {
-    ScopedContext scope(device_);
-    if (!scope.status().ok()) return nullptr;
-    CuDevicePtr ptr = 0;
-    const CuResult result = pool_ != nullptr ? device_.driver->MemAllocFromPoolAsync(
-                                                   &ptr, bytes, pool_, ToStream(stream))
-                                             : device_.driver->MemAlloc(&ptr, bytes);
-    if (result != kCuSuccess) {
-      Log(1, DriverStatus(*device_.driver, result, "allocation", absl::StrCat(bytes, " bytes"))
-                 .ToString());
-      return nullptr;
-    }
-    return reinterpret_cast<void*>(ptr);
-  }
-
-  void Free(void* ptr, size_t, StreamHandle stream) override {
-    if (ptr == nullptr) return;
-    ScopedContext scope(device_);
-    if (!scope.status().ok()) return;
-    const CuResult result = pool_ != nullptr
-                                ? device_.driver->MemFreeAsync(ToDevicePtr(ptr), ToStream(stream))
-                                : device_.driver->MemFree(ToDevicePtr(ptr));
-    if (result != kCuSuccess && result != kCuErrorDeinitialized)
-      Log(1, DriverStatus(*device_.driver, result, "freeing").ToString());
-  }
-
- private:
-  const Device& device_;
-  CuMemPool pool_ = nullptr;
-};
 
 class CudaKernel : public Kernel {
  public:
@@ -185,10 +73,10 @@ class CudaBackend : public Backend {
 
   absl::Status Init() {
     if (device_ == nullptr) return absl::OkStatus();
-    allocator_ = std::make_unique<CudaAllocator>(*device_);
     ScopedContext scope(*device_);
     JF_RETURN_IF_ERROR(scope.status());
-    return allocator_->Init();
+    JF_ASSIGN_OR_RETURN(allocator_, MakeCudaAllocator(*device_));
+    return absl::OkStatus();
   }
 
   std::string_view name() const override { return "cuda"; }
@@ -271,7 +159,7 @@ class CudaBackend : public Backend {
   const std::shared_ptr<const Device> device_;  // null: offline
   const int driver_major_;                      // 0: offline
   const CublasLtApi* const cublaslt_;           // null: looked for when needed
-  std::unique_ptr<CudaAllocator> allocator_;
+  std::unique_ptr<Allocator> allocator_;
   mutable std::mutex gemms_mu_;
   mutable std::unique_ptr<CublasLtGemms> gemms_;
 };

@@ -1,0 +1,21 @@
+// The CUDA back end's own allocator.
+//
+// Stream-ordered memory from a pool of our own, which keeps what it has; without pools (some
+// virtual GPUs), plain allocations, whose freeing waits. Errors are logged and give null. The
+// device must outlive it.
+#ifndef JITFUSE_JIT_CUDA_CUDA_ALLOCATOR_H_
+#define JITFUSE_JIT_CUDA_CUDA_ALLOCATOR_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "jit/backend.h"
+#include "jit/cuda/device.h"
+
+namespace jitfuse::internal {
+
+absl::StatusOr<std::unique_ptr<Allocator>> MakeCudaAllocator(const Device& device);
+
+}  // namespace jitfuse::internal
+
+#endif  // JITFUSE_JIT_CUDA_CUDA_ALLOCATOR_H_
