@@ -51,6 +51,18 @@ GemmLibrary LibraryOf(const Backend& backend) {
           }};
 }
 
+// What numerics=fast has to offer so far.
+void AllowTf32(const Target& target, FusionPlan* plan) {
+  bool any = false;
+  for (size_t g = 0; g < plan->groups.size() && target.kind == TargetKind::kCuda; ++g) {
+    std::optional<GemmCall>& call = plan->groups[g].gemm;
+    if (!call || call->dtype != DType::kF32) continue;
+    call->allow_tf32 = any = true;
+    plan->notes.push_back({static_cast<int>(g), Reason::kNumericsFastTf32, ""});
+  }
+  if (!any) plan->notes.push_back({-1, Reason::kNumericsFastSame, ""});
+}
+
 std::vector<Value> AliasedInputs(const Graph& graph, const CallClass& cls) {
   std::vector<Value> out;
   for (const std::vector<int>& aliases : cls.output_aliases) {
@@ -107,8 +119,7 @@ absl::StatusOr<Planned> Plan(const Graph& graph, const CallClass& cls, Options o
                       Partition(g, backend.target(), options, library, cls.inputs));
   AddLoweringNotes(lowered, &out.graph.fusion);
   if (Verifying()) JF_RETURN_IF_ERROR(VerifyFusionPlan(g, out.graph.fusion));
-  if (options.numerics == Numerics::kFast)
-    out.graph.fusion.notes.push_back({-1, Reason::kNumericsFastSame, ""});
+  if (options.numerics == Numerics::kFast) AllowTf32(backend.target(), &out.graph.fusion);
   return out;
 }
 

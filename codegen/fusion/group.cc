@@ -37,8 +37,9 @@ std::string Listed(const Graph& graph, const ValueNamer& name, const std::vector
 
 std::string GemmToString(const GemmCall& call, absl::Span<const std::string> names) {
   return absl::StrCat(
-      ToAbsl(DTypeName(call.dtype)), " batch=", call.batch.ToString(names),
-      " m=", call.m.ToString(names), " n=", call.n.ToString(names), " k=", call.k.ToString(names),
+      ToAbsl(DTypeName(call.dtype)), call.allow_tf32 ? " (as tf32)" : "",
+      " batch=", call.batch.ToString(names), " m=", call.m.ToString(names),
+      " n=", call.n.ToString(names), " k=", call.k.ToString(names),
       call.transpose_a ? " a^T" : " a", " ld=", call.lda.ToString(names),
       " batch stride=", call.batch_stride_a.ToString(names), call.transpose_b ? ", b^T" : ", b",
       " ld=", call.ldb.ToString(names), " batch stride=", call.batch_stride_b.ToString(names),
@@ -143,6 +144,7 @@ GemmProblem Concrete(const GemmCall& call, absl::Span<const int64_t> symbols) {
   p.batch_stride_b = call.batch_stride_b.Eval(symbols);
   p.batch_stride_d = call.batch_stride_d.Eval(symbols);
   p.epilogue = call.epilogue;
+  p.allow_tf32 = call.allow_tf32;
   p.symbolic_m = !call.m.IsConstant();
   p.ldc = call.ldc.Eval(symbols);
   p.batch_stride_c = call.batch_stride_c.Eval(symbols);

@@ -68,6 +68,7 @@ struct GemmCall {
   SizeExpr batch_stride_a, batch_stride_b, batch_stride_d;
   GemmEpilogue epilogue = {};
   SizeExpr ldc, batch_stride_c;  // of C, if there is one
+  bool allow_tf32 = false;       // f32 operands may be rounded to TF32
 };
 struct GemmProblem {  // GemmCall with numbers, and what pointers are aligned to
   int64_t batch = 1, m = 0, n = 0, k = 0;

@@ -346,6 +346,51 @@ GemmProblem Problem(DType dtype, int64_t batch, int64_t m, int64_t n, int64_t k,
   return p;
 }
 
+// numerics=fast may round the operands of f32 products to TF32, and nothing else may.
+TEST_F(GpuGemmTest, Tf32OnlyWhereItWasAskedFor) {
+  constexpr int64_t kN = 256;
+  std::vector<float> a(kN * kN), d(kN * kN);
+  std::mt19937 rng(3);
+  std::normal_distribution<float> normal;
+  for (float& x : a) x = normal(rng);
+  Buffer da = Make(a.size() * 4, 16), dd = Make(d.size() * 4, 16);
+  ASSERT_TRUE(backend_->CopyFromHost(da.data(), a.data(), a.size() * 4, nullptr).ok());
+  auto worst = [&](bool tf32) {
+    GemmProblem p = Problem(DType::kF32, 1, kN, kN, kN, false, false);
+    p.allow_tf32 = tf32;
+    auto gemm = backend_->PrepareGemm(p);
+    EXPECT_TRUE(gemm.ok()) << gemm.status();
+    Buffer workspace = Make((*gemm)->workspace_bytes() + 256, 16);
+    EXPECT_TRUE(
+        backend_
+            ->RunGemm(
+                **gemm,
+                {.a = da.data(), .b = da.data(), .d = dd.data(), .workspace = workspace.data()},
+                nullptr)
+            .ok());
+    EXPECT_TRUE(backend_->CopyToHost(d.data(), dd.data(), d.size() * 4, nullptr).ok());
+    Free(workspace);
+    double most = 0;
+    for (int64_t i = 0; i < kN; ++i) {
+      for (int64_t j = 0; j < kN; ++j) {
+        double sum = 0, magnitude = 0;
+        for (int64_t k = 0; k < kN; ++k) {
+          const double term = double{a[static_cast<size_t>(i * kN + k)]} *
+                              double{a[static_cast<size_t>(k * kN + j)]};
+          sum += term;
+          magnitude += std::fabs(term);
+        }
+        most = std::max(most, std::fabs(d[static_cast<size_t>(i * kN + j)] - sum) / magnitude);
+      }
+    }
+    return most;
+  };
+  EXPECT_LT(worst(false), 2e-6);
+  EXPECT_GT(worst(true), 2e-6);
+  EXPECT_LT(worst(true), 1.1e-3);  // 2^-11 of each factor
+  for (const Buffer& buffer : {da, dd}) Free(buffer);
+}
+
 TEST_F(GpuGemmTest, AgainstTheReference) {
   for (DType dtype : {DType::kF16, DType::kBF16, DType::kF32, DType::kF64}) {
     for (bool ta : {false, true}) {

@@ -264,6 +264,13 @@ const std::map<Reason, std::function<Codes()>>& Examples() {
        }},
       {Reason::kOffsets64, [] { return Compiled(OneOp("f32[65536,32769]", "abs", "")); }},
       {Reason::kNumericsFastSame, [] { return Compiled(kChain, {.numerics = Numerics::kFast}); }},
+      {Reason::kNumericsFastTf32,
+       [] {
+         return Compiled(
+             "graph f(%x: f32[n,64], %w: f32[64,32]) -> (f32[n,32]) {\n%0 = matmul(%x, %w) : "
+             "f32[n,32]\nreturn %0\n}",
+             {.numerics = Numerics::kFast});
+       }},
       {Reason::kVerifySkipped, NotVerified},
       {Reason::kGatherOperand,
        [] {
