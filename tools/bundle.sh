@@ -54,7 +54,6 @@ if [ -n "$nanobind" ]; then
   (cd "$nanobind" && tar -cf - --exclude='*/tests' cmake include src ext) | tar -xf - -C "$bundle/python/nanobind"
   cp "$nanobind"/../nanobind-*.dist-info/licenses/LICENSE "$bundle/licenses/nanobind"
   cp "$build"/*/libjf_cli.a "$bundle/lib/"
-  for module in "$build"/python/jitfuse/_core.*.so; do strip -o "$bundle/python/jitfuse/$(basename "$module")" "$module"; done
   echo "Python: nanobind, and the module for this machine's: $(cd "$bundle/python/jitfuse" && echo _core.*.so)"
 else
   echo "Python: no module and no nanobind, as this build has none"

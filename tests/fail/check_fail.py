@@ -21,7 +21,7 @@ def check(command, file):
     if not expected:
         return "says no expect-error"
     here = str(pathlib.Path(file).parent)
-    verb, *rest = shlex.split(args.group(1).replace("{dir}", here)) if args else ["run"]
+    verb, *rest = [a.replace("{dir}", here) for a in shlex.split(args.group(1))] if args else ["run"]
     done = subprocess.run([command, verb, file, *rest], capture_output=True, text=True, timeout=60)
     code = re.search(r"^(?:#|//) exit: (\d+)$", text, re.M)
     code = int(code.group(1)) if code else 1

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-TOOLS = "bash env grep tail dirname mkdir awk cat nproc python3 sed sort ls".split()
+TOOLS = "bash env grep tail dirname mkdir awk cat nproc python3 sed sort ls cp".split()
 PRESENT = "g++ ccache git".split()  # what `command -v` looks for
 LINE = "apt-get install -y --no-install-recommends"
 
@@ -21,7 +21,9 @@ STUBS = {
     "apt-get": 'echo "apt-get $*" >>"$CALLS"; [ "${OFFLINE:-}" = "" ] || { echo "E: Failed to fetch the index" >&2; exit 100; }',
     "id": 'echo "${USER_ID:-0}"',
     "cmake": 'echo "cmake $*" >>"$CALLS"',
-    "ninja": 'echo "ninja $*" >>"$CALLS"',
+    # Makes the demo, if it is to be made: a script that exits with 3 where it is told to.
+    "ninja": 'echo "ninja $*" >>"$CALLS"; [ "${@: -1}" != demo ] || { mkdir -p build/dev/bin; cp bin/made_demo build/dev/bin/demo; }',
+    "made_demo": 'echo "demo $*" >>"$CALLS"; echo "test accuracy"; [ "${1:-}" != fail ] || exit 3',
 }
 SUDO = '#!/bin/bash\necho "sudo $1" >>"$CALLS"; [ "$1" != -n ] || shift; exec "$@"\n'
 
@@ -69,7 +71,7 @@ def main():
     dev, count = sys.argv[1], 0
     with tempfile.TemporaryDirectory() as folder:
 
-        def check(name, args, *, status, says=(), calls=(), silent=False, answer=None, **machine):
+        def check(name, args, *, status, says=(), calls=(), never=(), silent=False, answer=None, **machine):
             nonlocal count
             count += 1
             got, printed, called = Machine(dev, pathlib.Path(folder, str(count)), **machine).run(*args, answer=answer)
@@ -82,7 +84,8 @@ def main():
                 found = called.find(text, place)
                 assert found >= 0, f"expected a call {text!r} in {where}"
                 place = found + len(text)
-            assert not silent or "apt-get" not in called, where
+            for text in [*never, *(["apt-get"] if silent else [])]:
+                assert text not in called, f"unexpected call {text!r} in {where}"
 
         lacks = {"missing": "libabsl-dev"}
         build = ("cmake -G Ninja", "ninja -C build/dev")
@@ -103,6 +106,14 @@ def main():
               calls=["install -y --no-install-recommends libabsl-dev", *build])
         check("sudo, asked, yes", ["build"], status=0, answer="Y", user=1000, sudo=True, **lacks, calls=["sudo apt-get", "apt-get", *build])
         check("terminal, --yes", ["build", "--yes"], status=0, answer="n", **lacks, calls=["install -y", *build])
+        demo = ("cmake -G Ninja", "ninja -C build/dev", " demo\n", "demo ")  # that target alone, and then what it made
+        check("demo", ["demo"], status=0, silent=True, calls=demo, says=["test accuracy"])
+        check("demo, --yes", ["demo", "--yes"], status=0, **lacks, says=["would install: libabsl-dev", "test accuracy"],
+              calls=["update", "install -y --no-install-recommends libabsl-dev", *demo])
+        check("demo, --yes, terminal", ["--yes", "demo"], status=0, answer="n", **lacks, calls=["install -y", *demo])
+        check("demo, its folder", ["demo", "digits", "--yes"], status=0, silent=True, calls=[*demo[:-1], "demo digits\n"])
+        check("demo, which fails", ["demo", "fail", "--yes"], status=3, silent=True, calls=demo, says=["test accuracy"])
+        check("demo, asked, no", ["demo"], status=1, silent=True, answer="n", **lacks, says=["stopped"], never=["ninja", "demo "])
         for verb in ("demo", "test"):  # the README's two commands
             check(f"offline, {verb}", [verb, "--yes"], status=1, offline=True, **lacks,
                   says=["E: Failed to fetch the index", "apt-get could not install (offline?", "what is needed:\n  libabsl-dev"])
