@@ -281,6 +281,15 @@ def test_dropout_of_an_mlp():
     close(mlp(x), jt._run.plain(x, mlp._together()))
 
 
+def test_dropout_where_new_tensors_are_elsewhere_by_default():
+    module, x = jt.FusedLinearReLU(16, 64, dropout=0.5), torch.randn(20, 16)
+    torch.manual_seed(5)
+    want = module(x)
+    torch.manual_seed(5)
+    with torch.device("meta"):
+        assert torch.equal(module(x), want)
+
+
 def test_dropout_leaves_the_streams_of_others_alone():
     module, x = jt.FusedLinearReLU(4, 4, dropout=0.5), torch.randn(3, 4)
     jf.random.seed(9)

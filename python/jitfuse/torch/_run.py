@@ -18,6 +18,9 @@ from .. import _logging
 from .._array import Array
 from ..fused._make import ACTIVATIONS, activate
 
+if not hasattr(torch, "get_autocast_dtype"):
+    raise ImportError(f"jitfuse.torch needs torch 2.4 or later; torch {torch.__version__} is here")
+
 _PLAIN: dict[str, Callable[[Any], Any]] = {
     **{name: getattr(F, name) for name in ACTIVATIONS if name not in ("gelu_tanh", "squared_relu")},
     "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
@@ -191,7 +194,8 @@ def _call(input: Any, chain: Chain) -> Any:
     dtype = _autocast(input.device.type, input)
     rows = input.flatten(0, -2) if input.ndim > 2 else input
     if any(chain.drops):  # masks depend on torch's generator: torch.manual_seed repeats them
-        with jf.random.seeded(int(torch.empty((), dtype=torch.int64).random_())):
+        draw = torch.empty((), dtype=torch.int64, device="cpu").random_()
+        with jf.random.seeded(int(draw)):
             result = _fused(rows, *chain, dtype)
     else:
         result = _fused(rows, *chain, dtype)
