@@ -496,6 +496,53 @@ TEST_F(GpuStreamTest, EverythingIsLegalUnderCapture) {
   for (const Buffer& b : {da, dd, dw}) Free(b);
 }
 
+// Also what has to try algorithms first: the trial has a stream of its own.
+TEST_F(GpuStreamTest, AnEpilogueIsPreparedAndRunUnderCapture) {
+  Reason reason;
+  if (absl::Status s = backend_->GemmSupport(DType::kF32, &reason); !s.ok()) GTEST_SKIP() << s;
+  constexpr int64_t kN = 72;  // of no other test
+  const size_t bytes = kN * kN * 4;
+  std::vector<float> a(kN * kN), bias(kN), out(kN * kN);
+  for (size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i % 7) - 3;
+  for (size_t i = 0; i < bias.size(); ++i) bias[i] = static_cast<float>(i % 5) * 10 - 20;
+  a[5] = NAN;
+  Buffer da = Make(bytes, 16), db = Make(kN * 4, 16), dd = Make(bytes, 16),
+         dw = Make(size_t{33} << 20, 16);
+  ASSERT_TRUE(backend_->CopyFromHost(da.data(), a.data(), bytes, stream_).ok());
+  ASSERT_TRUE(backend_->CopyFromHost(db.data(), bias.data(), kN * 4, stream_).ok());
+  GemmProblem p = Problem(DType::kF32, 1, kN, kN, kN, false, false);
+  p.epilogue = {1, 0, true, GemmActivation::kRelu};
+  absl::Status ran;
+  void* instance = jitfuse_test::Captured(stream_, [&] {
+    auto gemm = backend_->PrepareGemm(p);
+    ran = gemm.ok() ? backend_->RunGemm(**gemm,
+                                        {.a = da.data(),
+                                         .b = da.data(),
+                                         .bias = db.data(),
+                                         .d = dd.data(),
+                                         .workspace = dw.data()},
+                                        stream_)
+                    : gemm.status();
+  });
+  ASSERT_TRUE(ran.ok()) << ran;
+  for (int replay = 0; replay < 2; ++replay) jitfuse_test::Replay(instance, stream_);
+  ASSERT_TRUE(backend_->CopyToHost(out.data(), dd.data(), bytes, stream_).ok());
+  for (int64_t i = 0; i < kN; ++i) {
+    for (int64_t j = 0; j < kN; ++j) {
+      double sum = bias[static_cast<size_t>(j)];
+      for (int64_t l = 0; l < kN; ++l)
+        sum += a[static_cast<size_t>(i * kN + l)] * a[static_cast<size_t>(l * kN + j)];
+      const float got = out[static_cast<size_t>(i * kN + j)];
+      if (sum != sum) {
+        ASSERT_NE(got, got) << i << "," << j;
+      } else {
+        ASSERT_EQ(got, std::max(0.0, sum)) << i << "," << j;
+      }
+    }
+  }
+  for (const Buffer& b : {da, db, dd, dw}) Free(b);
+}
+
 TEST_F(GpuTest, ConcurrentThreads) {
   PlanCase c{
       Softmax(DType::kF32, SizeExpr::Symbol(0), 1000, 64, 2, 4, 4), {37 * 1000, 37 * 1000}, {37}};
