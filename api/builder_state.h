@@ -23,6 +23,7 @@ struct BuilderState {
   internal::Value rng_seed, rng_offset;
   std::int64_t next_stream = 0;
   std::vector<internal::CustomGradient> custom_gradients;  // by the id of their marks
+  std::vector<std::int64_t> roots;                         // ids of GradientRoot's, ascending
 
   static std::shared_ptr<BuilderState> Of(const Builder& b) { return b.state_; }
   static std::shared_ptr<BuilderState> Of(const Tensor& t) { return t.state_; }
@@ -59,6 +60,9 @@ struct BuilderState {
 }  // namespace v1
 
 namespace internal {
+// The graph without the marks of GradientRoot and what no result needs: they matter only while it
+// is built.
+absl::StatusOr<Graph> WithoutRoots(Graph graph, const v1::detail::BuilderState& state);
 // The seed and the offset of a graph's random ops, made for the first of them, and the ordinal of
 // the next one, which is then taken.
 struct RandomSource {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +13,7 @@
 #include "ir/autodiff_split.h"
 #include "ir/op_enum.h"
 #include "ir/rng.h"
+#include "ir/subgraph.h"
 #include "ir/support/status.h"
 #include "ir/text.h"
 
@@ -182,13 +184,9 @@ absl::StatusOr<Graph> TraceGradient(const State& state, const Values& inputs, co
   return traced->WithOutputs(grads);
 }
 
-absl::StatusOr<Values> AddCustom(const State& state, const std::vector<Tensor>& inputs,
-                                 const std::vector<Tensor>& outputs, const GradientFn& gradient) {
-  JF_ASSIGN_OR_RETURN(Values in, ValuesOf("CustomGradient", "input", state, inputs));
-  JF_ASSIGN_OR_RETURN(Values out, ValuesOf("CustomGradient", "output", state, outputs));
-  internal::CustomGradient custom;
-  JF_ASSIGN_OR_RETURN(custom.backward, TraceGradient(state, in, out, gradient));
-  custom.inputs = in;
+// Marks for `out` and the custom gradient that they have.
+absl::StatusOr<Values> AddMarks(const State& state, internal::CustomGradient custom,
+                                const Values& out) {
   const auto id = static_cast<std::int64_t>(state->custom_gradients.size());
   for (Value v : out) {
     JF_ASSIGN_OR_RETURN(Value mark,
@@ -198,9 +196,114 @@ absl::StatusOr<Values> AddCustom(const State& state, const std::vector<Tensor>& 
                                        " is given twice; its cotangents would count twice");
     custom.outputs.push_back(mark);
   }
-  const Values marks = custom.outputs;
+  Values marks = custom.outputs;
   state->custom_gradients.push_back(std::move(custom));
   return marks;
+}
+
+absl::StatusOr<Values> AddCustom(const State& state, const std::vector<Tensor>& inputs,
+                                 const std::vector<Tensor>& outputs, const GradientFn& gradient) {
+  internal::CustomGradient custom;
+  JF_ASSIGN_OR_RETURN(custom.inputs, ValuesOf("CustomGradient", "input", state, inputs));
+  JF_ASSIGN_OR_RETURN(Values out, ValuesOf("CustomGradient", "output", state, outputs));
+  JF_ASSIGN_OR_RETURN(custom.backward, TraceGradient(state, custom.inputs, out, gradient));
+  return AddMarks(state, std::move(custom), out);
+}
+
+// What `gradients` read besides the cotangents: values that those do not lead to.
+Values CapturedBy(const Graph& graph, const Values& cotangents, const Values& gradients) {
+  std::vector<bool> made_of_them(static_cast<std::size_t>(graph.size()));
+  const auto is_made_of_them = [&](Value v) {
+    return made_of_them[static_cast<std::size_t>(v.node)];
+  };
+  for (Value v : cotangents) made_of_them[static_cast<std::size_t>(v.node)] = true;
+  for (internal::NodeId id = 0; id < graph.size(); ++id) {
+    const absl::Span<const Value> in = graph.node(id).in;
+    if (std::any_of(in.begin(), in.end(), is_made_of_them))
+      made_of_them[static_cast<std::size_t>(id)] = true;
+  }
+  Values captured, stack = gradients;
+  std::vector<bool> seen(made_of_them.size());
+  while (!stack.empty()) {
+    const Value v = stack.back();
+    stack.pop_back();
+    if (std::find(cotangents.begin(), cotangents.end(), v) != cotangents.end()) continue;
+    if (!is_made_of_them(v)) {
+      if (std::find(captured.begin(), captured.end(), v) == captured.end()) captured.push_back(v);
+      continue;
+    }
+    if (seen[static_cast<std::size_t>(v.node)]) continue;
+    seen[static_cast<std::size_t>(v.node)] = true;
+    const absl::Span<const Value> in = graph.node(v).in;
+    stack.insert(stack.end(), in.begin(), in.end());
+  }
+  return captured;
+}
+
+absl::Status CheckSameType(const Graph& graph, const char* role, std::size_t i, Value got,
+                           Value like) {
+  const internal::TensorType &type = graph.type(got), &expected = graph.type(like);
+  if (type.dtype == expected.dtype && graph.SameShape(type.dims, expected.dims))
+    return absl::OkStatus();
+  return internal::InvalidArgument("CustomGradient: ", role, " ", i, " is ", graph.TypeString(got),
+                                   ", expected ", graph.TypeString(like));
+}
+
+// The inputs that have a gradient, and these.
+absl::Status PairGradients(const State& state, const Values& in,
+                           const std::vector<Tensor>& gradients, Values* inputs, Values* grads) {
+  if (gradients.size() != in.size())
+    return internal::InvalidArgument("CustomGradient: ", gradients.size(), " gradients for ",
+                                     in.size(), " inputs, expected one for each");
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    if (!gradients[i].valid()) continue;
+    if (BuilderState::Of(gradients[i]) != state)
+      return internal::InvalidArgument("CustomGradient: gradient ", i,
+                                       " belongs to another Builder");
+    if (!internal::IsFloat(state->graph.type(in[i]).dtype))
+      return internal::InvalidArgument("CustomGradient: gradient ", i, " is given for ",
+                                       state->graph.TypeString(in[i]),
+                                       ", which has none; expected an invalid tensor");
+    inputs->push_back(in[i]);
+    grads->push_back(BuilderState::ValueOf(gradients[i]));
+    JF_RETURN_IF_ERROR(CheckSameType(state->graph, "gradient", i, grads->back(), in[i]));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Values> AddCustomOf(const State& state, const std::vector<Tensor>& inputs,
+                                   const std::vector<Tensor>& outputs,
+                                   const std::vector<Tensor>& cotangents,
+                                   const std::vector<Tensor>& gradients) {
+  const Graph& graph = state->graph;
+  JF_ASSIGN_OR_RETURN(Values in, ValuesOf("CustomGradient", "input", state, inputs));
+  JF_ASSIGN_OR_RETURN(Values out, ValuesOf("CustomGradient", "output", state, outputs));
+  JF_ASSIGN_OR_RETURN(Values given, ValuesOf("CustomGradient", "cotangent", state, cotangents));
+  Values floats;
+  std::copy_if(out.begin(), out.end(), std::back_inserter(floats),
+               [&](Value v) { return internal::IsFloat(graph.type(v).dtype); });
+  if (given.size() != floats.size())
+    return internal::InvalidArgument("CustomGradient: ", given.size(), " cotangents for ",
+                                     floats.size(), " float outputs, expected one for each");
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    JF_RETURN_IF_ERROR(CheckSameType(graph, "cotangent", i, given[i], floats[i]));
+    if (std::count(given.begin(), given.end(), given[i]) > 1)
+      return internal::InvalidArgument("CustomGradient: cotangent ", i,
+                                       " stands for two, expected a tensor of its own for each");
+  }
+  internal::CustomGradient custom;
+  Values grads;
+  JF_RETURN_IF_ERROR(PairGradients(state, in, gradients, &custom.inputs, &grads));
+  custom.captured = CapturedBy(graph, given, grads);
+  std::vector<internal::SubgraphInput> cut;
+  const auto add = [&](const char* name, const Values& values) {
+    for (Value v : values) cut.push_back({v, absl::StrCat(name, cut.size())});
+  };
+  add("g", given);
+  add("c", custom.captured);
+  custom.reads_primals = false;
+  JF_ASSIGN_OR_RETURN(custom.backward, internal::Subgraph(graph, cut, grads));
+  return AddMarks(state, std::move(custom), out);
 }
 
 }  // namespace
@@ -210,6 +313,25 @@ std::vector<Tensor> CustomGradient(const std::vector<Tensor>& inputs,
   const State state = StateOf(outputs);
   if (state == nullptr || !state->status.ok()) return Invalid(state, outputs.size());
   return WrapAll(state, AddCustom(state, inputs, outputs, gradient), outputs.size());
+}
+
+std::vector<Tensor> CustomGradient(const std::vector<Tensor>& inputs,
+                                   const std::vector<Tensor>& outputs,
+                                   const std::vector<Tensor>& cotangents,
+                                   const std::vector<Tensor>& gradients) {
+  const State state = StateOf(outputs);
+  if (state == nullptr || !state->status.ok()) return Invalid(state, outputs.size());
+  return WrapAll(state, AddCustomOf(state, inputs, outputs, cotangents, gradients), outputs.size());
+}
+
+Tensor GradientRoot(const Tensor& x) {
+  const Tensor root = CustomGradient(
+      {x}, {x}, [](const auto&, const auto&, const std::vector<Tensor>& g) { return g; })[0];
+  if (root.valid()) {
+    const State state = BuilderState::Of(root);
+    state->roots.push_back(static_cast<std::int64_t>(state->custom_gradients.size()) - 1);
+  }
+  return root;
 }
 
 namespace {
@@ -293,6 +415,9 @@ StatusOr<ForwardBackward> SplitForwardBackward(const std::vector<Tensor>& output
   JF_API_ASSIGN_OR_RETURN(
       internal::ForwardBackward split,
       internal::SplitForwardBackward(graph, positions, state->custom_gradients));
+  JF_API_ASSIGN_OR_RETURN(split.forward, internal::WithoutRoots(std::move(split.forward), *state));
+  JF_API_ASSIGN_OR_RETURN(split.backward,
+                          internal::WithoutRoots(std::move(split.backward), *state));
   ForwardBackward out;
   StatusOr<Function> forward = internal::MakeFunction(split.forward, options);
   if (!forward.ok()) return forward.status();
@@ -331,4 +456,49 @@ StatusOr<ForwardBackwardText> SplitForwardBackwardText(const std::string& graph_
 }
 
 }  // namespace v1
+
+namespace internal {
+
+absl::StatusOr<Graph> WithoutRoots(Graph graph, const v1::detail::BuilderState& state) {
+  if (state.roots.empty()) return graph;
+  std::vector<bool> needed(static_cast<std::size_t>(graph.size()));
+  for (Value v : graph.outputs()) needed[static_cast<std::size_t>(v.node)] = true;
+  for (NodeId id = graph.size(); id-- > 0;) {
+    if (!needed[static_cast<std::size_t>(id)]) continue;
+    for (Value v : graph.node(id).in) needed[static_cast<std::size_t>(v.node)] = true;
+  }
+  Graph out;
+  out.InheritFrom(graph);
+  std::vector<Value> map(needed.size());  // of result 0
+  const auto mapped = [&](Value v) {
+    const Value base = map[static_cast<std::size_t>(v.node)];
+    return Value{base.node, base.result + v.result};
+  };
+  int inputs = 0;
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    const Node& node = graph.node(id);
+    Value& made = map[static_cast<std::size_t>(id)];
+    if (node.kind() == OpKind::kInput) {
+      JF_ASSIGN_OR_RETURN(made, out.AddInput(graph.input_name(inputs++), node.types[0]));
+    } else if (node.kind() == OpKind::kScalar) {
+      JF_ASSIGN_OR_RETURN(made, out.AddScalar(graph.input_name(inputs++), node.types[0].dtype));
+    } else if (!needed[static_cast<std::size_t>(id)]) {
+      continue;
+    } else if (node.kind() == OpKind::kConstant) {
+      made = out.AddConstantBits(node.types[0].dtype, graph.ConstantValue(id));
+    } else if (node.op == Op::kGradientMark &&
+               std::binary_search(state.roots.begin(), state.roots.end(),
+                                  node.Get<std::int64_t>("id"))) {
+      made = mapped(node.in[0]);
+    } else {
+      std::vector<Value> in;
+      for (Value v : node.in) in.push_back(mapped(v));
+      JF_ASSIGN_OR_RETURN(made, out.Add(node.op, in, node.attrs));
+    }
+  }
+  for (Value v : graph.outputs()) JF_RETURN_IF_ERROR(out.AddOutput(mapped(v)));
+  return out;
+}
+
+}  // namespace internal
 }  // namespace jitfuse

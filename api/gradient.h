@@ -39,6 +39,17 @@ using GradientFn = std::function<std::vector<Tensor>(const std::vector<Tensor>& 
                                                      const std::vector<Tensor>& cotangents)>;
 std::vector<Tensor> CustomGradient(const std::vector<Tensor>& inputs,
                                    const std::vector<Tensor>& outputs, const GradientFn& gradient);
+// The same with a gradient that is built in the Builder itself, of which it may read any tensor.
+// `cotangents`, one for each float output, of its type, stand for those to come: tensors that
+// GradientRoot gave, and nothing else made of them but `gradients`. Of these there is one for each
+// input, of its type; an invalid one is zero (and must stand for integers and bools).
+std::vector<Tensor> CustomGradient(const std::vector<Tensor>& inputs,
+                                   const std::vector<Tensor>& outputs,
+                                   const std::vector<Tensor>& cotangents,
+                                   const std::vector<Tensor>& gradients);
+// x as a tensor of its own, equal to no other: a gradient for it does not count what was made of x
+// before, nor another root of x.
+Tensor GradientRoot(const Tensor& x);
 
 // What the backward function reads: an argument of the forward function, or a result of it.
 struct SavedTensor {

@@ -194,6 +194,7 @@ absl::StatusOr<internal::Graph> BuilderState::WithOutputs(
 std::string Builder::ToText(const std::vector<Tensor>& outputs) const {
   if (state_ == nullptr) return "";
   absl::StatusOr<internal::Graph> graph = state_->WithOutputs(outputs);
+  if (graph.ok()) graph = internal::WithoutRoots(*std::move(graph), *state_);
   return graph.ok() ? internal::GraphToString(*graph) : "";
 }
 
@@ -201,6 +202,7 @@ StatusOr<Function> Builder::Compile(const std::vector<Tensor>& outputs,
                                     const CompileOptions& options) const {
   if (state_ == nullptr) return status();
   JF_API_ASSIGN_OR_RETURN(internal::Graph graph, state_->WithOutputs(outputs));
+  JF_API_ASSIGN_OR_RETURN(graph, internal::WithoutRoots(std::move(graph), *state_));
   return internal::MakeFunction(graph, options);
 }
 

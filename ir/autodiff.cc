@@ -173,8 +173,11 @@ class Sweep {
   }
 
   absl::Status VisitCustom(const CustomGradient& custom) {
-    std::vector<Value> in = custom.inputs;
-    in.insert(in.end(), custom.outputs.begin(), custom.outputs.end());
+    std::vector<Value> in;
+    if (custom.reads_primals) {
+      in = custom.inputs;
+      in.insert(in.end(), custom.outputs.begin(), custom.outputs.end());
+    }
     bool any = false;
     for (Value v : custom.outputs) {
       if (!IsFloat(graph_->type(v).dtype)) continue;
@@ -186,6 +189,7 @@ class Sweep {
       in.push_back(g);
     }
     if (!any) return absl::OkStatus();
+    in.insert(in.end(), custom.captured.begin(), custom.captured.end());
     absl::StatusOr<std::vector<Value>> grads = Inline(custom.backward, in, graph_);
     if (!grads.ok()) return Annotate(grads.status(), "custom gradient");
     size_t next = 0;

@@ -36,10 +36,14 @@ namespace jitfuse::internal {
 // A part of a graph whose gradient the user gives: what leads from `inputs` to `outputs`, which are
 // gradient_mark nodes of one id, added after all inputs. `backward` takes the values of inputs,
 // those of outputs and the cotangents of the float outputs, in this order, and gives the gradients
-// of the float inputs, each of the input's type. Its symbols are those of the graph, by name.
+// of the float inputs, each of the input's type. Its symbols are those of the graph, by name. A
+// `backward` that was cut from the graph itself takes the cotangents, then `captured`, other values
+// of the graph.
 struct CustomGradient {
   std::vector<Value> inputs, outputs;
   Graph backward;
+  bool reads_primals = true;    // false: `backward` takes neither inputs nor outputs
+  std::vector<Value> captured;  // before the first mark, as inputs are
 };
 
 struct VjpRequest {

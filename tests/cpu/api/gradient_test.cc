@@ -152,6 +152,87 @@ TEST(GradientApi, CustomGradient) {
               ElementsAre(::testing::DoubleNear(1.2, 1e-6), ::testing::DoubleNear(4.8, 1e-6), 16));
 }
 
+// What was made of x before its root is a constant, and so is another root of x.
+TEST(GradientApi, RootsAreTensorsOfTheirOwn) {
+  Builder b;
+  Tensor x = b.Input("x", DType::kF32, {"n"}), square = Multiply(x, x);
+  Tensor r = GradientRoot(x), other = GradientRoot(x);
+  Tensor loss = Sum(Multiply(Multiply(r, square), other), {0});
+  std::vector<Tensor> results = Gradient(loss, {r, other, x});
+  auto f = b.Compile(results, Cpu());
+  ASSERT_TRUE(f.ok()) << f.status().message();
+  EXPECT_EQ(f->ToText().find("gradient_mark"), std::string::npos) << f->ToText();
+  EXPECT_EQ(b.ToText(results).find("gradient_mark"), std::string::npos);
+  auto run = f->Run({Values(DType::kF32, {2}, {2, 3})});
+  ASSERT_TRUE(run.ok()) << run.status().message();
+  EXPECT_THAT(*(*run)[0].ToVector(), ElementsAre(8, 27));
+  EXPECT_THAT(*(*run)[1].ToVector(), ElementsAre(8, 27));
+  EXPECT_THAT(*(*run)[2].ToVector(), ElementsAre(32, 108));
+  auto split = SplitForwardBackward({Sum(Multiply(r, r), {0})}, {x}, Cpu());
+  ASSERT_TRUE(split.ok()) << split.status().message();
+  EXPECT_EQ(split->backward.ToText().find("gradient_mark"), std::string::npos);
+  Tensor i = b.Input("i", DType::kI32, {2});
+  EXPECT_FALSE(GradientRoot(i).valid());
+  EXPECT_THAT(b.TakeStatus().message(), HasSubstr("no input is a float"));
+  EXPECT_FALSE(GradientRoot(Tensor()).valid());
+}
+
+// The gradient reads tensors of the Builder itself, and can be differentiated again through them.
+TEST(GradientApi, CustomGradientInTheBuilder) {
+  Builder b;
+  Tensor x = b.Input("x", DType::kF64, {"n"}), k = b.Input("k", DType::kI32, {"n"});
+  Tensor e = Exp(x), zeros = Multiply(x, b.Constant(DType::kF64, 0));
+  Tensor g = GradientRoot(zeros);
+  Tensor grad = Multiply(Multiply(g, e), b.Constant(DType::kF64, 10));
+  Tensor y = CustomGradient({x, k}, {e}, {g}, {grad, Tensor()})[0];
+  Tensor dx = Gradient(Sum(y, {0}), {x})[0];
+  Tensor ddx = Gradient(Sum(dx, {0}), {x})[0];
+  auto f = b.Compile({y, dx, ddx}, Cpu());
+  ASSERT_TRUE(f.ok()) << f.status().message();
+  auto r = f->Run({Values(DType::kF64, {2}, {0, 1}), Values(DType::kI32, {2}, {1, 1})});
+  ASSERT_TRUE(r.ok()) << r.status().message();
+  EXPECT_THAT(*(*r)[0].ToVector(), ElementsAre(1, ::testing::DoubleNear(std::exp(1), 1e-12)));
+  for (std::size_t i : {1u, 2u})
+    EXPECT_THAT(*(*r)[i].ToVector(),
+                ElementsAre(10, ::testing::DoubleNear(10 * std::exp(1), 1e-12)));
+  // One that is no function of its cotangent, and one that is left out.
+  Tensor h = GradientRoot(zeros);
+  Tensor constant = CustomGradient({x}, {Exp(e)}, {h}, {e})[0];
+  Tensor none = CustomGradient({x}, {Exp(e)}, {GradientRoot(zeros)}, {Tensor()})[0];
+  auto two =
+      b.Compile({Gradient(Sum(constant, {0}), {x})[0], Gradient(Sum(none, {0}), {x})[0]}, Cpu());
+  ASSERT_TRUE(two.ok()) << two.status().message();
+  r = two->Run({Values(DType::kF64, {2}, {0, 0}), Values(DType::kI32, {2}, {1, 1})});
+  ASSERT_TRUE(r.ok()) << r.status().message();
+  EXPECT_THAT(*(*r)[0].ToVector(), ElementsAre(1, 1));
+  EXPECT_THAT(*(*r)[1].ToVector(), ElementsAre(0, 0));
+}
+
+TEST(GradientApi, CustomGradientInTheBuilderErrors) {
+  Builder b, another;
+  Tensor x = b.Input("x", DType::kF32, {4}), k = b.Input("k", DType::kI32, {4});
+  Tensor s = Sum(x, {0}), g = GradientRoot(x), y = another.Input("y", DType::kF32, {4});
+  const auto error = [&](const std::vector<Tensor>& t) {
+    EXPECT_FALSE(t[0].valid());
+    return b.TakeStatus().message();
+  };
+  EXPECT_THAT(error(CustomGradient({x}, {x}, {}, {g})),
+              HasSubstr("0 cotangents for 1 float outputs"));
+  EXPECT_THAT(error(CustomGradient({x}, {s}, {g}, {g})),
+              HasSubstr("cotangent 0 is f32[4], expected f32[]"));
+  EXPECT_THAT(error(CustomGradient({x}, {x, Exp(x)}, {g, g}, {g})),
+              HasSubstr("cotangent 0 stands for two"));
+  EXPECT_THAT(error(CustomGradient({x}, {x}, {g}, {})), HasSubstr("0 gradients for 1 inputs"));
+  EXPECT_THAT(error(CustomGradient({x}, {x}, {g}, {s})),
+              HasSubstr("gradient 0 is f32[], expected f32[4]"));
+  EXPECT_THAT(error(CustomGradient({k}, {x}, {g}, {g})),
+              HasSubstr("gradient 0 is given for i32[4], which has none"));
+  EXPECT_THAT(error(CustomGradient({x}, {x}, {g}, {y})),
+              HasSubstr("gradient 0 belongs to another Builder"));
+  EXPECT_THAT(error(CustomGradient({x}, {x}, {y}, {g})),
+              HasSubstr("cotangent 0 belongs to another Builder"));
+}
+
 TEST(GradientApi, SplitTrainingStep) {
   Builder b;
   Tensor x = b.Input("x", DType::kF32, {"n", 32}), w = b.Input("w", DType::kF32, {16, 32}),
