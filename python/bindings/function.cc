@@ -58,6 +58,7 @@ void CallInputs::Clear() {
   other_streams.clear();
   like = gpu_type = nullptr;
   like_object = nullptr;
+  requires_grad = -1;
 }
 
 void CallInputs::Add(PyObject* object, Borrowed&& borrowed) {
@@ -78,13 +79,18 @@ void CallInputs::Add(PyObject* object, Borrowed&& borrowed) {
   arrays.push_back(std::move(borrowed.array));
 }
 
-void AddBorrowed(const PyFunction& f, std::size_t i, PyObject* object, Borrowed&& borrowed,
+void AddBorrowed(const PyFunction& /*f*/, std::size_t i, PyObject* object, Borrowed&& borrowed,
                  CallInputs* in) {
-  if (borrowed.type->is_torch && RequiresGrad(object))
-    ThrowValueError(NameOf(f, i).Text() +
-                    " requires grad, and Jitfuse computes no gradients yet: call it under "
-                    "torch.no_grad(), or pass .detach()");
+  if (borrowed.type->is_torch && in->requires_grad < 0 && RequiresGrad(object))
+    in->requires_grad = static_cast<int>(i);
   in->Add(object, std::move(borrowed));
+}
+
+void CheckNoGrad(const PyFunction& f, const CallInputs& in) {
+  if (in.requires_grad < 0) return;
+  ThrowValueError(NameOf(f, static_cast<std::size_t>(in.requires_grad)).Text() +
+                  " requires grad: call it under torch.no_grad(), or pass .detach(); functions "
+                  "under jitfuse.jit join torch's autograd");
 }
 
 void AddArg(const PyFunction& f, std::size_t i, PyObject* object, CallInputs* in) {
@@ -220,6 +226,7 @@ void Execute(const PyFunction& f, CallInputs& in, const CallOptions& options, Py
 void Call(const PyFunction& f, PyObject* const* args, std::size_t num_args,
           const CallOptions& options, PyObject** results) {
   CallInputs in = BorrowArgs(f, args, num_args);
+  CheckNoGrad(f, in);
   Execute(f, in, options, results);
 }
 

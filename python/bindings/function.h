@@ -42,6 +42,7 @@ struct CallInputs {
   PyObject* like_object = nullptr;
   const TypeInfo* gpu_type = nullptr;  // that of the first array on a GPU
   std::vector<void*> other_streams;    // of arrays on a GPU that are of another framework than that
+  int requires_grad = -1;              // the first argument of which torch would record the use
 
   void Reserve(std::size_t n) { arrays.reserve(n); }
   void Clear();  // and keeps its memory
@@ -63,6 +64,8 @@ void AddArg(const PyFunction& f, std::size_t i, PyObject* object, CallInputs* in
 void AddBorrowed(const PyFunction& f, std::size_t i, PyObject* object, Borrowed&& borrowed,
                  CallInputs* in);
 CallInputs BorrowArgs(const PyFunction& f, PyObject* const* args, std::size_t num_args);
+// ValueError where an argument requires grad: what is called alone records nothing.
+void CheckNoGrad(const PyFunction& f, const CallInputs& in);
 
 // New references to the results (of `outs`: to these), one per output, into `results`.
 void Execute(const PyFunction& f, CallInputs& in, const CallOptions& options, PyObject** results);

@@ -9,6 +9,7 @@
 #include "jitfuse/function.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/function.h"
+#include "python/bindings/gradient.h"
 
 namespace jitfuse::python {
 namespace {
@@ -33,12 +34,6 @@ constexpr std::pair<const char*, DeviceKind> kDevices[] = {{"auto", DeviceKind::
                                                            {"interpret", DeviceKind::kInterpret}};
 constexpr std::pair<const char*, Numerics> kNumerics[] = {
     {"default", Numerics::kDefault}, {"strict", Numerics::kStrict}, {"fast", Numerics::kFast}};
-
-// Tensors keep their graph alive; the Python Builder is kept for `.builder`.
-struct PyTensor {
-  Tensor tensor;
-  nb::object builder;
-};
 
 std::int64_t IntOf(nb::handle object) {
   nb::object index = nb::steal(CheckNew(PyNumber_Index(object.ptr())));
@@ -92,12 +87,6 @@ detail::AttrArg AttrOf(const std::string& op, const std::string& name, nb::handl
                  TypeName(value.ptr()));
 }
 
-std::vector<Tensor> OutputsOf(nb::handle sequence) {
-  std::vector<Tensor> out;
-  for (nb::handle t : nb::iter(sequence)) out.push_back(nb::cast<const PyTensor&>(t).tensor);
-  return out;
-}
-
 nb::object Wrap(nb::handle builder, Tensor tensor) {
   return nb::cast(PyTensor{std::move(tensor), nb::borrow(builder)});
 }
@@ -129,9 +118,7 @@ nb::object MakeConstant(nb::handle self, const std::string& dtype_name, nb::hand
 nb::tuple Apply(nb::handle self, const std::string& op, nb::handle operands,
                 const nb::dict& attrs) {
   const auto& builder = nb::cast<const Builder&>(self);
-  std::vector<Tensor> in;
-  for (nb::handle t : nb::iter(operands))
-    in.push_back(t.is_none() ? Tensor() : nb::cast<const PyTensor&>(t).tensor);
+  const std::vector<Tensor> in = TensorsOf(operands);
   std::vector<NamedValue> named;
   for (auto [key, value] : attrs) {
     std::string name = nb::cast<std::string>(nb::str(key));
@@ -147,11 +134,25 @@ PyFunction Compile(const Builder& builder, nb::handle outputs, const std::string
                    const std::string& numerics, bool fuse, bool rewrite, bool use_gemm_library,
                    bool batch_invariant, long long max_fusions) {
   return PyFunction(Check(builder.Compile(
-      OutputsOf(outputs),
+      TensorsOf(outputs),
       OptionsOf(device, numerics, fuse, rewrite, use_gemm_library, batch_invariant, max_fusions))));
 }
 
 }  // namespace
+
+std::vector<Tensor> TensorsOf(nb::handle sequence) {
+  std::vector<Tensor> out;
+  for (nb::handle t : nb::iter(sequence))
+    out.push_back(t.is_none() ? Tensor() : nb::cast<const PyTensor&>(t).tensor);
+  return out;
+}
+
+nb::tuple WrapSteps(nb::handle builder, std::vector<Tensor> tensors) {
+  Check(nb::cast<Builder&>(builder).TakeStatus());
+  nb::list out;
+  for (Tensor& t : tensors) out.append(Wrap(builder, std::move(t)));
+  return nb::tuple(out);
+}
 
 DType DTypeOfName(const std::string& name) {
   std::string expected;
@@ -206,7 +207,8 @@ void DefineTensor(nb::module_& m) {
 
 void DefineGraph(nb::module_& m) {
   DefineTensor(m);
-  nb::class_<Builder>(m, "Builder", "One graph under construction.")
+  nb::class_<Builder> builder(m, "Builder", "One graph under construction.");
+  builder
       .def(
           "__init__",
           [](Builder* self, const std::string& name) {
@@ -243,7 +245,7 @@ void DefineGraph(nb::module_& m) {
       .def(
           "to_text",
           [](Builder& b, nb::handle outputs) {
-            const std::vector<Tensor> tensors = OutputsOf(outputs);
+            const std::vector<Tensor> tensors = TensorsOf(outputs);
             std::string text = b.ToText(tensors);
             if (text.empty()) Check(b.Compile(tensors).status());  // which says why
             return text;
@@ -267,6 +269,7 @@ void DefineGraph(nb::module_& m) {
                    "'auto', numerics: str = 'default', fuse: bool = True, rewrite: bool = True, "
                    "use_gemm_library: bool = True, batch_invariant: bool = False, max_fusions: int "
                    "= -1) -> Function"));
+  DefineGradients(m, builder);
 }
 
 }  // namespace jitfuse::python

@@ -6,11 +6,22 @@
 #include <nanobind/nanobind.h>
 
 #include <string>
+#include <vector>
 
 #include "jitfuse/options.h"
 #include "jitfuse/tensor.h"
 
 namespace jitfuse::python {
+
+// Tensors keep their graph alive; the Python Builder is kept for `.builder`.
+struct PyTensor {
+  Tensor tensor;
+  nanobind::object builder;
+};
+// Of Python's Tensors; None is an invalid one.
+std::vector<Tensor> TensorsOf(nanobind::handle sequence);
+// Results of one step of the Builder, whose error is taken out of it and thrown.
+nanobind::tuple WrapSteps(nanobind::handle builder, std::vector<Tensor> tensors);
 
 // "f32"; ValueError that lists the names.
 DType DTypeOfName(const std::string& name);

@@ -11,6 +11,7 @@
 #include "python/bindings/call_key.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/function.h"
+#include "python/bindings/out_plan.h"
 #include "python/bindings/random_state.h"
 
 namespace jitfuse::python {
@@ -20,25 +21,6 @@ using nb::literals::operator""_a;
 
 constexpr std::size_t kMaxEntries = 1024;  // of one function; then all are forgotten
 constexpr std::size_t kMaxSymbols = 64;
-
-// What a call returns: a nest of results, constants and None.
-struct OutPlan {
-  enum Kind {
-    kResult,
-    kConstant,
-    kTuple,
-    kList,
-    kDict,
-    kNamedTuple,
-    kDictClass,
-    kDataclass
-  } kind = kConstant;
-  std::size_t result = 0;
-  nb::object constant = nb::none();
-  nb::object type;               // of the last three
-  std::vector<nb::object> keys;  // of a dict, or the names of fields
-  std::vector<OutPlan> items;
-};
 
 struct Source {
   std::size_t leaf = 0;
@@ -57,6 +39,7 @@ struct Entry {
   const PyFunction* compiled = nullptr;
   std::vector<Source> sources;
   OutPlan out;
+  nb::object autograd;  // gives the results of calls that torch records; may be None
 };
 
 struct Front {
@@ -113,72 +96,6 @@ std::shared_ptr<const Entry> Find(Front* front, const FlatCall& call) {
     if (Fits(*entry, call, hash)) return front->last = entry;
   }
   return nullptr;
-}
-
-nb::object Build(const OutPlan& plan, PyObject** results);
-
-nb::object BuildTuple(const OutPlan& plan, PyObject** results) {
-  nb::object out = nb::steal(CheckNew(PyTuple_New(static_cast<Py_ssize_t>(plan.items.size()))));
-  for (std::size_t i = 0; i < plan.items.size(); ++i)
-    PyTuple_SetItem(out.ptr(), static_cast<Py_ssize_t>(i),
-                    Build(plan.items[i], results).release().ptr());
-  return out;
-}
-
-// Without calling __init__, as jitfuse._pytree does it.
-nb::object BuildDataclass(const OutPlan& plan, PyObject** results) {
-  static PyObject* const make =
-      CheckNew(PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__new__"));
-  nb::object out =
-      nb::steal(CheckNew(PyObject_CallFunctionObjArgs(make, plan.type.ptr(), nullptr)));
-  for (std::size_t i = 0; i < plan.items.size(); ++i) {
-    if (PyObject_GenericSetAttr(out.ptr(), plan.keys[i].ptr(),
-                                Build(plan.items[i], results).ptr()) != 0)
-      ThrowCurrent();
-  }
-  return out;
-}
-
-// Likewise.
-nb::object BuildNamedTuple(const OutPlan& plan, PyObject** results) {
-  static PyObject* const make =
-      CheckNew(PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyTuple_Type), "__new__"));
-  const nb::object items = BuildTuple(plan, results);
-  return nb::steal(
-      CheckNew(PyObject_CallFunctionObjArgs(make, plan.type.ptr(), items.ptr(), nullptr)));
-}
-
-nb::object Build(const OutPlan& plan, PyObject** results) {
-  switch (plan.kind) {
-    case OutPlan::kResult:
-      return nb::borrow(results[plan.result]);
-    case OutPlan::kConstant:
-      return plan.constant;
-    case OutPlan::kTuple:
-      return BuildTuple(plan, results);
-    case OutPlan::kNamedTuple:
-      return BuildNamedTuple(plan, results);
-    case OutPlan::kDataclass:
-      return BuildDataclass(plan, results);
-    case OutPlan::kDictClass: {
-      nb::object out = plan.type();
-      for (std::size_t i = 0; i < plan.items.size(); ++i)
-        out[plan.keys[i]] = Build(plan.items[i], results);
-      return out;
-    }
-    case OutPlan::kList: {
-      nb::list out;
-      for (const OutPlan& item : plan.items) out.append(Build(item, results));
-      return out;
-    }
-    case OutPlan::kDict: {
-      nb::dict out;
-      for (std::size_t i = 0; i < plan.items.size(); ++i)
-        out[plan.keys[i]] = Build(plan.items[i], results);
-      return out;
-    }
-  }
-  return nb::none();
 }
 
 // The arrays of out=, which may be one, a tuple or a list.
@@ -247,6 +164,31 @@ struct Results {
   std::vector<PyObject*> objects;
 };
 
+// A call that torch records, kept out of the way of others: entry.autograd gives the outputs for
+// the function's arguments.
+[[gnu::noinline]] PyObject* RunRecorded(const Entry& entry, const FlatCall& call,
+                                        const Outs& outs) {
+  if (outs.pointers != nullptr)
+    ThrowValueError(entry.compiled->name + ": out= cannot be given where an argument requires " +
+                    "grad; use the results, or call it under torch.no_grad()");
+  nb::object args = nb::steal(CheckNew(PyTuple_New(static_cast<Py_ssize_t>(entry.sources.size()))));
+  for (std::size_t i = 0; i < entry.sources.size(); ++i) {
+    const Source& source = entry.sources[i];
+    PyObject* object =
+        source.captured.is_valid() ? source.captured.ptr() : call.leaves[source.leaf].object;
+    PyTuple_SetItem(args.ptr(), static_cast<Py_ssize_t>(i), Py_NewRef(object));
+  }
+  const nb::object made =
+      nb::steal(CheckNew(PyObject_CallObject(entry.autograd.ptr(), args.ptr())));
+  std::vector<PyObject*> results;
+  for (nb::handle result : nb::borrow<nb::tuple>(made)) results.push_back(result.ptr());
+  if (results.size() != entry.compiled->outputs.size())
+    ThrowValueError(entry.compiled->name + ": expected " +
+                    std::to_string(entry.compiled->outputs.size()) + " results, got " +
+                    std::to_string(results.size()));
+  return Build(entry.out, results.data()).release().ptr();
+}
+
 PyObject* Run(const Entry& entry, ReadCall& read, PyObject* out) {
   const PyFunction& f = *entry.compiled;
   FlatCall& call = read.call();
@@ -267,6 +209,10 @@ PyObject* Run(const Entry& entry, ReadCall& read, PyObject* out) {
       AddArg(f, i, leaf.object, &in);
   }
   const Outs outs(out);
+  if (in.requires_grad >= 0) [[unlikely]] {
+    if (!entry.autograd.is_none()) return RunRecorded(entry, call, outs);
+    CheckNoGrad(f, in);
+  }
   CallOptions options;
   if (f.random_ops > 0) options.rng = CurrentRandomState().Advance(f.random_ops);
   options.outs = outs.pointers;
@@ -325,53 +271,6 @@ PyObject* JitCall(PyObject* self, PyObject* const* args, std::size_t nargsf, PyO
 }
 
 // ---- What Python tells the front.
-
-OutPlan::Kind KindOf(nb::handle type, nb::handle keys) {
-  const auto is = [&](PyTypeObject& t) { return type.ptr() == reinterpret_cast<PyObject*>(&t); };
-  if (is(PyTuple_Type)) return OutPlan::kTuple;
-  if (is(PyList_Type)) return OutPlan::kList;
-  if (is(PyDict_Type)) return OutPlan::kDict;
-  if (PyCallable_Check(type.ptr()) == 0)
-    ThrowTypeError("jit_add: expected a type in the structure, got " + TypeName(type.ptr()));
-  if (keys.is_none()) return OutPlan::kNamedTuple;
-  const bool is_dict =  // or what makes one of a defaultdict's kind
-      !PyType_Check(type.ptr()) ||
-      PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type.ptr()), &PyDict_Type) != 0;
-  if (is_dict) return OutPlan::kDictClass;
-  return nb::hasattr(type, "__dataclass_fields__") ? OutPlan::kDataclass : OutPlan::kDictClass;
-}
-
-// jitfuse._pytree's structures: "*", None, or (type, keys, children).
-OutPlan PlanOf(nb::handle structure, const std::vector<nb::object>& leaves, std::size_t* next) {
-  OutPlan out;
-  if (structure.is_none()) return out;
-  if (nb::isinstance<nb::str>(structure)) {
-    if (*next >= leaves.size()) ThrowValueError("jit_add: more leaves in the structure than given");
-    const nb::object& leaf = leaves[(*next)++];
-    if (nb::isinstance<nb::list>(leaf)) {
-      out.constant = leaf[nb::int_(0)];
-    } else {
-      out.kind = OutPlan::kResult;
-      out.result = nb::cast<std::size_t>(leaf);
-    }
-    return out;
-  }
-  const nb::object type = structure[nb::int_(0)], keys = structure[nb::int_(1)];
-  out.kind = KindOf(type, keys);
-  if (out.kind >= OutPlan::kNamedTuple) out.type = type;
-  if (!keys.is_none()) {
-    for (nb::handle key : nb::iter(keys)) out.keys.push_back(nb::borrow(key));
-  }
-  for (nb::handle child : nb::iter(structure[nb::int_(2)]))
-    out.items.push_back(PlanOf(child, leaves, next));
-  return out;
-}
-
-void CheckResults(const OutPlan& plan, std::size_t num_outputs) {
-  if (plan.kind == OutPlan::kResult && plan.result >= num_outputs)
-    ThrowValueError("jit_add: there is no output " + std::to_string(plan.result));
-  for (const OutPlan& item : plan.items) CheckResults(item, num_outputs);
-}
 
 // Sizes of each leaf, given as those of the traced leaves (`order` says which leaf each is).
 void SetDims(Entry* entry, const FlatCall& call, const std::vector<std::size_t>& order,
@@ -466,7 +365,7 @@ void SetOut(Entry* entry, const nb::object& structure, const nb::object& out_lea
 bool AddEntry(nb::handle self, const nb::tuple& args, const nb::dict& kwargs,
               const nb::object& order_or_none, const nb::object& function, const nb::object& dims,
               const nb::object& sources, const nb::object& captured, const nb::object& structure,
-              const nb::object& out_leaves) {
+              const nb::object& out_leaves, const nb::object& autograd) {
   Front* front = JitOf(self)->front;
   FlatCall call;
   if (!FlattenPythonCall(*front, args, kwargs, &call)) return false;
@@ -479,6 +378,7 @@ bool AddEntry(nb::handle self, const nb::tuple& args, const nb::dict& kwargs,
   entry->compiled = &nb::cast<const PyFunction&>(function);
   SetSources(entry.get(), order, sources, captured);
   SetOut(entry.get(), structure, out_leaves);
+  entry->autograd = autograd;
   entry->hash = call.Hash();
   for (PyObject* object : call.named) entry->keep.push_back(nb::borrow(object));
   entry->key = std::move(call.key);
@@ -511,16 +411,6 @@ PyObject* JitNew(PyTypeObject* type, PyObject*, PyObject*) {
 
 int JitInit(PyObject*, PyObject*, PyObject*) { return 0; }
 
-int VisitPlan(const OutPlan& plan, visitproc visit, void* arg) {
-  Py_VISIT(plan.constant.ptr());
-  Py_VISIT(plan.type.ptr());
-  for (const nb::object& key : plan.keys) Py_VISIT(key.ptr());
-  for (const OutPlan& item : plan.items) {
-    if (const int stop = VisitPlan(item, visit, arg)) return stop;
-  }
-  return 0;
-}
-
 int JitTraverse(PyObject* object, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(object));
   const Front* front = reinterpret_cast<JitObject*>(object)->front;
@@ -530,6 +420,7 @@ int JitTraverse(PyObject* object, visitproc visit, void* arg) {
     if (entry.use_count() > (entry == front->last ? 2 : 1)) continue;
     for (const Source& s : entry->sources) Py_VISIT(s.captured.ptr());
     for (const nb::object& o : entry->keep) Py_VISIT(o.ptr());
+    Py_VISIT(entry->autograd.ptr());
     if (const int stop = VisitPlan(entry->out, visit, arg)) return stop;
   }
   return 0;
@@ -578,13 +469,15 @@ void DefineJitFunction(nb::module_& m) {
         "Which positional arguments and which keywords are static.");
   m.def("jit_add", AddEntry, "jit"_a, "args"_a, "kwargs"_a, "order"_a.none(), "function"_a,
         "dims"_a, "sources"_a, "captured"_a, "structure"_a, "out_leaves"_a,
+        "autograd"_a = nb::none(),
         nb::sig("def jit_add(jit: JitFunction, args: tuple[typing.Any, ...], kwargs: dict[str, "
                 "typing.Any], order: collections.abc.Sequence[int] | None, function: Function, "
                 "dims: collections.abc.Sequence[typing.Any], sources: "
                 "collections.abc.Sequence[tuple[str, int]], captured: "
                 "collections.abc.Sequence[typing.Any], structure: typing.Any, out_leaves: "
-                "collections.abc.Sequence[typing.Any]) -> bool"),
-        "From now on calls like this one go to `function`. False where such calls cannot.");
+                "collections.abc.Sequence[typing.Any], autograd: typing.Any = None) -> bool"),
+        "From now on calls like this one go to `function`, and to `autograd` where torch records "
+        "them. False where such calls cannot.");
   m.def("jit_clear", [](nb::handle jit) { JitClear(reinterpret_cast<PyObject*>(JitOf(jit))); });
   m.def("jit_hits", [](nb::handle jit) { return JitOf(jit)->front->hits; });
 }

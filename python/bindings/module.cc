@@ -257,6 +257,7 @@ nb::tuple EvaluateText(const std::string& text, nb::handle args, std::uint64_t s
       Check(CompileText(text, OptionsOf("interpret", "default", true, true, true, false, -1))));
   const Items items(args);
   CallInputs in = BorrowArgs(f, items.pointers.data(), items.pointers.size());
+  CheckNoGrad(f, in);
   Rng rng;
   rng.seed = seed;
   rng.offset = offset;

@@ -53,17 +53,21 @@ from ._reductions import (
 
 if TYPE_CHECKING:  # loaded when they are first asked for: __getattr__
     from . import fused, linalg, nn, ops, random
+    from ._custom import custom_gradient
     from ._einsum import einsum
+    from ._gradients import grad, value_and_grad
     from ._graph import Graph
     from ._info import __array_namespace_info__, finfo, iinfo
     from ._lowered import Compiled, Explanation, Lowered
     from ._one_liner import elementwise
+    from ._vjp import vjp
 
 _LATER = {
     "Compiled": "_lowered", "Explanation": "_lowered", "Graph": "_graph", "Lowered": "_lowered",
-    "__array_namespace_info__": "_info", "einsum": "_einsum", "elementwise": "_one_liner",
-    "finfo": "_info", "fused": "", "iinfo": "_info", "linalg": "", "nn": "", "ops": "",
-    "random": "",
+    "__array_namespace_info__": "_info", "custom_gradient": "_custom", "einsum": "_einsum",
+    "elementwise": "_one_liner", "finfo": "_info", "fused": "", "grad": "_gradients",
+    "iinfo": "_info", "linalg": "", "nn": "", "ops": "", "random": "",
+    "value_and_grad": "_gradients", "vjp": "_vjp",
 }  # fmt: skip
 
 _logging.start()
@@ -84,22 +88,22 @@ __all__ = [
     "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bool", "broadcast_arrays",
     "broadcast_shapes", "broadcast_to", "can_cast", "ceil", "clip", "concat", "conj", "copysign",
     "cos", "cosh", "count_nonzero", "cuda_available", "cummax", "cummin", "cumulative_prod",
-    "cumulative_sum", "diff", "divide", "e", "einsum", "elementwise", "empty", "empty_like",
-    "equal", "erf", "erfc", "exp", "exp2", "expand_dims", "expm1", "eye", "finfo", "flip",
-    "float16", "float32", "float64", "floor", "floor_divide", "fma", "fmod", "from_dlpack", "full",
-    "full_like", "fused", "greater", "greater_equal", "hypot", "iinfo", "imag", "index_add", "inf",
-    "int16", "int32", "int64", "int8", "isclose", "isdtype", "isfinite", "isin", "isinf", "isnan",
-    "jit", "lerp", "less", "less_equal", "lgamma", "linalg", "linspace", "log", "log10", "log1p",
-    "log2", "logaddexp", "logcumsumexp", "logical_and", "logical_not", "logical_or", "logical_xor",
-    "logsumexp", "matmul", "matrix_transpose", "max", "maximum", "mean", "meshgrid", "min",
-    "minimum", "moments", "moveaxis", "multiply", "nan", "negative", "newaxis", "nextafter", "nn",
-    "not_equal", "ones", "ones_like", "ops", "pad", "permute_dims", "pi", "positive", "pow", "prod",
-    "random", "real", "reciprocal", "remainder", "repeat", "reshape", "result_type", "roll",
-    "round", "rsqrt", "scatter_add", "show_config", "sign", "signbit", "sin", "sinh", "split",
-    "sqrt", "square", "squeeze", "stack", "std", "stop_gradient", "subtract", "sum", "take",
-    "take_along_axis", "tan", "tanh", "tensordot", "tile", "tril", "triu", "trunc", "trunc_divide",
-    "uint16", "uint32", "uint64", "uint8", "unstack", "var", "vecdot", "where", "windows", "xlogy",
-    "zeros", "zeros_like",
+    "cumulative_sum", "custom_gradient", "diff", "divide", "e", "einsum", "elementwise", "empty",
+    "empty_like", "equal", "erf", "erfc", "exp", "exp2", "expand_dims", "expm1", "eye", "finfo",
+    "flip", "float16", "float32", "float64", "floor", "floor_divide", "fma", "fmod", "from_dlpack",
+    "full", "full_like", "fused", "grad", "greater", "greater_equal", "hypot", "iinfo", "imag",
+    "index_add", "inf", "int16", "int32", "int64", "int8", "isclose", "isdtype", "isfinite", "isin",
+    "isinf", "isnan", "jit", "lerp", "less", "less_equal", "lgamma", "linalg", "linspace", "log",
+    "log10", "log1p", "log2", "logaddexp", "logcumsumexp", "logical_and", "logical_not",
+    "logical_or", "logical_xor", "logsumexp", "matmul", "matrix_transpose", "max", "maximum",
+    "mean", "meshgrid", "min", "minimum", "moments", "moveaxis", "multiply", "nan", "negative",
+    "newaxis", "nextafter", "nn", "not_equal", "ones", "ones_like", "ops", "pad", "permute_dims",
+    "pi", "positive", "pow", "prod", "random", "real", "reciprocal", "remainder", "repeat",
+    "reshape", "result_type", "roll", "round", "rsqrt", "scatter_add", "show_config", "sign",
+    "signbit", "sin", "sinh", "split", "sqrt", "square", "squeeze", "stack", "std", "stop_gradient",
+    "subtract", "sum", "take", "take_along_axis", "tan", "tanh", "tensordot", "tile", "tril",
+    "triu", "trunc", "trunc_divide", "uint16", "uint32", "uint64", "uint8", "unstack",
+    "value_and_grad", "var", "vecdot", "vjp", "where", "windows", "xlogy", "zeros", "zeros_like",
 ]  # fmt: skip
 
 

@@ -66,6 +66,54 @@ class Builder:
 
     def compile(self, outputs: Sequence[Tensor], *, device: str = 'auto', numerics: str = 'default', fuse: bool = True, rewrite: bool = True, use_gemm_library: bool = True, batch_invariant: bool = False, max_fusions: int = -1) -> Function: ...
 
+    def vjp(self, outputs: Sequence[Tensor], cotangents: Sequence[Tensor | None], wrt: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """
+        The sum over outputs of cotangent (None: zero) times d output / d wrt, for each of wrt.
+        """
+
+    def gradient_root(self, x: Tensor) -> Tensor:
+        """x itself as a tensor of its own, of which nothing was made yet."""
+
+    def custom_gradient(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor], cotangents: Sequence[Tensor], gradients: Sequence[Tensor | None]) -> tuple[Tensor, ...]:
+        """
+        The outputs with a gradient of their own: `gradients` of inputs (None: zero), made of `cotangents` of the float outputs.
+        """
+
+    def split(self, outputs: Sequence[Tensor], wrt: Sequence[Tensor], *, device: str = 'auto', numerics: str = 'default', fuse: bool = True, rewrite: bool = True, use_gemm_library: bool = True) -> Split:
+        """
+        The outputs and the gradients of wrt, which are inputs, as two functions.
+        """
+
+class Split:
+    """A computation, its gradient, and what passes between the two."""
+
+    @property
+    def forward(self) -> Function:
+        """Gives the outputs, then what is kept for `backward`."""
+
+    @property
+    def backward(self) -> Function:
+        """Takes `saved`, then `cotangents`; gives the gradients."""
+
+    @property
+    def saved(self) -> list[tuple[bool, int]]:
+        """Arguments of `forward` (True, number), or its results (False, number)."""
+
+    @property
+    def cotangents(self) -> list[int]:
+        """The outputs whose cotangents `backward` takes."""
+
+    @property
+    def decisions(self) -> str: ...
+
+def gradient_text(text: str, wrt: Sequence[str]) -> str:
+    """
+    The gradients as graph text: of the graph's inputs, then a cotangent for each float output.
+    """
+
+def split_text(text: str, wrt: Sequence[str], *, device: str = 'auto', numerics: str = 'default', fuse: bool = True, rewrite: bool = True, use_gemm_library: bool = True) -> Split:
+    """Builder.split of graph text; wrt are names of inputs."""
+
 class Function:
     """A compiled graph."""
 
@@ -118,9 +166,9 @@ class JitFunction:
 def jit_statics(jit: object, positions: object, names: object) -> None:
     """Which positional arguments and which keywords are static."""
 
-def jit_add(jit: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any], order: Sequence[int] | None, function: Function, dims: Sequence[Any], sources: Sequence[tuple[str, int]], captured: Sequence[Any], structure: Any, out_leaves: Sequence[Any]) -> bool:
+def jit_add(jit: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any], order: Sequence[int] | None, function: Function, dims: Sequence[Any], sources: Sequence[tuple[str, int]], captured: Sequence[Any], structure: Any, out_leaves: Sequence[Any], autograd: Any = None) -> bool:
     """
-    From now on calls like this one go to `function`. False where such calls cannot.
+    From now on calls like this one go to `function`, and to `autograd` where torch records them. False where such calls cannot.
     """
 
 def jit_clear(arg: object, /) -> None: ...

@@ -161,7 +161,7 @@ class JitFunction(_core.JitFunction):
         if entry.function is not None:
             _core.jit_add(
                 self, args, kwargs, self._leaf_order(args, kwargs), entry.function, entry.dims,
-                entry.sources, entry.captured, entry.out_structure, entry.out_leaves,
+                entry.sources, entry.captured, entry.out_structure, entry.out_leaves, entry.graph,
             )  # fmt: skip
         return result
 

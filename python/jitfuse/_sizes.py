@@ -27,6 +27,7 @@ class Classes:
             # Between expressions (an index within a symbolic axis): each call compares them.
         self._fixed |= set(trace.specialized)
         self._fixed = {self.root(name) for name in self._fixed if name in self._parent}
+        self._differentiated = trace.differentiated
         self._asked = {self.root(name): place for name, place in trace.specialized.items()}
 
     def root(self, name: str) -> str:
@@ -46,16 +47,20 @@ class Classes:
         has such a size.
 
         Where none has, all are reduced (a loss, sums of columns): those that arguments begin with.
+        So it is where gradients are computed, but for the sizes of what they are for: parameters,
+        as a rule.
         If they are many, they are rather sizes of parameters than of data; then those that several
         arguments begin with.
         """
-        for tensor in results[0]:
+        for tensor in results[0] if not self._differentiated else ():
             found = self.of(tensor.dims[0]) if tensor.dims else set()
             if found - self._fixed:
                 return found
         leading = [self.root(own[0]) for own in dims if own and isinstance(own[0], str)]
         asked = {root for root in leading if root in self._asked}  # constants, for a reason to say
         free = {root for root in leading if root not in self._fixed}
+        data = free - {root for own in self._differentiated for d in own[:1] for root in self.of(d)}
+        free = data or free
         if len(free) > _MOST_REDUCED:
             free = {root for root in free if leading.count(root) > 1}
         return asked | (free if len(free) <= _MOST_REDUCED else set())

@@ -32,7 +32,9 @@ class Trace:
         self.sources: list[
             tuple[str, int]
         ] = []  # of each declared input: ("leaf" | "captured", its number)
+        self.inputs: list[Any] = []  # their tensors
         self.captured: list[Any] = []
+        self.differentiated: list[tuple[int | str, ...]] = []  # sizes of what gradients are for
         self.symbols: dict[str, int] = {}  # each symbol's value in the call being traced
         self.specialized: dict[str, tuple[str, int]] = {}  # whose number was asked for, and where
         self._by_id: dict[int, Array] = {}
@@ -43,8 +45,9 @@ class Trace:
     def array_argument(
         self, leaf: int, name: str, dtype: DType, dims: tuple[int | str, ...]
     ) -> Array:
-        self.sources.append(("leaf", leaf))
-        return Array(self, self.builder.input(self._unique(name), dtype.code, list(dims)))
+        tensor = self.builder.input(self._unique(name), dtype.code, list(dims))
+        self._declared(tensor, "leaf", leaf)
+        return Array(self, tensor)
 
     def scalar_argument(self, leaf: int, name: str, dtype: DType) -> Array:
         """A number with a dtype of its own (a NumPy scalar)."""
@@ -55,8 +58,13 @@ class Trace:
         return WeakArgument(self, leaf, name, scalar_type)
 
     def _declare_scalar(self, leaf: int, name: str, dtype: DType) -> Any:
-        self.sources.append(("leaf", leaf))
-        return self.builder.scalar(self._unique(name), dtype.code)
+        tensor = self.builder.scalar(self._unique(name), dtype.code)
+        self._declared(tensor, "leaf", leaf)
+        return tensor
+
+    def _declared(self, tensor: Any, where: str, number: int) -> None:
+        self.inputs.append(tensor)
+        self.sources.append((where, number))
 
     def capture(self, array: Any) -> Array:
         """An array from outside the function: an input that every call passes by itself."""
@@ -75,10 +83,10 @@ class Trace:
                 )
             dtype, shape = found
             name = self._unique(f"captured_{len(self.captured)}")
-            known = Array(self, self.builder.input(name, dtype.code, list(shape)))
-            self._by_id[id(array)] = known
+            tensor = self.builder.input(name, dtype.code, list(shape))
+            self._declared(tensor, "captured", len(self.captured))
             self.captured.append(array)
-            self.sources.append(("captured", len(self.captured) - 1))
+            known = self._by_id[id(array)] = Array(self, tensor)
         return known
 
     def _unique(self, name: str) -> str:

@@ -19,6 +19,7 @@ from typing import Any
 from . import _core, _logging
 from ._arguments import describe, is_number, is_numpy_scalar, is_on_gpu
 from ._array import Array
+from ._autograd import Differentiable, wants_grad
 from ._dtypes import DType, as_dtype
 from ._errors import TracingError, describe_place
 from ._pytree import Structure, flatten, paths, unflatten
@@ -54,6 +55,7 @@ class Entry:
     ]  # of each leaf of the result: the output's number, or a constant in a list
     options: dict[str, Any]
     notes: tuple[str, ...]
+    graph: Differentiable | None  # None as the function is
 
     def arguments(self, leaves: list[Any]) -> tuple[Any, ...]:
         return tuple(
@@ -82,13 +84,19 @@ class Entry:
             if outs:
                 raise TypeError(f"out=: expected none, since no array is returned, got {len(outs)}")
             return self.result(())
+        arguments = self.arguments(leaves)
+        if self.graph is not None and wants_grad(arguments):
+            if outs is not None:
+                raise ValueError(
+                    f"{self.function.name}: out= cannot be given where an argument requires grad; "
+                    "use the results, or call it under torch.no_grad()"
+                )
+            return self.result(self.graph(*arguments))
         random_ops = self.function.random_ops
         if random_ops:
             seed, offset = _core.rng_advance(random_ops)
-            return self.result(
-                self.function.call(self.arguments(leaves), outs, seed=seed, offset=offset)
-            )
-        return self.result(self.function.call(self.arguments(leaves), outs))
+            return self.result(self.function.call(arguments, outs, seed=seed, offset=offset))
+        return self.result(self.function.call(arguments, outs))
 
     def result(self, outputs: Any) -> Any:
         leaves = (leaf[0] if isinstance(leaf, list) else outputs[leaf] for leaf in self.out_leaves)
@@ -184,9 +192,19 @@ class Tracer:
     def compile(self, dynamic: str | None, options: dict[str, Any]) -> Entry:
         trace, (tensors, structure, leaves), dims = self.run(dynamic)
         options = {**options, "device": self._device(options["device"], trace)}
+        function, text, graph = None, "", None
+        if tensors:
+            function = trace.builder.compile(tensors, **options)
+            text = trace.builder.to_text(tensors)
+            builder, inputs = trace.builder, trace.inputs
+
+            def split(wrt: tuple[int, ...]) -> Any:
+                return builder.split(tensors, [inputs[i] for i in wrt], **options)
+
+            graph = Differentiable(function, text, options, split)
         return Entry(
-            function=trace.builder.compile(tensors, **options) if tensors else None,
-            text=trace.builder.to_text(tensors) if tensors else "",
+            function=function,
+            text=text,
             dims=tuple(dims),
             sources=tuple(trace.sources),
             captured=tuple(trace.captured),
@@ -194,6 +212,7 @@ class Tracer:
             out_leaves=tuple(leaves),
             options=options,
             notes=tuple(self.notes),
+            graph=graph,
         )
 
     def _device(self, device: str, trace: Trace) -> str:

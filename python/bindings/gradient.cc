@@ -1,0 +1,138 @@
+#include "python/bindings/gradient.h"
+
+#include <nanobind/stl/vector.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "jitfuse/gradient.h"
+#include "jitfuse/inspect.h"
+#include "python/bindings/errors.h"
+#include "python/bindings/function.h"
+#include "python/bindings/graph.h"
+
+namespace jitfuse::python {
+namespace {
+
+using nb::literals::operator""_a;
+
+// A computation and its gradient: jitfuse::ForwardBackward with functions for Python.
+struct PySplit {
+  nb::object forward, backward;
+  std::vector<SavedTensor> saved;
+  std::vector<int> cotangents;
+  std::string decisions;
+};
+
+PySplit MakeSplit(Function forward, Function backward, std::vector<SavedTensor> saved,
+                  std::vector<int> cotangents, std::string decisions) {
+  return {nb::cast(PyFunction(std::move(forward))), nb::cast(PyFunction(std::move(backward))),
+          std::move(saved), std::move(cotangents), std::move(decisions)};
+}
+
+PySplit Split(const Builder& /*builder*/, nb::handle outputs, nb::handle wrt,
+              const std::string& device, const std::string& numerics, bool fuse, bool rewrite,
+              bool use_gemm_library) {
+  ForwardBackward made = Check(SplitForwardBackward(
+      TensorsOf(outputs), TensorsOf(wrt),
+      OptionsOf(device, numerics, fuse, rewrite, use_gemm_library, false, -1)));
+  return MakeSplit(std::move(made.forward), std::move(made.backward), std::move(made.saved),
+                   std::move(made.cotangents), std::move(made.decisions));
+}
+
+PySplit SplitText(const std::string& text, const std::vector<std::string>& wrt,
+                  const std::string& device, const std::string& numerics, bool fuse, bool rewrite,
+                  bool use_gemm_library) {
+  const CompileOptions options =
+      OptionsOf(device, numerics, fuse, rewrite, use_gemm_library, false, -1);
+  ForwardBackwardText made = Check(SplitForwardBackwardText(text, wrt));
+  return MakeSplit(Check(CompileText(made.forward, options)),
+                   Check(CompileText(made.backward, options)), std::move(made.saved),
+                   std::move(made.cotangents), std::move(made.decisions));
+}
+
+nb::list SavedOf(const PySplit& split) {
+  nb::list out;
+  for (const SavedTensor& s : split.saved) out.append(nb::make_tuple(s.is_input, s.index));
+  return out;
+}
+
+void DefineSplit(nb::module_& m) {
+  nb::class_<PySplit>(m, "Split", "A computation, its gradient, and what passes between the two.")
+      .def_prop_ro(
+          "forward", [](const PySplit& s) { return s.forward; },
+          nb::sig("def forward(self) -> Function"),
+          "Gives the outputs, then what is kept for `backward`.")
+      .def_prop_ro(
+          "backward", [](const PySplit& s) { return s.backward; },
+          nb::sig("def backward(self) -> Function"),
+          "Takes `saved`, then `cotangents`; gives the gradients.")
+      .def_prop_ro("saved", SavedOf, nb::sig("def saved(self) -> list[tuple[bool, int]]"),
+                   "Arguments of `forward` (True, number), or its results (False, number).")
+      .def_prop_ro(
+          "cotangents", [](const PySplit& s) { return s.cotangents; },
+          "The outputs whose cotangents `backward` takes.")
+      .def_prop_ro("decisions", [](const PySplit& s) { return s.decisions; });
+  m.def(
+      "gradient_text",
+      [](const std::string& text, const std::vector<std::string>& wrt) {
+        GradientTextOptions options;
+        options.cotangents = true;
+        return Check(GradientText(text, wrt, options));
+      },
+      "text"_a, "wrt"_a,
+      "The gradients as graph text: of the graph's inputs, then a cotangent for each float "
+      "output.");
+  m.def("split_text", SplitText, "text"_a, "wrt"_a, nb::kw_only(), "device"_a = "auto",
+        "numerics"_a = "default", "fuse"_a = true, "rewrite"_a = true, "use_gemm_library"_a = true,
+        "Builder.split of graph text; wrt are names of inputs.");
+}
+
+}  // namespace
+
+void DefineGradients(nb::module_& m, nb::class_<Builder>& builder) {
+  DefineSplit(m);
+  builder
+      .def(
+          "vjp",
+          [](nb::handle self, nb::handle outputs, nb::handle cotangents, nb::handle wrt) {
+            return WrapSteps(self, Vjp(TensorsOf(outputs), TensorsOf(cotangents), TensorsOf(wrt)));
+          },
+          "outputs"_a, "cotangents"_a, "wrt"_a,
+          nb::sig("def vjp(self, outputs: collections.abc.Sequence[Tensor], cotangents: "
+                  "collections.abc.Sequence[Tensor | None], wrt: "
+                  "collections.abc.Sequence[Tensor]) -> tuple[Tensor, ...]"),
+          "The sum over outputs of cotangent (None: zero) times d output / d wrt, for each of wrt.")
+      .def(
+          "gradient_root",
+          [](nb::handle self, const PyTensor& x) {
+            return nb::object(WrapSteps(self, {GradientRoot(x.tensor)})[0]);
+          },
+          "x"_a, nb::sig("def gradient_root(self, x: Tensor) -> Tensor"),
+          "x itself as a tensor of its own, of which nothing was made yet.")
+      .def(
+          "custom_gradient",
+          [](nb::handle self, nb::handle inputs, nb::handle outputs, nb::handle cotangents,
+             nb::handle gradients) {
+            return WrapSteps(self, CustomGradient(TensorsOf(inputs), TensorsOf(outputs),
+                                                  TensorsOf(cotangents), TensorsOf(gradients)));
+          },
+          "inputs"_a, "outputs"_a, "cotangents"_a, "gradients"_a,
+          nb::sig("def custom_gradient(self, inputs: collections.abc.Sequence[Tensor], outputs: "
+                  "collections.abc.Sequence[Tensor], cotangents: "
+                  "collections.abc.Sequence[Tensor], gradients: collections.abc.Sequence[Tensor | "
+                  "None]) -> tuple[Tensor, ...]"),
+          "The outputs with a gradient of their own: `gradients` of inputs (None: zero), made of "
+          "`cotangents` of the float outputs.")
+      .def("split", Split, "outputs"_a, "wrt"_a, nb::kw_only(), "device"_a = "auto",
+           "numerics"_a = "default", "fuse"_a = true, "rewrite"_a = true,
+           "use_gemm_library"_a = true,
+           nb::sig("def split(self, outputs: collections.abc.Sequence[Tensor], wrt: "
+                   "collections.abc.Sequence[Tensor], *, device: str = 'auto', numerics: str = "
+                   "'default', fuse: bool = True, rewrite: bool = True, use_gemm_library: bool = "
+                   "True) -> Split"),
+           "The outputs and the gradients of wrt, which are inputs, as two functions.");
+}
+
+}  // namespace jitfuse::python

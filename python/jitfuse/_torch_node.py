@@ -1,0 +1,117 @@
+"""The torch.autograd.Function of a split computation; loaded where torch is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from . import _core
+from ._autograd import FLOATS, Differentiable, as_torch
+
+
+class Node:
+    """One computation and the inputs whose gradients are asked for."""
+
+    def __init__(self, graph: Differentiable, wrt: tuple[int, ...]):
+        split = graph.split(wrt)
+        self.graph = graph
+        self.wrt = wrt
+        self.forward = split.forward
+        self.backward = split.backward
+        self.random_ops = split.forward.random_ops
+        self.saved: list[tuple[bool, int]] = split.saved
+        self.cotangents: list[int] = split.cotangents
+        self.num_inputs: int = self.forward.num_inputs
+        self.num_outputs = len(graph.outputs)
+        self.integers = [i for i, o in enumerate(graph.outputs) if o["dtype"] not in FLOATS]
+        kept = {i for own, i in self.saved if own}
+        self.not_kept = [i for i in range(self.num_inputs) if i not in kept]
+
+    def __call__(self, arguments: tuple[Any, ...], rng: tuple[int, int] | None) -> tuple[Any, ...]:
+        found = JitfuseFunction.apply(self, rng, *arguments)
+        return found if type(found) is tuple else (found,)
+
+    def in_place(self, gradients: Sequence[Any]) -> tuple[Any, ...]:
+        """What JitfuseFunction.backward returns: an entry for each argument of forward."""
+        out: list[Any] = [None] * (2 + self.num_inputs)
+        for i, g in zip(self.wrt, gradients):
+            out[2 + i] = g if type(g) is torch.Tensor else as_torch(g)
+        return tuple(out)
+
+    def gradients_with_graph(
+        self, kept: Sequence[Any], more: Sequence[int], cotangents: Sequence[Any], rng: Any
+    ) -> tuple[Any, ...]:
+        """As tensors that can be differentiated again. `kept`: what forward saved, then the inputs
+        `more`."""
+        arguments: dict[int, Any] = dict(zip(more, kept[len(self.saved) :]))
+        arguments.update({i: x for (own, i), x in zip(self.saved, kept) if own})
+        for i in self.not_kept:
+            if i not in arguments:
+                raise RuntimeError(
+                    f"{self.graph.name}: second derivatives (create_graph=True) need argument "
+                    f"{i} {self.graph.inputs[i]['name']!r} again, which is the result of another "
+                    "operation and was not kept, since first ones do not; make both with "
+                    "jitfuse.grad in one jitted function"
+                )
+        try:
+            gradient = self.graph.gradient(self.wrt)
+        except (ValueError, NotImplementedError) as error:
+            raise RuntimeError(
+                f"{self.graph.name}: there are no second derivatives (create_graph=True): {error}"
+            ) from error
+        return gradient(*[arguments[i] for i in range(self.num_inputs)], *cotangents, rng=rng)
+
+
+class JitfuseFunction(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, node: Node, rng: Any, *arguments: Any) -> Any:
+        if node.random_ops and rng is None:
+            rng = _core.rng_advance(node.random_ops)
+        seed, offset = rng or (0, 0)
+        results = node.forward.call(arguments, seed=seed, offset=offset)
+        if not isinstance(results[0], torch.Tensor):  # another library's array came first
+            results = tuple([as_torch(r) for r in results])
+        kept = [arguments[i] if own else results[i] for own, i in node.saved]
+        ctx.node, ctx.rng = node, (seed, offset)
+        ctx.more = []
+        for i in node.not_kept:
+            x = arguments[i]
+            if not isinstance(x, torch.Tensor) or x.is_leaf:  # lives on anyway, as a rule
+                ctx.more.append(i)
+                kept.append(x)
+        ctx.others = None
+        for at, x in enumerate(kept):
+            if not isinstance(x, torch.Tensor):
+                ctx.others = ctx.others or {}
+                ctx.others[at], kept[at] = x, None
+        ctx.save_for_backward(*kept)
+        ctx.set_materialize_grads(False)
+        outputs = results[: node.num_outputs]
+        if len(outputs) == 1:
+            return outputs[0]
+        ctx.forms = [(o.shape, o.dtype, o.device) for o in outputs]
+        if node.integers:
+            ctx.mark_non_differentiable(*[outputs[i] for i in node.integers])
+        return outputs
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        node = ctx.node
+        if all(g is None for g in gradients):
+            return (None,) * (2 + node.num_inputs)
+        kept = ctx.saved_tensors
+        if ctx.others:
+            kept = [ctx.others.get(at, x) for at, x in enumerate(kept)]
+        cotangents = [gradients[i] for i in node.cotangents]
+        for at, ct in enumerate(cotangents):
+            if ct is None:
+                shape, dtype, device = ctx.forms[node.cotangents[at]]
+                cotangents[at] = torch.zeros(shape, dtype=dtype, device=device)
+        if torch.is_grad_enabled():
+            found = node.gradients_with_graph(kept, ctx.more, cotangents, ctx.rng)
+            return node.in_place(found)
+        seed, offset = ctx.rng
+        saved = kept[: len(node.saved)]
+        return node.in_place(node.backward.call((*saved, *cotangents), seed=seed, offset=offset))
