@@ -7,6 +7,7 @@
 #include "context.h"
 #include "function.h"
 #include "gradient.h"
+#include "mlp.h"
 #include "ops.h"
 #include "options.h"
 #include "random.h"

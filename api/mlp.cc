@@ -1,0 +1,73 @@
+#include "api/mlp.h"
+
+#include <cstddef>
+#include <iterator>
+
+#include "api/ops.h"
+#include "api/random.h"
+
+namespace jitfuse {
+inline namespace v1 {
+namespace {
+
+using Apply = Tensor (*)(const Tensor&);
+
+// In the order of the enumeration.
+constexpr Apply kActivations[] = {
+    [](const Tensor& x) { return x; },
+    [](const Tensor& x) { return Elu(x); },
+    [](const Tensor& x) { return Gelu(x); },
+    [](const Tensor& x) { return GeluTanh(x); },
+    [](const Tensor& x) { return Hardswish(x); },
+    [](const Tensor& x) { return LeakyRelu(x); },
+    [](const Tensor& x) { return Mish(x); },
+    [](const Tensor& x) { return Relu(x); },
+    [](const Tensor& x) { return Relu6(x); },
+    [](const Tensor& x) { return Selu(x); },
+    [](const Tensor& x) { return Sigmoid(x); },
+    [](const Tensor& x) { return Silu(x); },
+    [](const Tensor& x) { return Softplus(x); },
+    [](const Tensor& x) { return Square(Relu(x)); },
+    [](const Tensor& x) { return Tanh(x); },
+};
+static_assert(std::size(kActivations) == static_cast<std::size_t>(Activation::kTanh) + 1);
+
+}  // namespace
+
+Tensor Activate(const Tensor& x, Activation activation) {
+  const auto i = static_cast<std::size_t>(activation);
+  return i < std::size(kActivations) ? kActivations[i](x) : Tensor();
+}
+
+Tensor LinearActivation(const Tensor& x, const LinearLayer& layer, Activation activation,
+                        double dropout) {
+  Tensor y = Activate(Linear(x, layer.weight, layer.bias), activation);
+  return dropout == 0 ? y : Dropout(y, dropout);
+}
+
+Tensor Mlp(const Tensor& x, const std::vector<LinearLayer>& layers, const MlpOptions& options) {
+  Tensor y = x;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const bool last = i + 1 == layers.size();
+    y = LinearActivation(y, layers[i], last ? options.output_activation : options.activation,
+                         last ? 0 : options.dropout);
+  }
+  return y;
+}
+
+std::vector<LinearLayer> MlpInputs(Builder& builder, DType dtype,
+                                   const std::vector<std::int64_t>& sizes, bool bias,
+                                   const std::string& prefix) {
+  std::vector<LinearLayer> layers;
+  for (std::size_t i = 0; i + 1 < sizes.size(); ++i) {
+    const std::string name = prefix + std::to_string(i);
+    LinearLayer layer;
+    layer.weight = builder.Input(name + "_weight", dtype, {sizes[i + 1], sizes[i]});
+    if (bias) layer.bias = builder.Input(name + "_bias", dtype, {sizes[i + 1]});
+    layers.push_back(layer);
+  }
+  return layers;
+}
+
+}  // namespace v1
+}  // namespace jitfuse
