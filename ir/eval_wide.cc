@@ -296,7 +296,7 @@ struct WideMode {
     for (const Elem& arg : args) {
       const Wide magnitude = std::fabs(arg.value);
       if (place == BehindProduct::kSum && std::isfinite(magnitude))
-        e->bound += EpsOf(ComputeType(dtype)) * magnitude;
+        e->bound += EpsOf(dtype) * magnitude;
       if (place == BehindProduct::kFactor && std::isinf(magnitude)) e->bound = kInf;
     }
   }

@@ -98,6 +98,9 @@ API cuMemsetD8Async(unsigned long long to, unsigned char value, size_t n, void* 
   return (void)stream, memset((void*)(uintptr_t)to, value, n), 0;
 }
 API cuStreamSynchronize(void* stream) { return Note("wait", stream, 0), 0; }
+API cuStreamCreate(void** stream, unsigned flags) { return (void)flags, *stream = (void*)16, 0; }
+API cuStreamDestroy_v2(void* stream) { return (void)stream, 0; }
+API cuThreadExchangeStreamCaptureMode(int* mode) { return *mode = 0, 0; }
 API cuStreamIsCapturing(void* stream, int* status) { return (void)stream, *status = 0, 0; }
 API cuGetErrorName(int error, const char** text) { return (void)error, *text = "CUDA_ERROR_FAKE", 0; }
 API cuGetErrorString(int error, const char** text) { return (void)error, *text = "fake", 0; }
