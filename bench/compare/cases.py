@@ -36,6 +36,7 @@ class Case:
     body: Callable
     check: str = "values"  # or "dropout": zero or the value by KEEP; "normalized": rows of mean b and deviation w
     needs: tuple = ()  # names that Jitfuse must have, "grad" say; else the case is listed as missing
+    backward: bool = False  # also the gradients of the float inputs; the last input is then the cotangent, not the body's
     numexpr: tuple = ()  # the expression by the names a, b, c ..., and nothing else
     flops: Callable[[int], float] = lambda n: 0.0
     bare: Callable | None = None  # the GEMM alone, timed beside: body(F, *inputs)
@@ -135,7 +136,8 @@ def memory_cases() -> list[Case]:
         case("transpose, add f32 8192^2", 8192, lambda n: [Spec((8192, n)), Spec((n, 8192))], lambda F, x, y: F.transpose(x) + y),
         case("rotary embedding bf16 4x2048x32x128", 2048, rotary_inputs, rotary),
         case("AdamW f32 16.8M", 4096, rows("x", "x", "x", "s", m=4096), adamw),
-        case("layer_norm, relu, forward and backward bf16 16384x4096", 16384, rows("x", "w", "v", **wide), layer_norm_relu, needs=("grad",)),
+        case("layer_norm, relu, forward and backward bf16 16384x4096", 16384, rows("x", "w", "v", "x", **wide), layer_norm_relu,
+             needs=("grad",), backward=True),
     ]
     return found
 
@@ -193,7 +195,12 @@ def mlp_cases() -> list[Case]:
             found.append(Case(f"MLP {dtype} {width}x{layers} batch {batch}", "mlp", batch, inputs, mlp_body, tolerance=2.0,
                               flops=lambda n, width=width, layers=layers: 2.0 * n * width * width * layers))
     last = found[2]
-    return [*found, dataclasses.replace(last, name=last.name + ", forward and backward", needs=("grad",))]
+
+    def with_cotangent(n):
+        return [*last.inputs(n), last.inputs(n)[0]]  # the last layer is as wide as the input
+
+    return [*found, dataclasses.replace(last, name=last.name + ", forward and backward", inputs=with_cotangent, needs=("grad",), backward=True,
+                                        tolerance=2 * last.tolerance, flops=lambda n: 3 * last.flops(n))]
 
 
 def cpu_cases() -> list[Case]:

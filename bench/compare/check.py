@@ -1,7 +1,7 @@
 """Inputs, the float64 reference, and whether a result is right.
 
 Arrays are torch tensors where torch is importable, else NumPy's. The reference is the case's body in float64, by torch or NumPy,
-of the very inputs. The error of a result is the largest |got - want| / (|want| + rms(want)): one for the whole, so that
+of the very inputs; of a case with gradients by torch's autograd. The error of a result is the largest |got - want| / (|want| + rms(want)): one for the whole, so that
 cancellation near zero counts against the size of what is usual.
 """
 
@@ -68,14 +68,19 @@ def to64(x, device="cpu"):
             return torch.from_dlpack(x).double()
         x = np.asarray(x).astype(np.float64)
         return x if torch is None else torch.from_numpy(x).to(device)
-    return x.double() if x.is_floating_point() else x
+    return x.detach().double() if x.is_floating_point() else x
 
 
 def reference(case, inputs):
     torch = torch_or_none()
     ops = dialects.numpy_ops() if torch is None else dialects.torch_ops()
     as64 = [to64(x, getattr(x, "device", "cpu")) if "int" not in str(x.dtype) else x for x in inputs]
-    return flat(case.body(ops, *as64))
+    if not case.backward:
+        return flat(case.body(ops, *as64))
+    *args, cotangent = [x.detach() for x in as64]
+    wrt = [x.requires_grad_() for x in args if x.is_floating_point()]
+    result = case.body(ops, *args)
+    return [result.detach(), *torch.autograd.grad(result, wrt, cotangent)]
 
 
 def error(got, want):

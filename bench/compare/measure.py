@@ -202,7 +202,11 @@ def missing(case):
     import jitfuse
 
     names = [name for name in case.needs if not hasattr(jitfuse, name)]
-    return f"jitfuse.{', '.join(names)} is not there yet" if names else None
+    if names:
+        return f"jitfuse.{', '.join(names)} is not there yet"
+    if case.backward and check.torch_or_none() is None:
+        return "its gradients are compared with those of torch, which is not there"
+    return None
 
 
 def reset_dynamo():

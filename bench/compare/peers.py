@@ -31,7 +31,12 @@ class Peer:
 
     def make(self, case):
         ops = self.ops()
-        return self.compile(lambda *args: case.body(ops, *args))
+        call = self.compile(lambda *args: case.body(ops, *args))
+        return self.with_gradients(call) if case.backward else call
+
+    def with_gradients(self, call):
+        """From what computes the body to what also gives gradients: the last argument is the cotangent."""
+        raise Unable("has no gradients here")
 
     def clock(self, main_clock):
         return main_clock
@@ -41,8 +46,23 @@ class Peer:
         return None
 
 
+def torch_gradients(call):
+    """By torch's autograd, as a training step has them."""
+    import torch
+
+    def both(*args):
+        *args, cotangent = args
+        wrt = [a.requires_grad_() for a in args if a.is_floating_point()]
+        result = call(*args)
+        return result.detach(), *torch.autograd.grad(result, wrt, cotangent)
+
+    both.call = call
+    return both
+
+
 class Jitfuse(Peer):
     ops = staticmethod(dialects.jitfuse_ops)
+    with_gradients = staticmethod(torch_gradients)
 
     def compile(self, function):
         import jitfuse
@@ -58,10 +78,14 @@ class Jitfuse(Peer):
         return super().make(case)
 
     def kernels(self, call, args):
+        if hasattr(call, "call"):
+            return None  # of two functions; lower() shows the forward one
         return sum(max(1, len(group["kernels"])) for group in call.lower(*args).cost_analysis()["groups"])
 
 
 class Torch(Peer):
+    with_gradients = staticmethod(torch_gradients)
+
     def kernels(self, call, args):
         from torch_chains import CountOps
 
@@ -71,6 +95,8 @@ class Torch(Peer):
 
 
 class TorchCompile(Peer):
+    with_gradients = staticmethod(torch_gradients)
+
     def __init__(self, name, device, mode=None):
         super().__init__(name, device)
         self.mode = mode
@@ -180,6 +206,15 @@ class Jax(Peer):
 
         jax.config.update("jax_default_matmul_precision", "highest")  # f32 as the others have it: no TF32
         return jax.jit(function)
+
+    def with_gradients(self, call):
+        import jax
+
+        def both(*args):
+            result, pull = jax.vjp(call, *args[:-1])
+            return result, *pull(args[-1])
+
+        return jax.jit(both)
 
     def clock(self, main_clock):
         def wait(result):

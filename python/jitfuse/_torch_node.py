@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import torch
+import torch  # type: ignore[import-not-found,unused-ignore]
 
 from . import _core
 from ._autograd import FLOATS, Differentiable, as_torch

@@ -45,7 +45,7 @@ def test_fit_halves_only_what_is_too_large(case):
     assert n == 1 or (grown <= SMALL[0] and case.flops(n) <= SMALL[1])
 
 
-@pytest.mark.parametrize("case", [c for c in ALL if not c.needs and c.group != "mlp"], ids=lambda c: c.name)
+@pytest.mark.parametrize("case", [c for c in ALL if c.group != "mlp"], ids=lambda c: c.name)
 def test_jitfuse_is_right_by_the_reference(case, torch):
     n = min(2, case.n)
     if sum(s.bytes for s in case.inputs(n)) > 24 << 20:
@@ -54,6 +54,25 @@ def test_jitfuse_is_right_by_the_reference(case, torch):
     call = peers.Jitfuse("jitfuse", "cpu").make(case)
     found, right = check.result_error(case, call(*inputs), check.reference(case, inputs), inputs)
     assert right, found
+
+
+def test_gradients_of_a_case(torch):
+    """By each peer that has them; a gradient that is wrong is seen."""
+
+    def inputs(n):
+        return [cases.Spec((n, 16)), cases.Spec((16, 16)), cases.Spec((16,)), cases.Spec((n, 16))]
+
+    assert {c.group for c in ALL if c.backward} == {"memory", "mlp"}
+    case = cases.Case("t", "mlp", 8, inputs, cases.mlp_body, backward=True)
+    args = check.draw(inputs(8), 1)
+    want = check.reference(case, args)
+    assert [tuple(w.shape) for w in want] == [(8, 16), (8, 16), (16, 16), (16,)]
+    for peer in (peers.Jitfuse("jitfuse", "cpu"), peers.Torch("torch", "cpu")):
+        found = peer.make(case)(*args)
+        assert check.result_error(case, found, want, args)[1]
+        assert not check.result_error(case, (*found[:-1], found[-1] + 1), want, args)[1]
+    with pytest.raises(peers.Unable, match="no gradients"):
+        peers.NumPy("NumPy", "cpu").make(case)
 
 
 def of(n=8, check_="values"):
