@@ -92,6 +92,9 @@ absl::StatusOr<std::string> RenderStage(const Graph& graph, const ValueNames& na
       absl::StrAppend(&out, text, "\n");
     }
   }
+  if (out.empty())
+    return absl::StrCat(stage == "llvm" ? ";" : "//",
+                        " no kernels: libraries compute all of it, or nothing is computed\n");
   return out;
 }
 
