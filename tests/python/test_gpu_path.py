@@ -132,17 +132,6 @@ assert type(z) is Foreign and [c for c, _, _ in seen] == ["table alloc", "launch
 """)
 
 
-def test_parameters_where_no_gradients_are_recorded(run):
-    run("""
-x, p = make(Tensor, 8), make(Parameter, 8)
-F.torch.is_grad_enabled = lambda: False
-f(x, p)
-fresh()
-z = f(x, p)
-assert type(z) is Tensor and calls("launch")
-""")
-
-
 def test_cupy(run):
     run("""
 x = make(ndarray, 256)
