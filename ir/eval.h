@@ -29,7 +29,8 @@
 //     outcome it could have is covered, from both sides of 0;
 //   * right behind a matrix product of f16, bf16 or f32 (sums, factors and views between them
 //     aside), what a library may compute with it: a sum, which it may take in another order and
-//     with its parts rounded, the type's eps of its operands' magnitudes more; the tanh form of
+//     with its parts rounded, the type's eps of its operands' magnitudes more, and
+//     anything where these together overflow; the tanh form of
 //     gelu in f16 and bf16, 6e-6 more; a factor, which it may take first, of an infinite product:
 //     anything;
 //   * infinite: anything passes (the result may or may not overflow, or be NaN). NaN and infinities

@@ -1,6 +1,7 @@
 // The parts of the evaluator's walk that do not depend on what an element is.
 #include "ir/eval_walk.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "ir/op_enum.h"
@@ -218,13 +219,18 @@ BehindProduct PlaceBehindProduct(const Graph& graph, const Node& node) {
   if (node.op == Op::kAdd && (narrow || dtype == DType::kF32)) place = BehindProduct::kSum;
   if (node.op == Op::kMultiply && (narrow || dtype == DType::kF32)) place = BehindProduct::kFactor;
   if (place == BehindProduct::kNothing) return place;
-  std::vector<Value> todo(node.in.begin(), node.in.end());  // a few nodes may lie between
-  for (size_t i = 0; i < todo.size() && i < 16; ++i) {
+  std::vector<NodeId> todo;  // nearest first; a few nodes may lie between
+  auto reach = [&](const Node& from) {
+    for (Value v : from.in) {
+      if (std::find(todo.begin(), todo.end(), v.node) == todo.end()) todo.push_back(v.node);
+    }
+  };
+  reach(node);
+  for (size_t i = 0; i < todo.size() && i < 64; ++i) {
     const Node& below = graph.node(todo[i]);
     if (below.kind() == OpKind::kMatMul) return place;
     const bool sums = below.op == Op::kAdd || below.op == Op::kMultiply;
-    if (below.kind() == OpKind::kView || (sums && place != BehindProduct::kFactor))
-      todo.insert(todo.end(), below.in.begin(), below.in.end());
+    if (below.kind() == OpKind::kView || (sums && place != BehindProduct::kFactor)) reach(below);
   }
   return BehindProduct::kNothing;
 }

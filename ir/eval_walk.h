@@ -42,6 +42,11 @@ struct EvalTensor {
   std::vector<Elem> elems;
 };
 
+// What a node is right behind a matrix product (sums, factors and views between them aside), where
+// a library may compute it with the product: ir/eval.h says what that allows.
+enum class BehindProduct { kNothing, kFactor, kSum, kGeluTanh };
+BehindProduct PlaceBehindProduct(const Graph& graph, const Node& node);
+
 // The symbols' values, after checking number, dtype, dims and bytes of the inputs.
 absl::StatusOr<std::vector<int64_t>> BindEvalInputs(const Graph& graph,
                                                     absl::Span<const HostTensor> inputs);
@@ -80,11 +85,6 @@ struct ReduceOffsets {
 ReduceOffsets SplitAxes(absl::Span<const int64_t> reduced, absl::Span<const int64_t> dims);
 ReduceOffsets SplitReduction(const Node& node, absl::Span<const int64_t> dims);
 // Strides of a matmul operand over the result's batch dims, and of its rows (m or n) and its k.
-// What a node is right behind a matrix product (sums, factors and views between them aside), where
-// a library may compute it with the product: ir/eval.h says what that allows.
-enum class BehindProduct { kNothing, kFactor, kSum, kGeluTanh };
-BehindProduct PlaceBehindProduct(const Graph& graph, const Node& node);
-
 struct MatMulOperand {
   std::vector<int64_t> batch;  // offset per batch element of the result
   int64_t rows = 0, row_stride = 0, k = 0, k_stride = 0;

@@ -293,12 +293,16 @@ struct WideMode {
   static Elem Unknown() { return {0, kInf}; }
   static void Loosen(BehindProduct place, DType dtype, const std::vector<Elem>& args, Elem* e) {
     if (place == BehindProduct::kGeluTanh) e->bound += 6e-6L;
+    Wide total = 0;
     for (const Elem& arg : args) {
       const Wide magnitude = std::fabs(arg.value);
+      if (std::isfinite(magnitude)) total += magnitude;
       if (place == BehindProduct::kSum && std::isfinite(magnitude))
         e->bound += EpsOf(dtype) * magnitude;
       if (place == BehindProduct::kFactor && std::isinf(magnitude)) e->bound = kInf;
     }
+    if (place == BehindProduct::kSum && std::isinf(SettleRange(dtype, {total, 0}).value))
+      e->bound = kInf;
   }
 
   static Elem AddInOrder(const ScalarProgram& add, DType dtype, const std::vector<Elem>& terms) {

@@ -117,16 +117,23 @@ class Matcher {
 
   // An activation that is written out with smaller ops ends the chain.
   std::optional<EpilogueMatch> TakeWritten(Value at, const EpilogueMatch& m) const {
-    if (m.epilogue.activation != GemmActivation::kNone || !PositiveK(m.product))
+    if (m.epilogue.activation != GemmActivation::kNone || uses_[At(at.node)] < 2 ||
+        !PositiveK(m.product))
       return std::nullopt;
-    const std::optional<WrittenActivation> written =
-        FindWrittenActivation(graph_, q_.views, users_, at);
-    if (!written) return std::nullopt;
-    EpilogueMatch next = m;
-    next.epilogue.activation = written->activation;
     const DType dtype = graph_.type(at).dtype;
-    if (TableRefusal(q_.target, dtype, next.epilogue) || q_.library(dtype, next.epilogue))
-      return std::nullopt;
+    EpilogueMatch next = m;
+    std::vector<GemmActivation> taken;
+    for (GemmActivation a :
+         {GemmActivation::kGelu, GemmActivation::kGeluTanh, GemmActivation::kSilu}) {
+      next.epilogue.activation = a;
+      if (!TableRefusal(q_.target, dtype, next.epilogue) && !q_.library(dtype, next.epilogue))
+        taken.push_back(a);
+    }
+    if (taken.empty()) return std::nullopt;
+    const std::optional<WrittenActivation> written =
+        FindWrittenActivation(graph_, q_.views, users_, at, taken);
+    if (!written) return std::nullopt;
+    next.epilogue.activation = written->activation;
     next.nodes.insert(next.nodes.end(), written->nodes.begin(), written->nodes.end());
     next.result = {written->nodes.back(), 0};
     return next;
@@ -194,10 +201,11 @@ class Matcher {
   }
 
   std::optional<Rejection> TakeAlpha(const Node& node, Value at, EpilogueMatch* m) const {
-    // A larger factor that is taken first could overflow what the product does not.
+    // A factor that is taken first must not overflow, or lose, what the product does not.
     const std::optional<double> alpha = Uniform(Other(node, at));
-    if (!alpha || *alpha == 0 || !(std::fabs(*alpha) <= 1))
-      return Rejection{Reason::kEpilogueActivation, "multiply, not by a constant up to 1"};
+    if (!alpha || !(std::fabs(*alpha) <= 1 && std::fabs(*alpha) >= 0x1p-20))
+      return Rejection{Reason::kEpilogueActivation,
+                       "multiply, not by a constant between 2^-20 and 1"};
     if (!(m->epilogue == GemmEpilogue{}))
       return Rejection{Reason::kEpilogueOrder, "multiply follows a sum or another factor"};
     m->epilogue.alpha = *alpha;
@@ -211,7 +219,10 @@ class Matcher {
     if (!strides)
       return Rejection{Reason::kEpilogueOperand,
                        absl::StrCat(what, " is not in memory, or its views have no strides")};
-    if (IsBias(*strides, ShapeOf(v), m->product)) {
+    // Of a product of one row both are the same; what is written in place may be C.
+    const bool whole = q_.views.Base(v) == v &&
+                       graph_.SameShape(ShapeOf(v), graph_.node(m->product).types[0].dims);
+    if (!whole && IsBias(*strides, ShapeOf(v), m->product)) {
       if (m->bias) return Rejection{Reason::kEpilogueOrder, "a second bias"};
       m->bias = v;
       m->epilogue.bias = true;
@@ -225,7 +236,7 @@ class Matcher {
     if (m->c) return Rejection{Reason::kEpilogueOrder, "a second matrix is added"};
     double beta = 1;
     const Node& scaled = graph_.node(v);
-    const bool own = uses_[At(v.node)] == 1 && !is_output_[At(v.node)];
+    const bool own = uses_[At(v.node)] == 1 && !is_output_[At(v.node)] && !taken_[At(v.node)];
     for (size_t i = 0; i < 2 && own && scaled.op == Op::kMultiply && beta == 1; ++i) {
       const std::optional<double> factor = Uniform(scaled.in[i]);
       if (!factor || *factor == 0 || !StridesOf(scaled.in[1 - i])) continue;

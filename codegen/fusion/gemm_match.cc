@@ -185,7 +185,7 @@ GemmCall MakeGemmCall(const Graph& graph, const Node& node, const OperandLayout&
   call.batch_stride_d = call.batch.Is(1) ? SizeExpr(0) : call.m * call.n;
   call.epilogue = epilogue;
   call.ldc = c.ld;
-  call.batch_stride_c = c.batch_stride;
+  call.batch_stride_c = call.batch.Is(1) ? SizeExpr(0) : c.batch_stride;
   JoinBatchRows(&call);
   return call;
 }

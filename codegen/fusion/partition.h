@@ -15,6 +15,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -33,7 +34,9 @@ using GemmSupportFn = std::function<std::optional<Reason>(DType)>;
 // The same for an epilogue that the target's table has.
 using EpilogueSupportFn = std::function<std::optional<Reason>(DType, const GemmEpilogue&)>;
 struct GemmLibrary {
-  template <typename Fn>                            // of a product's function alone, too
+  // Of a product's function alone, too.
+  template <typename Fn>
+    requires std::is_invocable_r_v<std::optional<Reason>, Fn, DType>
   GemmLibrary(Fn p, EpilogueSupportFn e = nullptr)  // NOLINT(*-explicit-*)
       : product(std::move(p)), epilogue(std::move(e)) {}
   GemmSupportFn product;

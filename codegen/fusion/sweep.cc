@@ -86,8 +86,11 @@ void Sweep::PrepareEpilogues() {
   for (size_t i = 0; i < epilogues_.size(); ++i) {
     const EpilogueMatch& match = epilogues_[i];
     if (!match.nodes.empty()) ++fusions_;
+    for (NodeId id : match.nodes) {
+      JF_CHECK(!absorbed_[static_cast<size_t>(id)] && epilogue_of_[static_cast<size_t>(id)] < 0);
+      absorbed_[static_cast<size_t>(id)] = true;
+    }
     absorbed_[static_cast<size_t>(match.product)] = true;
-    for (NodeId id : match.nodes) absorbed_[static_cast<size_t>(id)] = true;
     absorbed_[static_cast<size_t>(match.result.node)] = false;
     epilogue_of_[static_cast<size_t>(match.result.node)] = static_cast<int>(i);
   }

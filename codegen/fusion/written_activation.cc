@@ -25,8 +25,8 @@ bool IsSmooth(Op op) {
 class Finder {
  public:
   Finder(const Graph& graph, const Views& views, const std::vector<std::vector<NodeId>>& users,
-         Value argument)
-      : graph_(graph), views_(views), users_(users), argument_(argument) {
+         Value argument, absl::Span<const GemmActivation> wanted)
+      : graph_(graph), views_(views), users_(users), argument_(argument), wanted_(wanted) {
     for (Value v : graph.outputs()) outputs_.insert(v.node);
   }
 
@@ -104,7 +104,9 @@ class Finder {
     const std::optional<std::vector<ScalarProgram>> programs = ProgramsOf(nodes);
     if (!programs) return std::nullopt;
     for (const Row& row : kRows) {
-      if (row.erf == erf && Same(nodes, *programs, row.op)) return row.activation;
+      const bool wanted =
+          std::find(wanted_.begin(), wanted_.end(), row.activation) != wanted_.end();
+      if (wanted && row.erf == erf && Same(nodes, *programs, row.op)) return row.activation;
     }
     return std::nullopt;
   }
@@ -122,6 +124,7 @@ class Finder {
     return out;
   }
 
+  // In long double throughout: what is not exact is not rounded to its type.
   long double Written(const std::vector<NodeId>& nodes, const std::vector<ScalarProgram>& programs,
                       long double x) const {
     std::map<NodeId, WideElem> values;
@@ -131,14 +134,14 @@ class Finder {
       for (Value v : graph_.node(nodes[i]).in) {
         const Value base = views_.Base(v);
         args.push_back(
-            v == argument_ ? WideElem{x, 0}
+            v == argument_ ? WideElem{x, kSignOfZero}
             : members_.contains(v.node)
                 ? values[v.node]
                 : WideElem{ScalarToDouble(graph_.type(base).dtype, graph_.ConstantValue(base.node)),
                            0});
       }
       EvalWideProgram(programs[i], args.data(), &result);
-      values[nodes[i]] = result = {result.value, 0};
+      values[nodes[i]] = result = {result.value, kSignOfZero};
     }
     return result.value;
   }
@@ -154,22 +157,27 @@ class Finder {
     absl::StatusOr<ScalarProgram> known =
         PointwiseProgram(one.node(*y), types, BodyForm::kDeclared);
     if (!known.ok()) return false;
-    // What rounding constants to the dtype may make of it, and no more: x * sigmoid(1.702 x) is
-    // 0.02 away from gelu.
+    // Constants may be rounded to the dtype. In the left tail, exp(-x^2 / 2) or, in the tanh form,
+    // exp(-1.6 |x| - 0.071 |x|^3), that counts as often as the exponent is large.
     const DType dtype = graph_.type(argument_).dtype;
     const long double eps = (Is16BitFloat(dtype) ? 1 : 4) * EpsOf(dtype);
     auto same = [&](long double at) {
-      const WideElem arg{at, 0};
+      const WideElem arg{at, kSignOfZero};
       WideElem want;
       EvalWideProgram(*known, &arg, &want);
+      if (std::isinf(want.bound)) return true;  // beyond what is told of exp
       const long double got = Written(nodes, programs, at);
       if (std::isnan(want.value) || std::isinf(want.value))
         return std::isnan(want.value) ? std::isnan(got) : got == want.value;
-      return std::fabs(got - want.value) <= eps * std::max(1.0L, std::fabs(at));
+      const long double cancelled = 1e-17L * std::max(1.0L, std::fabs(at));  // 1 + erf in the tail
+      return std::fabs(got - want.value) <=
+             eps * (1 + 2 * at * at + 0.2L * std::fabs(at * at * at)) * std::fabs(want.value) +
+                 cancelled;
     };
     constexpr long double kInf = std::numeric_limits<long double>::infinity();
-    for (int i = -200; i <= 200; ++i) {
-      if (!same(i / 16.0L)) return false;
+    for (int i = -160; i <= 80; ++i) {
+      const long double at = std::exp2(i / 8.0L);
+      if (!same(at) || !same(-at)) return false;
     }
     return same(kInf) && same(-kInf);
   }
@@ -180,6 +188,7 @@ class Finder {
   const Views& views_;
   const std::vector<std::vector<NodeId>>& users_;
   const Value argument_;
+  const absl::Span<const GemmActivation> wanted_;
   std::set<NodeId> outputs_, members_;
 };
 
@@ -187,8 +196,8 @@ class Finder {
 
 std::optional<WrittenActivation> FindWrittenActivation(
     const Graph& graph, const Views& views, const std::vector<std::vector<NodeId>>& users,
-    Value argument) {
-  return Finder(graph, views, users, argument).Find();
+    Value argument, absl::Span<const GemmActivation> wanted) {
+  return Finder(graph, views, users, argument, wanted).Find();
 }
 
 }  // namespace jitfuse::internal

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/fusion/gemm_runs.h"
 #include "ir/scalar_value.h"
+#include "ir/support/dump.h"
 #include "ir/support/status.h"
 #include "jit/cuda/lt_gemm.h"
 
@@ -197,9 +198,13 @@ absl::StatusOr<std::shared_ptr<LtGemm>> CublasLtGemms::Choose(const GemmProblem&
 absl::StatusOr<std::shared_ptr<LtGemm>> CublasLtGemms::ChooseByBucket(const GemmProblem& problem,
                                                                       const LtTypes& types) {
   const GemmProblem largest = LargestOfBucket(problem);
-  std::shared_ptr<const LtGemm>& bucket = buckets_[largest.Key()];
-  if (bucket == nullptr) {
-    JF_ASSIGN_OR_RETURN(bucket, Choose(largest, types));
+  std::shared_ptr<const LtGemm> bucket;
+  if (const auto* there = buckets_.Find(largest.Key())) {
+    bucket = *there;
+  } else {
+    absl::StatusOr<std::shared_ptr<LtGemm>> made = Choose(largest, types);
+    if (!made.ok()) return Choose(problem, types);  // beyond the library's limits, say
+    bucket = buckets_.Insert(largest.Key(), *std::move(made));
   }
   auto gemm = std::make_shared<LtGemm>(
       api_, bucket->aux ? OneByOne(problem) : RunsOf(problem, MatrixEnd::kLastElement), types);
@@ -225,42 +230,57 @@ absl::StatusOr<bool> CublasLtGemms::Pick(LtGemm* gemm) {
   JF_ASSIGN_OR_RETURN(std::vector<LtHeuristicResult> candidates,
                       Candidates(api_, *gemm, relu ? kCandidates : 1));
   for (const LtHeuristicResult& candidate : candidates) {
-    if (candidate.state != kCublasSuccess || (relu && !KeepsNan(*gemm, candidate.algo))) continue;
+    if (candidate.state != kCublasSuccess ||
+        (relu && WhatBecomesOfNan(*gemm, candidate.algo) != Nan::kKept))
+      continue;
     Use(api_, candidate, gemm);
     return true;
   }
   return false;
 }
 
-// Every algorithm that writes relu's mask has been seen to keep NaN. The mask of a batch has a
-// place for one matrix: they are multiplied one by one.
+// The mask of a batch has a place for one matrix: they are multiplied one by one. Every algorithm
+// that was met keeps NaN where it writes relu's mask, so what cannot be tried is believed.
 absl::StatusOr<std::shared_ptr<LtGemm>> CublasLtGemms::WithMask(const GemmProblem& problem,
                                                                 const LtTypes& types) {
   auto gemm = std::make_shared<LtGemm>(api_, OneByOne(problem), types);
   gemm->aux = true;
   gemm->handle = handle_;
   JF_RETURN_IF_ERROR(DescribeLtGemm(api_, gemm.get()));
-  JF_ASSIGN_OR_RETURN(std::vector<LtHeuristicResult> candidates, Candidates(api_, *gemm, 1));
-  Use(api_, candidates[0], gemm.get());
-  return gemm;
+  JF_ASSIGN_OR_RETURN(std::vector<LtHeuristicResult> candidates,
+                      Candidates(api_, *gemm, kCandidates));
+  for (const LtHeuristicResult& candidate : candidates) {
+    if (candidate.state != kCublasSuccess || WhatBecomesOfNan(*gemm, candidate.algo) == Nan::kLost)
+      continue;
+    Use(api_, candidate, gemm.get());
+    return gemm;
+  }
+  return Unimplemented("cuBLASLt ", api_.version,
+                       " has no algorithm that keeps NaN behind relu for ", LtText(problem),
+                       ": compile without the matrix library");
 }
 
-// By a small product of NaN with the same algorithm; false also where that cannot be tried.
-bool CublasLtGemms::KeepsNan(const LtGemm& gemm, const LtAlgo& algo) {
-  const GemmProblem& p = gemm.problem();
-  Hasher key;
-  for (uint64_t word : algo.data) key.Int(static_cast<int64_t>(word));
-  key.Int(static_cast<int64_t>(p.dtype)).Int(p.transpose_a).Int(p.transpose_b);
-  key.Int(p.epilogue.bias).Int(p.epilogue.has_c()).Int(p.allow_tf32).Int(p.align);
-  auto [known, is_new] = keeps_nan_.try_emplace(key.Finish(), false);
-  if (!is_new) return known->second;
-  const absl::StatusOr<bool> tried = Try(Small(p), gemm.types, algo);
-  return known->second = tried.ok() && *tried;
+// By a small product of NaN with the same algorithm.
+CublasLtGemms::Nan CublasLtGemms::WhatBecomesOfNan(const LtGemm& gemm, const LtAlgo& algo) {
+  const GemmProblem small = Small(gemm.problem());
+  Hasher hasher;
+  for (uint64_t word : algo.data) hasher.Int(static_cast<int64_t>(word));
+  const Hash128 key = hasher.Hash(small.Key()).Int(gemm.aux).Finish();
+  if (const bool* known = keeps_nan_.Find(key)) return *known ? Nan::kKept : Nan::kLost;
+  const absl::StatusOr<bool> tried = Try(small, gemm, algo);
+  if (!tried.ok()) {
+    Log(1,
+        absl::StrCat("an algorithm of cuBLASLt could not be tried: ", tried.status().ToString()));
+    return Nan::kUnknown;
+  }
+  keeps_nan_.Insert(key, *tried);
+  return *tried ? Nan::kKept : Nan::kLost;
 }
 
-absl::StatusOr<bool> CublasLtGemms::Try(const GemmProblem& small, const LtTypes& types,
+absl::StatusOr<bool> CublasLtGemms::Try(const GemmProblem& small, const LtGemm& of,
                                         const LtAlgo& algo) {
-  LtGemm gemm(api_, {small}, types);
+  LtGemm gemm(api_, {small}, of.types);
+  gemm.aux = of.aux;
   gemm.handle = handle_;
   gemm.algo = algo;
   JF_RETURN_IF_ERROR(DescribeLtGemm(api_, &gemm));

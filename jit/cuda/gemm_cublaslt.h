@@ -16,7 +16,6 @@
 #include <mutex>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "codegen/fusion/group.h"
@@ -50,15 +49,16 @@ class CublasLtGemms {
   absl::StatusOr<bool> Pick(LtGemm* gemm);
   absl::StatusOr<std::shared_ptr<LtGemm>> WithMask(const GemmProblem& problem,
                                                    const LtTypes& types);
-  bool KeepsNan(const LtGemm& gemm, const LtAlgo& algo);
-  absl::StatusOr<bool> Try(const GemmProblem& small, const LtTypes& types, const LtAlgo& algo);
+  enum class Nan { kKept, kLost, kUnknown };  // unknown: it could not be tried
+  Nan WhatBecomesOfNan(const LtGemm& gemm, const LtAlgo& algo);
+  absl::StatusOr<bool> Try(const GemmProblem& small, const LtGemm& of, const LtAlgo& algo);
 
   const CublasLtApi& api_;
   const GemmTrialFn trial_;
   std::mutex mu_;
   LtHandle handle_ = nullptr;  // kept for the life of the process
-  absl::flat_hash_map<Hash128, std::shared_ptr<const LtGemm>> buckets_;  // by the bucket's problem
-  absl::flat_hash_map<Hash128, bool> keeps_nan_;  // by algorithm and what it is used for
+  Lru<Hash128, std::shared_ptr<const LtGemm>> buckets_{kMaxPrepared};  // by the bucket's problem
+  Lru<Hash128, bool> keeps_nan_{kMaxPrepared};  // by algorithm and what it was tried with
   Lru<Hash128, std::shared_ptr<const PreparedGemm>> prepared_{kMaxPrepared};
 };
 

@@ -56,6 +56,29 @@ const std::vector<Form> kForms = {
      "%w) : $T[n,o]\n %1 = matmul(%y, %w) : $T[n,o]\n %2 = add(%0, %1) : $T[n,o]\n %3 = add(%2, "
      "%b) : $T[n,o]\n %4 = relu(%3) : $T[n,o]\n return %4\n}",
      kSizes},
+    {"scaled_and_plain",  // 0.5 * (x w) + (y v + b), whichever product comes first
+     "graph f(%x: $T[n,k], %w: $T[k,o], %y: $T[n,k], %v: $T[k,o], %b: $T[o]) -> ($T[n,o], "
+     "$T[n,o]) {\n %h = constant {value=0.5} : $T[]\n %0 = matmul(%x, %w) : $T[n,o]\n %1 = "
+     "multiply(%0, %h) : $T[n,o]\n %2 = matmul(%y, %v) : $T[n,o]\n %3 = add(%2, %b) : $T[n,o]\n "
+     "%4 = add(%1, %3) : $T[n,o]\n %5 = matmul(%y, %w) : $T[n,o]\n %6 = add(%5, %b) : $T[n,o]\n "
+     "%7 = matmul(%x, %v) : $T[n,o]\n %8 = multiply(%7, %h) : $T[n,o]\n %9 = add(%8, %6) : "
+     "$T[n,o]\n return %4, %9\n}",
+     kSizes},
+    {"low_rank",
+     "graph f(%x: $T[n,k], %a: $T[k,2], %c: $T[2,o], %w: $T[k,o], %b: $T[o]) -> ($T[n,o]) {\n %h = "
+     "constant {value=0.5} : $T[]\n %0 = matmul(%x, %a) : $T[n,2]\n %1 = matmul(%0, %c) : "
+     "$T[n,o]\n %2 = multiply(%h, %1) : $T[n,o]\n %3 = matmul(%x, %w) : $T[n,o]\n %4 = add(%3, "
+     "%b) : $T[n,o]\n %5 = add(%2, %4) : $T[n,o]\n return %5\n}",
+     kSizes},
+    {"gelu_written_out",
+     "graph f(%x: $T[n,k], %w: $T[o,k], %b: $T[o]) -> ($T[n,o]) {\n %z = linear(%x, %w, %b) : "
+     "$T[n,o]\n %1 = multiply(%z, %z) : $T[n,o]\n %2 = multiply(%1, %z) : $T[n,o]\n %a = constant "
+     "{value=0.044715} : $T[]\n %3 = multiply(%a, %2) : $T[n,o]\n %4 = add(%z, %3) : $T[n,o]\n %c "
+     "= constant {value=0.7978845608028654} : $T[]\n %5 = multiply(%c, %4) : $T[n,o]\n %6 = "
+     "tanh(%5) : $T[n,o]\n %d = constant {value=1.0} : $T[]\n %7 = add(%d, %6) : $T[n,o]\n %h = "
+     "constant {value=0.5} : $T[]\n %8 = multiply(%h, %z) : $T[n,o]\n %9 = multiply(%8, %7) : "
+     "$T[n,o]\n return %9\n}",
+     kSizes},
     {"bias_of_a_row",
      "graph f(%x: $T[n,k], %w: $T[k,o], %b: $T[n,1]) -> ($T[n,o]) {\n %0 = matmul(%x, %w) : "
      "$T[n,o]\n %1 = add(%0, %b) : $T[n,o]\n %2 = relu(%1) : $T[n,o]\n return %2\n}",

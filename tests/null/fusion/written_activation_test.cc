@@ -72,9 +72,24 @@ const Spelling kOthers[] = {
      "$T[n,m]\n %o = constant {value=1.0} : $T[]\n %3 = add(%2, %o) : $T[n,m]\n %4 = multiply(%z, "
      "%3) : $T[n,m]\n %h = constant {value=0.5} : $T[]\n %y = multiply(%4, %h) : $T[n,m]",
      GemmActivation::kNone},
+    {"gelu by tanh with another coefficient and an offset",
+     "%1 = multiply(%z, %z) : $T[n,m]\n %2 = multiply(%1, %z) : $T[n,m]\n %a = constant "
+     "{value=0.0403} : $T[]\n %3 = multiply(%a, %2) : $T[n,m]\n %4 = add(%z, %3) : $T[n,m]\n %b "
+     "= constant {value=0.7978845608028654} : $T[]\n %5 = multiply(%b, %4) : $T[n,m]\n %6 = "
+     "tanh(%5) : $T[n,m]\n %o = constant {value=1.0} : $T[]\n %7 = add(%o, %6) : $T[n,m]\n %h = "
+     "constant {value=0.5} : $T[]\n %8 = multiply(%h, %z) : $T[n,m]\n %9 = multiply(%8, %7) : "
+     "$T[n,m]\n %d = constant {value=0.002} : $T[]\n %y = add(%9, %d) : $T[n,m]",
+     GemmActivation::kNone},
+    {"silu and a far exponential",
+     "%1 = sigmoid(%z) : $T[n,m]\n %2 = multiply(%z, %1) : $T[n,m]\n %c = constant {value=-40.0} : "
+     "$T[]\n %3 = add(%z, %c) : $T[n,m]\n %4 = exp(%3) : $T[n,m]\n %y = add(%2, %4) : $T[n,m]",
+     GemmActivation::kNone},
     {"two arguments",
      "%1 = sigmoid(%w) : $T[n,m]\n %2 = multiply(%z, %1) : $T[n,m]\n %y = add(%2, %z) : $T[n,m]",
      GemmActivation::kNone}};
+
+constexpr GemmActivation kAll[] = {GemmActivation::kGelu, GemmActivation::kGeluTanh,
+                                   GemmActivation::kSilu};
 
 std::optional<WrittenActivation> Find(const Spelling& s, const std::string& dtype,
                                       const std::string& more = "") {
@@ -90,7 +105,7 @@ std::optional<WrittenActivation> Find(const Spelling& s, const std::string& dtyp
     const bool z = graph.node(id).kind() == OpKind::kPointwise && graph.node(id).in.size() == 2 &&
                    graph.node(graph.node(id).in[0]).kind() == OpKind::kInput &&
                    graph.node(graph.node(id).in[1]).kind() == OpKind::kInput;
-    if (z) return FindWrittenActivation(graph, *views, ComputeUsers(graph), {id, 0});
+    if (z) return FindWrittenActivation(graph, *views, ComputeUsers(graph), {id, 0}, kAll);
   }
   ADD_FAILURE() << "no argument";
   return std::nullopt;
