@@ -30,16 +30,23 @@ bool BothBroadcast(const GemmProblem& p) {
 // whose elements do not: those go through dense copies.
 bool IsScatteredRow(const GemmProblem& p) { return p.m == 1 && p.transpose_a && p.lda != 1; }
 bool IsScatteredColumn(const GemmProblem& p) { return p.n == 1 && p.m > 1 && p.ldd != 1; }
+// Post-ops of 2.6 find a column's bias by where an element of D lies, which holds for a dense D.
+bool HasGaps(const GemmProblem& p) {
+  return p.ldd != p.n || (p.batch > 1 && p.batch_stride_d != p.m * p.n);
+}
+bool PacksD(const GemmProblem& p) {
+  return IsScatteredColumn(p) || (HasGaps(p) && !p.epilogue.empty());
+}
 
-GemmProblem WithDenseVectors(GemmProblem p) {
+GemmProblem AsPacked(GemmProblem p) {
   if (IsScatteredRow(p)) {
     p.transpose_a = false;
     p.lda = p.k;
     if (p.batch_stride_a != 0) p.batch_stride_a = p.k;
   }
-  if (IsScatteredColumn(p)) {
-    p.ldd = 1;
-    p.batch_stride_d = p.batch == 1 ? 0 : p.m;
+  if (PacksD(p)) {
+    p.ldd = p.n;
+    p.batch_stride_d = p.batch == 1 ? 0 : p.m * p.n;
   }
   return p;
 }
@@ -72,7 +79,7 @@ using PrimitivePtr = std::shared_ptr<const OnednnPrimitive>;
 
 class OnednnGemm : public PreparedGemm {
  public:
-  // The primitive is that of `dense`, WithDenseVectors(runs.each). `why`: of more runs than one.
+  // The primitive is that of `dense`, AsPacked(runs.each). `why`: of more runs than one.
   OnednnGemm(const GemmRuns& runs, std::string_view why, const GemmProblem& dense,
              PrimitivePtr primitive)
       : runs_(runs),
@@ -88,7 +95,10 @@ class OnednnGemm : public PreparedGemm {
       absl::StrAppend(&text, runs_.repeats, " calls, one a batch (", ToAbsl(why_), "): ");
     absl::StrAppend(&text, "oneDNN ", OnednnVersion(), ", ", primitive_->implementation());
     if (pack_a_) absl::StrAppend(&text, ", a dense copy of A (a row whose elements lie apart)");
-    if (pack_d_) absl::StrAppend(&text, ", a dense copy of D (a column whose elements lie apart)");
+    if (pack_d_)
+      absl::StrAppend(&text, ", a dense copy of D (",
+                      IsScatteredColumn(problem_) ? "a column whose elements lie apart" : "gaps",
+                      ")");
     if (c_ == OnednnC::kInD)
       absl::StrAppend(&text, ", C copied into D first (",
                       problem_.epilogue.beta != 1 ? "a factor" : "another layout", ")");
@@ -136,7 +146,8 @@ class OnednnGemm : public PreparedGemm {
   }
   size_t WorkspaceOf(const OnednnPrimitive& p) const {
     if (!pack_a_ && !pack_d_) return p.scratch_bytes();
-    return DOffset(p) + (pack_d_ ? static_cast<size_t>(problem_.batch * problem_.m) * Size() : 0);
+    return DOffset(p) +
+           (pack_d_ ? static_cast<size_t>(problem_.batch * problem_.m * problem_.n) * Size() : 0);
   }
   // What the primitive reads and writes instead of a and d.
   const char* PackA(const char* a, char* dense) const {
@@ -146,13 +157,6 @@ class OnednnGemm : public PreparedGemm {
                 problem_.lda, problem_.k, size);
     return dense;
   }
-  void UnpackD(char* d, const char* dense) const {
-    const auto size = static_cast<int64_t>(Size());
-    for (int64_t i = 0; i < problem_.batch; ++i)
-      CopyApart(d + i * problem_.batch_stride_d * size, problem_.ldd, dense + i * problem_.m * size,
-                1, problem_.m, size);
-  }
-
   absl::Status RunOne(const OnednnPrimitive& primitive, OnednnC c, const GemmBuffers& to) const {
     auto* room = static_cast<char*>(to.workspace);
     GemmBuffers at = to;
@@ -162,7 +166,9 @@ class OnednnGemm : public PreparedGemm {
       CopyRows(problem_, {static_cast<char*>(at.d), dense_.ldd, dense_.batch_stride_d},
                {Advance(to.c, 0), problem_.ldc, problem_.batch_stride_c});
     JF_RETURN_IF_ERROR(primitive.Run(at));
-    if (pack_d_) UnpackD(static_cast<char*>(to.d), static_cast<const char*>(at.d));
+    if (pack_d_)
+      CopyRows(problem_, {static_cast<char*>(to.d), problem_.ldd, problem_.batch_stride_d},
+               {static_cast<char*>(at.d), dense_.ldd, dense_.batch_stride_d});
     return absl::OkStatus();
   }
 
@@ -179,7 +185,7 @@ class OnednnGemm : public PreparedGemm {
   const OnednnC c_;
   int generation_;
   PrimitivePtr primitive_;
-  const bool pack_a_ = IsScatteredRow(problem_), pack_d_ = IsScatteredColumn(problem_);
+  const bool pack_a_ = IsScatteredRow(problem_), pack_d_ = PacksD(problem_);
 };
 
 }  // namespace
@@ -210,7 +216,7 @@ absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareOnednn(const GemmProb
     return InvalidArgument(OnednnProblemText(problem), ": every extent must be positive");
   const bool both = BothBroadcast(problem);
   const GemmRuns runs = both ? OneByOne(problem) : RunsOf(problem, MatrixEnd::kLastRow);
-  const GemmProblem dense = WithDenseVectors(runs.each);
+  const GemmProblem dense = AsPacked(runs.each);
   JF_ASSIGN_OR_RETURN(PrimitivePtr primitive, OnednnPrimitive::Cached(dense, OnednnCOf(dense)));
   return std::shared_ptr<const PreparedGemm>(std::make_shared<OnednnGemm>(
       runs,

@@ -10,7 +10,6 @@
 #include <atomic>
 #include <cmath>
 #include <cstdio>
-#include <random>
 #include <thread>
 #include <vector>
 
@@ -18,47 +17,16 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
-#include "ir/scalar_expr.h"
+#include "tests/cpu/backend/gemm_kit.h"
 
 namespace jitfuse::internal {
 namespace {
 
 #if JF_HAVE_ONEDNN
 
-struct Operands {
-  std::vector<char> a, b, d;
-};
-
-int64_t Room(int64_t batch, int64_t stride, int64_t rows, int64_t cols, int64_t ld) {
-  return (batch - 1) * stride + (rows - 1) * ld + cols;
-}
-
-Operands MakeOperands(const GemmProblem& p, uint32_t seed) {
-  int64_t size = ItemSize(p.dtype);
-  std::mt19937 rng(seed);
-  std::uniform_real_distribution<double> uniform(-1, 1);
-  auto fill = [&](int64_t count, bool random) {
-    std::vector<char> bytes(static_cast<size_t>(count * size), '\x5a');
-    for (int64_t i = 0; random && i < count; ++i)
-      StoreScalar(p.dtype, ScalarFromDouble(p.dtype, uniform(rng)), bytes.data() + i * size);
-    return bytes;
-  };
-  return {fill(Room(p.batch, p.batch_stride_a, p.transpose_a ? p.k : p.m, p.transpose_a ? p.m : p.k,
-                    p.lda),
-               true),
-          fill(Room(p.batch, p.batch_stride_b, p.transpose_b ? p.n : p.k, p.transpose_b ? p.k : p.n,
-                    p.ldb),
-               true),
-          fill(Room(p.batch, p.batch_stride_d, p.m, p.n, p.ldd), false)};
-}
-
 absl::Status RunProduct(const PreparedGemm& gemm, const void* a, const void* b, void* d) {
   std::vector<char> workspace(gemm.workspace_bytes());
   return RunOnednn(gemm, {.a = a, .b = b, .d = d, .workspace = workspace.data()});
-}
-
-double At(const std::vector<char>& bytes, DType dtype, int64_t i) {
-  return ScalarToDouble(ComputeType(dtype), LoadScalar(dtype, bytes.data() + i * ItemSize(dtype)));
 }
 
 void ExpectProduct(const GemmProblem& p, const Operands& o) {
@@ -93,27 +61,6 @@ void RunAndCheck(const GemmProblem& p) {
   absl::Status status = RunProduct(**gemm, o.a.data(), o.b.data(), o.d.data());
   ASSERT_TRUE(status.ok()) << status;
   ExpectProduct(p, o);
-}
-
-// Rows `pad` elements further apart than needed, batches 5 more than that.
-GemmProblem Problem(DType dtype, int64_t batch, int64_t m, int64_t n, int64_t k, bool ta, bool tb,
-                    int64_t pad) {
-  GemmProblem p;
-  p.batch = batch, p.m = m, p.n = n, p.k = k, p.dtype = dtype, p.transpose_a = ta,
-  p.transpose_b = tb;
-  p.lda = (ta ? m : k) + pad;
-  p.ldb = (tb ? k : n) + pad;
-  p.ldd = n + pad;
-  p.batch_stride_a = p.lda * (ta ? k : m) + 5;
-  p.batch_stride_b = p.ldb * (tb ? n : k) + 5;
-  p.batch_stride_d = p.ldd * m + 5;
-  return p;
-}
-
-std::vector<DType> Types() {
-  Reason reason;
-  return OnednnSupport(DType::kBF16, &reason).ok() ? std::vector<DType>{DType::kF32, DType::kBF16}
-                                                   : std::vector<DType>{DType::kF32};
 }
 
 TEST(GemmOnednn, ShapesTransposesStrides) {
