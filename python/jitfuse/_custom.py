@@ -112,7 +112,7 @@ class CustomGradient:
             raise TypeError(
                 f"{self._what}: expected a tuple with the gradients of {count} arguments, got {got}"
             )
-        found = cotangents_for(f"{self._what}: its gradient", structure, given)
+        found = cotangents_for(self._what, structure, given, "the gradient")
         names = list(paths(structure, "arg"))
         out: list[Any] = []
         for i, g in enumerate(found):

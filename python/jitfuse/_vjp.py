@@ -47,15 +47,20 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> t
     return (value, pull, aux) if has_aux else (value, pull)
 
 
-def cotangents_for(what: str, structure: Structure, given: Any) -> list[Any]:
+def cotangents_for(
+    what: str, structure: Structure, given: Any, role: str = "the cotangent"
+) -> list[Any]:
     """One for each leaf of the value; None: zeros."""
     out: list[Any] = []
-    _match(what, structure, given, "the cotangent", out)
+    _match(what, structure, given, role, out)
     return out
 
 
 def _match(what: str, structure: Structure, given: Any, place: str, out: list[Any]) -> None:
     if structure is LEAF:
+        own = flatten(given)[1]
+        if given is not None and own is not LEAF:
+            raise TypeError(f"{what}: {place} is {_form(own, given)}, expected an array or None")
         out.append(given)
         return
     if structure is None:
@@ -70,8 +75,7 @@ def _match(what: str, structure: Structure, given: Any, place: str, out: list[An
     leaves, own = flatten(given)
     if own is LEAF or own[0] != kind or own[1] != keys or len(own[2]) != len(children):
         raise TypeError(
-            f"{what}: {place} is {_form(own, given)}, expected {_form(structure, None)} as the "
-            "value is"
+            f"{what}: {place} is {_form(own, given)}, expected {_form(structure, None)}"
         )
     items = given if keys is None else [_item(given, key) for key in keys]
     names = range(len(children)) if keys is None else keys
