@@ -68,7 +68,7 @@ class Differentiable:
         """
         if not self._has_floats:
             return self._unrecorded(arguments, rng)
-        wrt = tuple([i for i, a in enumerate(arguments) if is_torch(a) and a.requires_grad])
+        wrt = tuple([i for i, a in enumerate(arguments) if getattr(a, "requires_grad", False)])
         node = self._nodes.get(wrt)
         if node is None:
             from ._torch_node import Node

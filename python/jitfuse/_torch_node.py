@@ -30,7 +30,15 @@ class Node:
         self.not_kept = [i for i in range(self.num_inputs) if i not in kept]
 
     def __call__(self, arguments: tuple[Any, ...], rng: tuple[int, int] | None) -> tuple[Any, ...]:
-        found = JitfuseFunction.apply(self, rng, *arguments)
+        try:
+            found = _apply(self, rng, *arguments)
+        except RuntimeError as error:
+            if "functorch" not in str(error):
+                raise
+            raise RuntimeError(
+                f"{self.graph.name}: jitted functions take part in torch.autograd, not in the "
+                "transforms of torch.func (grad, vjp, jacrev ...); use jitfuse.grad or jitfuse.vjp"
+            ) from error
         return found if type(found) is tuple else (found,)
 
     def in_place(self, gradients: Sequence[Any]) -> tuple[Any, ...]:
@@ -39,6 +47,22 @@ class Node:
         for i, g in zip(self.wrt, gradients):
             out[2 + i] = g if type(g) is torch.Tensor else as_torch(g)
         return tuple(out)
+
+    def save(self, ctx: Any, arguments: Sequence[Any], results: Sequence[Any]) -> None:
+        """What backward reads; and leaves, which live on anyway, as a rule, for second
+        derivatives."""
+        kept = [arguments[i] if own else results[i] for own, i in self.saved]
+        more: list[int] = []
+        for i in self.not_kept:
+            x = arguments[i]
+            if not isinstance(x, torch.Tensor) or x.is_leaf:
+                more.append(i)
+                kept.append(x)
+        others = {at: x for at, x in enumerate(kept) if not isinstance(x, torch.Tensor)}
+        for at in others:
+            kept[at] = None
+        ctx.save_for_backward(*kept)
+        ctx.more, ctx.others = more, others
 
     def gradients_with_graph(
         self, kept: Sequence[Any], more: Sequence[int], cotangents: Sequence[Any], rng: Any
@@ -67,30 +91,20 @@ class Node:
 class JitfuseFunction(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, node: Node, rng: Any, *arguments: Any) -> Any:
-        if node.random_ops and rng is None:
+        if rng is None and node.random_ops:
             rng = _core.rng_advance(node.random_ops)
-        seed, offset = rng or (0, 0)
-        results = node.forward.call(arguments, seed=seed, offset=offset)
+        ctx.node, ctx.rng = node, rng
+        if rng is None:
+            results = node.forward.call(arguments)
+        else:
+            results = node.forward.call(arguments, seed=rng[0], offset=rng[1])
         if not isinstance(results[0], torch.Tensor):  # another library's array came first
             results = tuple([as_torch(r) for r in results])
-        kept = [arguments[i] if own else results[i] for own, i in node.saved]
-        ctx.node, ctx.rng = node, (seed, offset)
-        ctx.more = []
-        for i in node.not_kept:
-            x = arguments[i]
-            if not isinstance(x, torch.Tensor) or x.is_leaf:  # lives on anyway, as a rule
-                ctx.more.append(i)
-                kept.append(x)
-        ctx.others = None
-        for at, x in enumerate(kept):
-            if not isinstance(x, torch.Tensor):
-                ctx.others = ctx.others or {}
-                ctx.others[at], kept[at] = x, None
-        ctx.save_for_backward(*kept)
+        node.save(ctx, arguments, results)
         ctx.set_materialize_grads(False)
+        if node.num_outputs == 1:
+            return results[0]
         outputs = results[: node.num_outputs]
-        if len(outputs) == 1:
-            return outputs[0]
         ctx.forms = [(o.shape, o.dtype, o.device) for o in outputs]
         if node.integers:
             ctx.mark_non_differentiable(*[outputs[i] for i in node.integers])
@@ -99,19 +113,33 @@ class JitfuseFunction(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
         node = ctx.node
-        if all(g is None for g in gradients):
+        if gradients[0] is None and all(g is None for g in gradients):
             return (None,) * (2 + node.num_inputs)
         kept = ctx.saved_tensors
         if ctx.others:
             kept = [ctx.others.get(at, x) for at, x in enumerate(kept)]
-        cotangents = [gradients[i] for i in node.cotangents]
-        for at, ct in enumerate(cotangents):
-            if ct is None:
-                shape, dtype, device = ctx.forms[node.cotangents[at]]
-                cotangents[at] = torch.zeros(shape, dtype=dtype, device=device)
+        cotangents = gradients if node.num_outputs == 1 else _cotangents(ctx, gradients)
         if torch.is_grad_enabled():
             found = node.gradients_with_graph(kept, ctx.more, cotangents, ctx.rng)
-            return node.in_place(found)
-        seed, offset = ctx.rng
-        saved = kept[: len(node.saved)]
-        return node.in_place(node.backward.call((*saved, *cotangents), seed=seed, offset=offset))
+        elif ctx.rng is None:
+            found = node.backward.call((*kept[: len(node.saved)], *cotangents))
+        else:
+            seed, offset = ctx.rng
+            arguments = (*kept[: len(node.saved)], *cotangents)
+            found = node.backward.call(arguments, seed=seed, offset=offset)
+        return node.in_place(found)
+
+
+_apply = JitfuseFunction.apply
+
+
+def _cotangents(ctx: Any, gradients: Sequence[Any]) -> list[Any]:
+    """Those of float outputs; zeros where there is none."""
+    out = []
+    for i in ctx.node.cotangents:
+        ct = gradients[i]
+        if ct is None:
+            shape, dtype, device = ctx.forms[i]
+            ct = torch.zeros(shape, dtype=dtype, device=device)
+        out.append(ct)
+    return out

@@ -277,6 +277,31 @@ def test_what_results_do_not_depend_on_has_zeros():
     assert torch.equal(y.grad, torch.zeros(3, dtype=torch.float64))
 
 
+def test_checkpoints():
+    """A second forward run draws the same numbers from a seeded stream."""
+    from torch.utils.checkpoint import checkpoint
+
+    f = jf.jit(lambda x: F.dropout(torch.tanh(x) * 2, 0.5, training=True))
+
+    def seeded(x):
+        with jf.random.seeded(7):
+            return f(x)
+
+    x = draw(50, 40)
+    y = checkpoint(seeded, x, use_reentrant=False)
+    y.sum().backward()
+    torch.testing.assert_close(x.grad, (y.detach() != 0).double() * 4 * (1 - torch.tanh(x.detach()) ** 2))
+
+
+def test_transforms_of_torch_func_say_what_to_use():
+    f = jf.jit(lambda x: torch.tanh(x))
+    with pytest.raises(RuntimeError, match="not in the transforms of torch.func.*use jitfuse.grad or jitfuse.vjp"):
+        torch.func.grad(lambda x: f(x).sum())(draw(4, grad=False))
+    x = draw(4)
+    jacobian = torch.autograd.functional.jacobian(f, x.detach())
+    torch.testing.assert_close(jacobian, torch.diag(1 - torch.tanh(x.detach()) ** 2))
+
+
 def test_out_is_refused():
     x = draw(3)
     f = jf.jit(lambda x: x * 2)
