@@ -36,12 +36,17 @@
 //   * infinite: anything passes (the result may or may not overflow, or be NaN). NaN and infinities
 //     with bound 0 are exact.
 //
+// EvalWideAt: the same for some elements of the outputs alone, bit for bit what EvalWide gives
+// there. Of every value only what these need is computed: one row of a chain of row-wise ops is as
+// cheap whatever the number of rows, while a sum over all rows needs them all.
+//
 // Nothing recurses; tensors are freed after their last use.
 // Must not know: plans, groups, back ends.
 #ifndef JITFUSE_IR_EVAL_H_
 #define JITFUSE_IR_EVAL_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,22 +54,34 @@
 #include "absl/types/span.h"
 #include "ir/graph.h"
 #include "ir/host_tensor.h"
+#include "ir/options.h"
 
 namespace jitfuse::internal {
 
 absl::StatusOr<std::vector<HostTensor>> EvalDeclared(const Graph& graph,
                                                      absl::Span<const HostTensor> inputs);
 
-// Contiguous, row-major; value and bound have one entry per element. Bools are 0 or 1, with bound 1
-// if either passes.
+// Contiguous, row-major; value and bound have one entry per element, or per entry of `at`. Bools
+// are 0 or 1, with bound 1 if either passes.
 struct WideTensor {
   std::vector<int64_t> dims;
   DType dtype = DType::kF32;
   std::vector<long double> value;
   std::vector<long double> bound;
+  std::optional<std::vector<int64_t>> at = {};  // linear indices, ascending; none: every element
 };
+// With numerics=fast a library may round the factors of an f32 matrix product to TF32: bounds cover
+// that too, whether or not it does.
 absl::StatusOr<std::vector<WideTensor>> EvalWide(const Graph& graph,
-                                                 absl::Span<const HostTensor> inputs);
+                                                 absl::Span<const HostTensor> inputs,
+                                                 Numerics numerics = Numerics::kDefault);
+// `at`: by output, the linear indices of the elements that are wanted, ascending, each once.
+// Nothing if that would take more than `max_work` element operations (and as many elements in
+// memory).
+absl::StatusOr<std::optional<std::vector<WideTensor>>> EvalWideAt(
+    const Graph& graph, absl::Span<const HostTensor> inputs,
+    absl::Span<const std::vector<int64_t>> at, double max_work,
+    Numerics numerics = Numerics::kDefault);
 
 struct CompareResult {
   bool ok = true;
@@ -74,7 +91,12 @@ struct CompareResult {
       -1;  // linear index of the element with the largest ratio, -1 if every element is exact
   std::string text;  // that element in words: "element [3,7]: got 1.25, expected 1.5 +- 1e-07
                      // (2e+06 ulp, 2.5e+06 of the bound)"
+  // Over the elements that have a finite bound: how many, how many of them are beyond it, and the
+  // errors themselves and as multiples of the bounds (infinite where an error is).
+  int64_t compared = 0, beyond = 0;
+  double max_error = 0, sum_error = 0, sum_ratio = 0;
 };
+// `got` is whole, whatever `expect` has.
 CompareResult Compare(const WideTensor& expect, const HostTensor& got);
 
 }  // namespace jitfuse::internal

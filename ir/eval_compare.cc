@@ -42,7 +42,8 @@ Wide RatioOf(Wide error, Wide bound) {
 CompareResult Compare(const WideTensor& expect, const HostTensor& got) {
   CompareResult result;
   if (got.dtype != expect.dtype || got.dims != expect.dims ||
-      got.bytes.size() != expect.value.size() * static_cast<size_t>(ItemSize(expect.dtype))) {
+      (!expect.at &&
+       got.bytes.size() != expect.value.size() * static_cast<size_t>(ItemSize(expect.dtype)))) {
     result.ok = false;
     result.max_ulp = result.max_ratio = static_cast<double>(kInf);
     result.text =
@@ -51,17 +52,24 @@ CompareResult Compare(const WideTensor& expect, const HostTensor& got) {
                      expect.dims.size(), " dims and ", expect.value.size(), " elements");
     return result;
   }
-  Wide worst_ratio = 0, worst_ulp = 0;
+  Wide worst_ratio = 0, worst_ulp = 0, worst_error = 0, sum_error = 0, sum_ratio = 0;
   for (size_t i = 0; i < expect.value.size(); ++i) {
-    const Wide value = ScalarToLongDouble(got.dtype, got.At(static_cast<int64_t>(i)));
+    if (std::isinf(expect.bound[i])) continue;
+    const int64_t at = expect.at ? (*expect.at)[i] : static_cast<int64_t>(i);
+    const Wide value = ScalarToLongDouble(got.dtype, got.At(at));
     const Wide error = ErrorOf(expect.value[i], value);
-    if (error == 0 || std::isinf(expect.bound[i])) continue;
+    ++result.compared;
+    if (error == 0) continue;
     const Wide ulp = IsFloat(got.dtype) ? error / UlpOf(got.dtype, expect.value[i]) : error;
     const Wide ratio = RatioOf(error, expect.bound[i]);
     worst_ulp = std::max(worst_ulp, ulp);
+    worst_error = std::max(worst_error, error);
+    sum_error += error;
+    sum_ratio += ratio;
+    if (ratio > 1) ++result.beyond;
     if (ratio <= worst_ratio && result.worst >= 0) continue;
     worst_ratio = ratio;
-    result.worst = static_cast<int64_t>(i);
+    result.worst = at;
     result.text = absl::StrFormat(
         "element %s: got %.17Lg, expected %.17Lg +- %.3Lg (%.3Lg %s, %.3Lg of the bound)",
         Coordinates(expect.dims, result.worst), value, expect.value[i], expect.bound[i], ulp,
@@ -69,6 +77,9 @@ CompareResult Compare(const WideTensor& expect, const HostTensor& got) {
   }
   result.max_ulp = static_cast<double>(worst_ulp);
   result.max_ratio = static_cast<double>(worst_ratio);
+  result.max_error = static_cast<double>(worst_error);
+  result.sum_error = static_cast<double>(sum_error);
+  result.sum_ratio = static_cast<double>(sum_ratio);
   result.ok = worst_ratio <= 1;
   return result;
 }

@@ -149,8 +149,8 @@ absl::StatusOr<std::vector<int64_t>> ViewOffsets(const Graph& graph, const Node&
 }
 
 // Spelled out by dims, not by the table's index functions: a reference of its own.
-GatherOffsets SplitGather(const Node& node, absl::Span<const int64_t> x,
-                          absl::Span<const int64_t> indices, absl::Span<const int64_t> out) {
+GatherStrides StridesOfGather(const Node& node, absl::Span<const int64_t> x,
+                              absl::Span<const int64_t> indices, absl::Span<const int64_t> out) {
   auto axis = static_cast<size_t>(node.Get<int64_t>("axis"));
   const std::vector<int64_t> x_strides = ContiguousStrides(x),
                              index_strides = ContiguousStrides(indices);
@@ -166,7 +166,13 @@ GatherOffsets SplitGather(const Node& node, absl::Span<const int64_t> x,
     from_index.push_back(of_index ? index_strides[d - axis] : 0);
     from_x.push_back(of_index ? 0 : x_strides[d < axis ? d : d + 1 - indices.size()]);
   }
-  return {AllOffsets(out, from_x), AllOffsets(out, from_index), x[axis], x_strides[axis]};
+  return {std::move(from_x), std::move(from_index), x[axis], x_strides[axis]};
+}
+
+GatherOffsets SplitGather(const Node& node, absl::Span<const int64_t> x,
+                          absl::Span<const int64_t> indices, absl::Span<const int64_t> out) {
+  const GatherStrides s = StridesOfGather(node, x, indices, out);
+  return {AllOffsets(out, s.x), AllOffsets(out, s.index), s.extent, s.stride};
 }
 
 absl::StatusOr<int64_t> CheckedPosition(const Node& node, int64_t index, int64_t extent) {
@@ -181,16 +187,21 @@ ReduceOffsets SplitReduction(const Node& node, absl::Span<const int64_t> dims) {
   return SplitAxes(node.Get<std::vector<int64_t>>("axes"), dims);
 }
 
-ReduceOffsets SplitAxes(absl::Span<const int64_t> axes, absl::Span<const int64_t> dims) {
+ReduceStrides StridesOfAxes(absl::Span<const int64_t> axes, absl::Span<const int64_t> dims) {
   std::vector<bool> reduced(dims.size(), false);
   for (int64_t axis : axes) reduced[static_cast<size_t>(axis)] = true;
   const std::vector<int64_t> strides = ContiguousStrides(dims);
-  std::vector<int64_t> kept_dims, kept_strides, inner_dims, inner_strides;
+  ReduceStrides out;
   for (size_t i = 0; i < dims.size(); ++i) {
-    (reduced[i] ? inner_dims : kept_dims).push_back(dims[i]);
-    (reduced[i] ? inner_strides : kept_strides).push_back(strides[i]);
+    (reduced[i] ? out.inner_dims : out.kept_dims).push_back(dims[i]);
+    (reduced[i] ? out.inner : out.kept).push_back(strides[i]);
   }
-  return {AllOffsets(kept_dims, kept_strides), AllOffsets(inner_dims, inner_strides)};
+  return out;
+}
+
+ReduceOffsets SplitAxes(absl::Span<const int64_t> axes, absl::Span<const int64_t> dims) {
+  const ReduceStrides s = StridesOfAxes(axes, dims);
+  return {AllOffsets(s.kept_dims, s.kept), AllOffsets(s.inner_dims, s.inner)};
 }
 
 MatMulOperand MatMulStrides(absl::Span<const int64_t> dims, absl::Span<const int64_t> batch,
@@ -203,11 +214,10 @@ MatMulOperand MatMulStrides(absl::Span<const int64_t> dims, absl::Span<const int
   o.row_stride = strides[row];
   o.k = dims[k];
   o.k_stride = strides[k];
-  std::vector<int64_t> batch_strides(batch.size(), 0);
+  o.batch_strides.assign(batch.size(), 0);
   const size_t own = rank - 2, lead = batch.size() - own;
   for (size_t i = 0; i < own; ++i)
-    batch_strides[lead + i] = dims[i] == 1 && batch[lead + i] != 1 ? 0 : strides[i];
-  o.batch = AllOffsets(batch, batch_strides);
+    o.batch_strides[lead + i] = dims[i] == 1 && batch[lead + i] != 1 ? 0 : strides[i];
   return o;
 }
 

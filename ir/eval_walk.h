@@ -68,8 +68,16 @@ absl::StatusOr<std::vector<int64_t>> JoinOffsets(const Graph& graph, const Node&
                                                  absl::Span<const int64_t> from,
                                                  absl::Span<const int64_t> to,
                                                  absl::Span<const int64_t> symbols);
-// For a gather: where the elements of the result begin in x, with the strides to where its
-// gathered axis would be 0; and which element of the indices each one asks for.
+// For a gather: strides along the result's axes of x, with the gathered axis at 0, and of the
+// indices.
+struct GatherStrides {
+  std::vector<int64_t> x, index;
+  int64_t extent = 0, stride = 0;  // of x's gathered axis
+};
+GatherStrides StridesOfGather(const Node& node, absl::Span<const int64_t> x,
+                              absl::Span<const int64_t> indices, absl::Span<const int64_t> out);
+// The same for every element of the result: where it begins in x, and which element of the indices
+// it asks for.
 struct GatherOffsets {
   std::vector<int64_t> x, index;
   int64_t extent = 0, stride = 0;  // of x's gathered axis
@@ -83,14 +91,66 @@ struct ReduceOffsets {
   std::vector<int64_t> outer, inner;
 };
 ReduceOffsets SplitAxes(absl::Span<const int64_t> reduced, absl::Span<const int64_t> dims);
+// The dims and strides of the axes that are kept, and of those that are reduced.
+struct ReduceStrides {
+  std::vector<int64_t> kept_dims, kept, inner_dims, inner;
+};
+ReduceStrides StridesOfAxes(absl::Span<const int64_t> reduced, absl::Span<const int64_t> dims);
 ReduceOffsets SplitReduction(const Node& node, absl::Span<const int64_t> dims);
 // Strides of a matmul operand over the result's batch dims, and of its rows (m or n) and its k.
 struct MatMulOperand {
-  std::vector<int64_t> batch;  // offset per batch element of the result
+  std::vector<int64_t> batch_strides;
   int64_t rows = 0, row_stride = 0, k = 0, k_stride = 0;
 };
 MatMulOperand MatMulStrides(absl::Span<const int64_t> dims, absl::Span<const int64_t> batch,
                             bool rows_last);
+
+// What stands where a join has no operand's element: the attribute `value`, or 0.
+template <typename Mode>
+typename Mode::Elem JoinFill(const Node& node) {
+  const DType dtype = node.types[0].dtype;
+  const double fill = node.def().FindAttr("value") != nullptr ? node.Get<double>("value") : 0;
+  return Mode::Load(
+      dtype, ConvertScalar(ComputeType(dtype), dtype, ScalarFromDouble(ComputeType(dtype), fill)));
+}
+
+// Results: the order of the positions, where each index begins, where it ends.
+template <typename Mode>
+absl::Status GroupPositions(const Node& node, const EvalTensor<typename Mode::Elem>& indices,
+                            std::vector<EvalTensor<typename Mode::Elem>>* results) {
+  const auto number_of = [](int64_t v) {
+    return Mode::Load(DType::kI64, ScalarFromInt(DType::kI64, v));
+  };
+  const std::vector<int64_t> axis = {node.Get<int64_t>("axis")};
+  const ReduceOffsets positions = SplitAxes(axis, indices.dims),
+                      groups = SplitAxes(axis, (*results)[1].dims);
+  const auto size = static_cast<int64_t>(groups.inner.size());
+  for (size_t s = 0; s < positions.outer.size(); ++s) {
+    std::vector<std::vector<int64_t>> members(static_cast<size_t>(size));
+    bool known = true;
+    for (size_t p = 0; p < positions.inner.size() && known; ++p) {
+      const auto& index =
+          indices.elems[static_cast<size_t>(positions.outer[s] + positions.inner[p])];
+      std::optional<int64_t> number = Mode::Integer(indices.dtype, index);
+      known = number.has_value();
+      if (!known) break;
+      JF_ASSIGN_OR_RETURN(int64_t at, CheckedPosition(node, *number, size));
+      members[static_cast<size_t>(at)].push_back(static_cast<int64_t>(p));
+    }
+    size_t next = 0;
+    auto put = [&](size_t result, const ReduceOffsets& offsets, size_t i, size_t v) {
+      (*results)[result].elems[static_cast<size_t>(offsets.outer[s] + offsets.inner[i])] =
+          known ? number_of(static_cast<int64_t>(v)) : Mode::Unknown();
+    };
+    for (size_t g = 0; g < members.size(); ++g) {
+      put(1, groups, g, next);
+      for (int64_t p : members[g]) put(0, positions, next++, static_cast<size_t>(p));
+      put(2, groups, g, next);
+    }
+    for (size_t p = 0; p < positions.inner.size() && !known; ++p) put(0, positions, p, 0);
+  }
+  return absl::OkStatus();
+}
 
 template <typename Mode>
 class GraphWalk {
@@ -195,7 +255,7 @@ class GraphWalk {
       case OpKind::kScan:
         return Scan(graph, node, &out);
       case OpKind::kSort:
-        return GroupPositions(node, results);
+        return GroupPositions<Mode>(node, At(node.in[0]), results);
       case OpKind::kSegment:
         return SegmentAdd(node, &out);
       case OpKind::kMatMul:
@@ -243,10 +303,7 @@ class GraphWalk {
   }
 
   absl::Status Join(const Graph& graph, const Node& node, Tensor* out) {
-    double fill = node.def().FindAttr("value") != nullptr ? node.Get<double>("value") : 0;
-    ScalarValue stored = ConvertScalar(ComputeType(out->dtype), out->dtype,
-                                       ScalarFromDouble(ComputeType(out->dtype), fill));
-    std::fill(out->elems.begin(), out->elems.end(), Mode::Load(out->dtype, stored));
+    std::fill(out->elems.begin(), out->elems.end(), JoinFill<Mode>(node));
     for (size_t k = 0; k < node.in.size(); ++k) {
       const Tensor& x = At(node.in[k]);
       JF_ASSIGN_OR_RETURN(
@@ -320,42 +377,6 @@ class GraphWalk {
     return absl::OkStatus();
   }
 
-  static Elem Number(int64_t v) { return Mode::Load(DType::kI64, ScalarFromInt(DType::kI64, v)); }
-
-  // Results: the order of the positions, where each index begins, where it ends.
-  absl::Status GroupPositions(const Node& node, std::vector<Tensor>* results) {
-    const Tensor& indices = At(node.in[0]);
-    const std::vector<int64_t> axis = {node.Get<int64_t>("axis")};
-    const ReduceOffsets positions = SplitAxes(axis, indices.dims),
-                        groups = SplitAxes(axis, (*results)[1].dims);
-    const auto size = static_cast<int64_t>(groups.inner.size());
-    for (size_t s = 0; s < positions.outer.size(); ++s) {
-      std::vector<std::vector<int64_t>> members(static_cast<size_t>(size));
-      bool known = true;
-      for (size_t p = 0; p < positions.inner.size() && known; ++p) {
-        const Elem& index =
-            indices.elems[static_cast<size_t>(positions.outer[s] + positions.inner[p])];
-        std::optional<int64_t> number = Mode::Integer(indices.dtype, index);
-        known = number.has_value();
-        if (!known) break;
-        JF_ASSIGN_OR_RETURN(int64_t at, CheckedPosition(node, *number, size));
-        members[static_cast<size_t>(at)].push_back(static_cast<int64_t>(p));
-      }
-      size_t next = 0;
-      auto put = [&](size_t result, const ReduceOffsets& offsets, size_t i, size_t v) {
-        (*results)[result].elems[static_cast<size_t>(offsets.outer[s] + offsets.inner[i])] =
-            known ? Number(static_cast<int64_t>(v)) : Mode::Unknown();
-      };
-      for (size_t g = 0; g < members.size(); ++g) {
-        put(1, groups, g, next);
-        for (int64_t p : members[g]) put(0, positions, next++, static_cast<size_t>(p));
-        put(2, groups, g, next);
-      }
-      for (size_t p = 0; p < positions.inner.size() && !known; ++p) put(0, positions, p, 0);
-    }
-    return absl::OkStatus();
-  }
-
   absl::Status SegmentAdd(const Node& node, Tensor* out) {
     const Tensor &x = At(node.in[0]), &src = At(node.in[1]), &order = At(node.in[2]),
                  &begin = At(node.in[3]), &end = At(node.in[4]);
@@ -395,10 +416,12 @@ class GraphWalk {
     const std::vector<int64_t> batch(out->dims.begin(), out->dims.end() - 2);
     const MatMulOperand left = MatMulStrides(a.dims, batch, node.Get<bool>("transpose_a"));
     const MatMulOperand right = MatMulStrides(b.dims, batch, !node.Get<bool>("transpose_b"));
+    const std::vector<int64_t> from_a = AllOffsets(batch, left.batch_strides),
+                               from_b = AllOffsets(batch, right.batch_strides);
     size_t at = 0;
-    for (size_t i = 0; i < left.batch.size(); ++i) {
-      const std::vector<Elem> rows = Gather(a, left, left.batch[i]),
-                              columns = Gather(b, right, right.batch[i]);
+    for (size_t i = 0; i < from_a.size(); ++i) {
+      const std::vector<Elem> rows = Gather(a, left, from_a[i]),
+                              columns = Gather(b, right, from_b[i]);
       for (int64_t m = 0; m < left.rows; ++m) {
         for (int64_t n = 0; n < right.rows; ++n) {
           Elem dot =

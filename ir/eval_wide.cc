@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ir/eval_at.h"
 #include "ir/eval_walk.h"
 #include "ir/scalar_value.h"
 #include "ir/wide_scalar.h"
@@ -362,14 +363,29 @@ struct WideMode {
   }
 };
 
-}  // namespace
+// As WideMode, where libraries may round the factors of f32 matrix products to TF32's 10 bits after
+// the point, one way or the other, and take subnormal ones for 0.
+struct FastMode : WideMode {
+  static Elem Dot(DType dtype, const Elem* a, const Elem* b, int64_t k) {
+    Elem dot = WideMode::Dot(dtype, a, b, k);
+    if (dtype != DType::kF32) return dot;
+    constexpr Wide kRounding = 0x1.01p-9L, kLeast = 0x1p-126L, kGreatest = 0x1.ffcp+127L;
+    for (int64_t i = 0; i < k; ++i) {
+      const Wide x = std::fabs(a[i].value) + a[i].bound, y = std::fabs(b[i].value) + b[i].bound;
+      if (x == 0 || y == 0 || std::isnan(x) || std::isnan(y)) continue;
+      const bool zero = x < kLeast || y < kLeast, infinite = std::isinf(x) || std::isinf(y);
+      if (infinite && !zero) continue;  // infinite as it is
+      const bool leaves = infinite || x > kGreatest || y > kGreatest;
+      dot.bound += leaves ? kInf : x * y * (zero ? 1 : kRounding);
+    }
+    return dot;
+  }
+};
 
-absl::StatusOr<std::vector<WideTensor>> EvalWide(const Graph& graph,
-                                                 absl::Span<const HostTensor> inputs) {
-  JF_ASSIGN_OR_RETURN(auto tensors, GraphWalk<WideMode>().Run(graph, inputs));
+std::vector<WideTensor> Outputs(std::vector<EvalTensor<WideElem>> tensors) {
   std::vector<WideTensor> outputs;
   for (EvalTensor<WideElem>& t : tensors) {
-    WideTensor out{std::move(t.dims), t.dtype, {}, {}};
+    WideTensor out{std::move(t.dims), t.dtype, {}, {}, {}};
     for (const WideElem& e : t.elems) {
       out.value.push_back(e.value);
       out.bound.push_back(e.bound);
@@ -377,6 +393,41 @@ absl::StatusOr<std::vector<WideTensor>> EvalWide(const Graph& graph,
     outputs.push_back(std::move(out));
   }
   return outputs;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<WideTensor>> EvalWide(const Graph& graph,
+                                                 absl::Span<const HostTensor> inputs,
+                                                 Numerics numerics) {
+  JF_ASSIGN_OR_RETURN(auto tensors, numerics == Numerics::kFast
+                                        ? GraphWalk<FastMode>().Run(graph, inputs)
+                                        : GraphWalk<WideMode>().Run(graph, inputs));
+  return Outputs(std::move(tensors));
+}
+
+absl::StatusOr<std::optional<std::vector<WideTensor>>> EvalWideAt(
+    const Graph& original, absl::Span<const HostTensor> inputs,
+    absl::Span<const std::vector<int64_t>> at, double max_work, Numerics numerics) {
+  JF_ASSIGN_OR_RETURN(const std::vector<int64_t> symbols, BindEvalInputs(original, inputs));
+  JF_ASSIGN_OR_RETURN(const Graph graph, Expand(original));
+  JF_ASSIGN_OR_RETURN(std::optional<std::vector<NodeNeeds>> needs,
+                      FindNeeds(graph, symbols, at, max_work));
+  if (!needs) return std::optional<std::vector<WideTensor>>();
+  JF_ASSIGN_OR_RETURN(auto found, numerics == Numerics::kFast
+                                      ? ElementWalk<FastMode>(graph, inputs, *needs).Run(at)
+                                      : ElementWalk<WideMode>(graph, inputs, *needs).Run(at));
+  std::vector<WideTensor> outputs;
+  for (size_t o = 0; o < at.size(); ++o) {
+    const TensorType& type = graph.type(graph.outputs()[o]);
+    WideTensor out{EvalDims(type.dims, symbols), type.dtype, {}, {}, at[o]};
+    for (const WideElem& e : found[o]) {
+      out.value.push_back(e.value);
+      out.bound.push_back(e.bound);
+    }
+    outputs.push_back(std::move(out));
+  }
+  return std::optional(std::move(outputs));
 }
 
 }  // namespace jitfuse::internal
