@@ -1,13 +1,13 @@
 #include "api/explain.h"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "ir/support/status.h"
-#include "jit/verify_run.h"
 
 namespace jitfuse::internal {
 namespace {
@@ -51,8 +51,7 @@ class Explainer {
     for (const Boundary& b : exe_.fusion.boundaries) out["boundaries"].push_back(BoundaryJson(b));
     out["notes"] = json::array();
     for (const Note& n : exe_.fusion.notes) out["notes"].push_back(NoteJson(n));
-    if (std::string why = VerifySkipped(); !why.empty())
-      out["notes"].push_back(NoteJson({-1, Reason::kVerifySkipped, why}));
+    AddVerify(&out);
     return out;
   }
 
@@ -108,11 +107,36 @@ class Explainer {
     return out;
   }
 
-  // Why calls like this one are not compared with the evaluator though JITFUSE_VERIFY asks for it.
-  std::string VerifySkipped() const {
-    if (call_.verify.load(std::memory_order_relaxed) != BoundCall::Verify::kTooMuch) return "";
-    return absl::StrFormat("%.3g element operations of the evaluator, the limit is %.3g",
-                           call_.eval_work, kMaxEvalWork);
+  // What comparing the executable's calls with the evaluator has shown, if any were to be compared.
+  void AddVerify(json* out) const {
+    const VerifyRecord record = exe_.verify->record();
+    if (record.empty()) return;
+    const auto note = [&](Reason reason, const std::string& detail) {
+      (*out)["notes"].push_back(NoteJson({-1, reason, detail}));
+    };
+    if (record.skipped > 0) note(Reason::kVerifySkipped, record.skip_reason);
+    if (record.sampled > 0)
+      note(Reason::kVerifySampled,
+           absl::StrCat(record.sampled, " of ", record.verified, " calls that were compared"));
+    if (record.fallback) note(Reason::kVerifyFallback, record.first_mismatch);
+    json& verify = (*out)["verify"];
+    verify = {{"verified", record.verified},
+              {"sampled", record.sampled},
+              {"skipped", record.skipped},
+              {"mismatches", record.mismatches},
+              {"fallback", record.fallback},
+              {"fallback_calls", record.fallback_calls},
+              {"first_mismatch", record.first_mismatch},
+              {"reproducers", record.reproducers},
+              {"outputs", json::array()}};
+    for (const VerifiedOutput& o : record.outputs)
+      verify["outputs"].push_back({{"elements", o.elements},
+                                   {"compared", o.compared},
+                                   {"max_difference", o.max_error},
+                                   {"mean_difference", o.mean_error()},
+                                   {"max_of_bound", o.max_ratio},
+                                   {"mean_of_bound", o.mean_ratio()},
+                                   {"checksums", o.checksums}});
   }
 
   json BoundaryJson(const Boundary& b) const {
@@ -185,6 +209,36 @@ std::string WithDetail(const json& j) {
                       detail.empty() ? "" : " (", detail, detail.empty() ? "" : ")");
 }
 
+// A number as JSON has it: none where it is infinite.
+std::string Number(const json& j) {
+  return j.is_number() && std::isfinite(j.get<double>()) ? absl::StrFormat("%.3g", j.get<double>())
+                                                         : std::string("infinite");
+}
+
+std::string VerifyLines(const json& v) {
+  std::string out = absl::StrCat(
+      "  verify: ", v["verified"].get<int64_t>(), " calls compared with the evaluator, ",
+      v["mismatches"].get<int64_t>(), " of them wrong; ", v["skipped"].get<int64_t>(), " skipped",
+      v["fallback"].get<bool>()
+          ? absl::StrCat("; ", v["fallback_calls"].get<int64_t>(), " answered by the evaluator")
+          : "",
+      "\n");
+  for (size_t o = 0; o < v["outputs"].size(); ++o) {
+    const json& j = v["outputs"][o];
+    absl::StrAppend(&out, "    output ", o, ": difference at most ", Number(j["max_difference"]),
+                    " (", Number(j["max_of_bound"]), " of the bound), on average ",
+                    Number(j["mean_difference"]), " (", Number(j["mean_of_bound"]), " of it), ",
+                    j["compared"].get<int64_t>(), " elements compared, ",
+                    j["elements"].get<int64_t>(), " in the last call; checksums ",
+                    absl::StrJoin(j["checksums"].get<std::vector<std::string>>(), " "), "\n");
+  }
+  if (const auto wrong = v["first_mismatch"].get<std::string>(); !wrong.empty())
+    absl::StrAppend(&out, "    first mismatch: ", wrong, "\n");
+  for (const json& r : v["reproducers"])
+    absl::StrAppend(&out, "    reproduce it with: ", r.get<std::string>(), "\n");
+  return out;
+}
+
 }  // namespace
 
 std::string ExplainJson(const BoundCall& call, const ValueNames& names) {
@@ -215,6 +269,7 @@ std::string ExplainText(const BoundCall& call, const ValueNames& names) {
   for (const json& n : e["notes"]) {
     if (n["group"] == -1) absl::StrAppend(&out, "  note ", WithDetail(n), "\n");
   }
+  if (e.contains("verify")) out += VerifyLines(e["verify"]);
   return out;
 }
 

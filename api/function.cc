@@ -1,6 +1,7 @@
 #include "api/function.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
@@ -29,6 +30,14 @@ absl::Status CheckOptions(const Graph& graph, const CompileOptions& options) {
   if (options.max_fusions < -1)
     return InvalidArgument("graph ", graph.name(), ": max_fusions is ", options.max_fusions,
                            ", expected 0 or more, or -1 for no limit");
+  if (options.verify < 0)
+    return InvalidArgument("graph ", graph.name(), ": verify is ", options.verify,
+                           ", expected a number of calls, 0 or more");
+  if (options.verify_action != VerifyAction::kError &&
+      options.verify_action != VerifyAction::kFallback)
+    return InvalidArgument("graph ", graph.name(), ": verify_action is ",
+                           static_cast<int>(options.verify_action),
+                           ", which is no VerifyAction; expected kError or kFallback");
   return absl::OkStatus();
 }
 
@@ -49,8 +58,9 @@ StatusOr<Function> MakeFunction(const Graph& graph, const CompileOptions& option
     JF_API_ASSIGN_OR_RETURN(kind, ResolveAuto());
   }
   JF_API_ASSIGN_OR_RETURN(const Backend* backend, GetBackend(kind));
-  auto state = std::make_shared<v1::detail::FunctionState>(kind, graph, FromPublic(options),
-                                                           backend, SharedKernels());
+  auto state = std::make_shared<v1::detail::FunctionState>(
+      kind, graph, FromPublic(options), backend, SharedKernels(),
+      VerifyPolicy{options.verify, options.verify_action == VerifyAction::kFallback});
   state->set_names(std::move(names));
   return FunctionAccess::Make(std::move(state));
 }
@@ -307,23 +317,18 @@ absl::Status Enqueue(const internal::BoundCall& bound, const Call& call,
   return internal::ExecuteWithAllocator(bound, buffers, &adapter);
 }
 
-// Verified, where JITFUSE_VERIFY asks for it.
-absl::Status Launch(const internal::BoundCall& bound, const Call& call,
-                    absl::Span<const TensorView> outputs, const RunOptions& options) {
-  const LongRun watched(bound, call, options.long_work);
-  if (!call.cache->verify()) return Enqueue(bound, call, options);
-  bool skipped = false;
-  const internal::Graph& graph = call.cache->graph();
-  const bool wanted = internal::RunVerifier::Wanted(graph, bound, options.stream,
-                                                    call.cache->verify_every_call(), &skipped);
-  if (skipped) call.cache->CountVerified(/*skipped=*/true);
-  if (!wanted) return Enqueue(bound, call, options);
-  JF_ASSIGN_OR_RETURN(internal::RunVerifier verifier,
-                      internal::RunVerifier::Begin(graph, *call.backend, call.inputs, call.scalars,
-                                                   options.stream));
-  JF_RETURN_IF_ERROR(Enqueue(bound, call, options));
-  call.cache->CountVerified(/*skipped=*/false);
-  return verifier.Finish(outputs);
+// Checked, where CompileOptions::verify or JITFUSE_VERIFY asks for it.
+absl::Status Launch(const internal::BoundCall& bound, const Call& call, const RunOptions& options) {
+  const auto enqueue = [&] {
+    const LongRun watched(bound, call, options.long_work);
+    return Enqueue(bound, call, options);
+  };
+  if (!call.cache->verify()) return enqueue();
+  std::optional<Watcher> watcher;
+  internal::CheckedCall checked{call.cache,   &bound,         call.inputs, call.outputs,
+                                call.scalars, options.stream, nullptr};
+  if (options.long_work != nullptr) checked.watcher = &watcher.emplace(options.long_work);
+  return internal::RunChecked(checked, enqueue);
 }
 
 // The caller's array for result `i`, checked.
@@ -418,7 +423,7 @@ StatusOr<std::vector<Array>> Function::Run(const std::vector<Array>& inputs,
   if (!AreAligned(call.output_data)) {  // by the caller; the code found above counts on it
     JF_API_ASSIGN_OR_RETURN(bound, Find(call, call.outputs, options));
   }
-  JF_API_RETURN_IF_ERROR(Launch(*bound, call, call.outputs, options));
+  JF_API_RETURN_IF_ERROR(Launch(*bound, call, options));
   return results;
 }
 
@@ -434,7 +439,7 @@ Status Function::RunInto(const std::vector<Array>& inputs, const std::vector<Arr
   }
   JF_API_ASSIGN_OR_RETURN(std::shared_ptr<const internal::BoundCall> bound,
                           Find(call, call.outputs, options));
-  return internal::ToPublic(Launch(*bound, call, call.outputs, options));
+  return internal::ToPublic(Launch(*bound, call, options));
 }
 
 Status Function::Warm(const std::vector<Array>& inputs, const RunOptions& options) const {
@@ -480,7 +485,10 @@ std::string Function::ToText() const {
 }
 
 Stats Function::stats() const {
-  return state_ == nullptr ? Stats() : internal::ToPublic(state_->stats());
+  if (state_ == nullptr) return Stats();
+  Stats out = internal::ToPublic(state_->stats());
+  out.verify = state_->verify_reports();
+  return out;
 }
 
 StatusOr<Function> CompileText(const std::string& text, const CompileOptions& options) {

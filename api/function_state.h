@@ -25,11 +25,11 @@ namespace internal {
 class FunctionState {
  public:
   FunctionState(DeviceKind kind, const Graph& graph, const Options& options, const Backend* backend,
-                KernelCache* kernels)
+                KernelCache* kernels, const VerifyPolicy& verify = {})
       : kind_(kind),
         options_(options),
         kernels_(kernels),
-        first_(graph, options, backend, kernels),
+        first_(graph, options, backend, kernels, verify),
         rng_roles_(RngRolesOf(graph)),
         num_inputs_(
             static_cast<int>(graph.inputs().size()) -
@@ -38,7 +38,8 @@ class FunctionState {
     if (rng_roles_.empty() || kind != DeviceKind::kCuda) return;
     auto other = RngFromMemory(graph);  // whose own graph has no such scalars
     JF_CHECK(other.ok());
-    rng_from_memory_ = std::make_unique<FunctionState>(kind, *other, options, backend, kernels);
+    rng_from_memory_ =
+        std::make_unique<FunctionState>(kind, *other, options, backend, kernels, verify);
   }
   ~FunctionState();
   FunctionState(const FunctionState&) = delete;
@@ -50,6 +51,8 @@ class FunctionState {
   // The back end that this function was made for; on the CPU the only one.
   const Backend* home() const { return &first_.cache.backend(); }
   Counters stats() const;
+  // Of the executables of all its call caches that had calls to compare.
+  std::vector<v1::VerifyReport> verify_reports() const;
   // As RngRolesOf: where the seed and the offset of random ops stand in the signature.
   const std::vector<RngRole>& rng_roles() const { return rng_roles_; }
   int num_inputs() const { return num_inputs_; }  // those that the caller passes
@@ -62,8 +65,9 @@ class FunctionState {
 
  private:
   struct Node {
-    Node(const Graph& graph, const Options& options, const Backend* backend, KernelCache* kernels)
-        : cache(graph, options, backend, kernels) {}
+    Node(const Graph& graph, const Options& options, const Backend* backend, KernelCache* kernels,
+         const VerifyPolicy& verify)
+        : cache(graph, options, backend, kernels, verify) {}
     CallCache cache;
     Node* next = nullptr;
   };
@@ -104,6 +108,7 @@ namespace internal {
 StatusOr<Function> MakeFunction(const Graph& graph, const CompileOptions& options,
                                 ValueNames names = {});
 v1::Stats ToPublic(const Counters& counters);
+v1::VerifyReport ToPublic(const VerifyRecord& record);
 }  // namespace internal
 }  // namespace jitfuse
 

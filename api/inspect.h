@@ -50,8 +50,12 @@ struct CheckResult {
   double max_ulp = 0;    // worst error in ulp of the output's dtype
   double max_bound = 0;  // worst error divided by the evaluator's bound; ok means <= 1
   std::string where;     // "output 0 [3,17]: got 1.5, expected 1.25 +- 1e-7"
+  long long compared = 0, elements = 0;  // fewer are compared where anything would pass, or sampled
+  bool sampled = false;                  // rows alone, since all would take too long
 };
 // Results of a run (CPU arrays) against the evaluator's values and error bounds. One per output.
+// Where evaluating everything takes too long, rows that the same inputs always give are compared,
+// if they can be had for less (docs/verify.md).
 StatusOr<std::vector<CheckResult>> Check(const std::string& graph_text,
                                          const std::vector<Array>& inputs,
                                          const std::vector<Array>& results, const Rng& rng = {});

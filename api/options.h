@@ -4,9 +4,9 @@
 // Compile returns kUnimplemented. kFast may be faster and less exact; where it has nothing to offer
 // it equals kDefault and explain() says so. RunOptions name resources of the caller: Jitfuse
 // enqueues on `stream` and nowhere else, takes scratch memory from `workspace` or `allocator`, and
-// never synchronises. All pointers must stay valid until the stream has passed the call; allocator
-// and stream longer: until the last copy of the last result of the call is gone, since it is freed
-// with both of them.
+// never synchronises, but for calls that are verified. All pointers must stay valid until the
+// stream has passed the call; allocator and stream longer: until the last copy of the last result
+// of the call is gone, since it is freed with both of them.
 #ifndef JITFUSE_API_OPTIONS_H_
 #define JITFUSE_API_OPTIONS_H_
 
@@ -21,6 +21,9 @@ inline namespace v1 {
 
 enum class DeviceKind : int { kAuto = 0, kCpu = 1, kCuda = 2, kInterpret = 3 };
 enum class Numerics : int { kDefault = 0, kStrict = 1, kFast = 2 };
+// What follows where a call's results differ from the reference evaluator's: an error, or the
+// evaluator's results in their place, in this call and all later ones of its executable.
+enum class VerifyAction : int { kError = 0, kFallback = 1 };
 
 struct CompileOptions {
   DeviceKind device =
@@ -31,6 +34,10 @@ struct CompileOptions {
   bool rewrite = true;           // false: no folding, CSE, canonical forms
   bool use_gemm_library = true;  // false: matrix products become loop kernels
   long long max_fusions = -1;    // stop fusing after so many merges (bisection); -1: no limit
+  // Safety mode (docs/verify.md): the results of the first `verify` calls of each executable are
+  // compared with the reference evaluator. Such calls wait for their stream.
+  long long verify = 0;
+  VerifyAction verify_action = VerifyAction::kError;
 };
 
 // Memory for intermediates and for results the library allocates. Must be safe to call from any

@@ -115,14 +115,16 @@ struct CallCache::ThreadTable {
 };
 
 CallCache::CallCache(Graph graph, const Options& options, const Backend* backend,
-                     KernelCache* kernels)
+                     KernelCache* kernels, const VerifyPolicy& verify)
     : id_(NextId()),
       graph_(std::move(graph)),
       facts_(ComputeShapeFacts(graph_)),
       options_(options),
       backend_(backend),
       kernels_(kernels),
-      verify_(EnvInt("VERIFY", 0)) {}
+      verify_policy_(verify),
+      verify_env_(EnvInt("VERIFY", 0)),
+      verify_(verify.calls > 0 || verify_env_ != 0) {}
 
 // No call is in flight, so that no thread is at its table.
 CallCache::~CallCache() {
@@ -247,10 +249,18 @@ Counters CallCache::stats() const {
   return counters_;
 }
 
-void CallCache::CountVerified(bool skipped) {
+void CallCache::Count(VerifyEvent event) {
   CachesLock lock(LockOf(ForkLock::kCaches));
-  for (Counters* c : {&counters_, &Totals()})
-    ++(skipped ? c->fallbacks[static_cast<size_t>(Reason::kVerifySkipped)] : c->verified);
+  for (Counters* c : {&counters_, &Totals()}) {
+    const auto fallback = [c](Reason r) -> int64_t& {
+      return c->fallbacks[static_cast<size_t>(r)];
+    };
+    ++(event == VerifyEvent::kVerified   ? c->verified
+       : event == VerifyEvent::kMismatch ? c->mismatches
+       : event == VerifyEvent::kSampled  ? fallback(Reason::kVerifySampled)
+       : event == VerifyEvent::kSkipped  ? fallback(Reason::kVerifySkipped)
+                                         : fallback(Reason::kVerifyFallback));
+  }
 }
 
 std::vector<std::shared_ptr<const Executable>> CallCache::executables() const {

@@ -39,9 +39,18 @@ class CompileWatcher {
   virtual void End() = 0;
 };
 
+// Which calls are compared with the evaluator, beside those that JITFUSE_VERIFY asks for, and what
+// follows where they differ (jit/verify_run.h).
+struct VerifyPolicy {
+  int64_t calls = 0;      // the first so many of each executable
+  bool fallback = false;  // the evaluator answers instead; else it is an error
+};
+enum class VerifyEvent { kVerified, kSampled, kSkipped, kMismatch, kFallbackCall };
+
 class CallCache {
  public:
-  CallCache(Graph graph, const Options& options, const Backend* backend, KernelCache* kernels);
+  CallCache(Graph graph, const Options& options, const Backend* backend, KernelCache* kernels,
+            const VerifyPolicy& verify = {});
   ~CallCache();
   CallCache(const CallCache&) = delete;
   CallCache& operator=(const CallCache&) = delete;
@@ -53,8 +62,7 @@ class CallCache {
                                                         CompileWatcher* watcher = nullptr);
 
   Counters stats() const;
-  // A call was compared with the evaluator, or was not and should have been.
-  void CountVerified(bool skipped);
+  void Count(VerifyEvent event);
   // Executables made so far, for explain(); in order of making.
   std::vector<std::shared_ptr<const Executable>> executables() const;
 
@@ -62,9 +70,10 @@ class CallCache {
   const GraphShapeFacts& facts() const { return facts_; }
   const Options& options() const { return options_; }
   const Backend& backend() const { return *backend_; }
-  // JITFUSE_VERIFY, when this was made.
-  bool verify() const { return verify_ != 0; }
-  bool verify_every_call() const { return verify_ > 1; }
+  // Whether any call has to go through RunChecked.
+  bool verify() const { return verify_; }
+  const VerifyPolicy& verify_policy() const { return verify_policy_; }
+  int64_t verify_env() const { return verify_env_; }  // JITFUSE_VERIFY, when this was made
 
  private:
   struct ThreadTable;
@@ -87,7 +96,9 @@ class CallCache {
   const Options options_;
   const Backend* const backend_;
   KernelCache* const kernels_;
-  const int64_t verify_;
+  const VerifyPolicy verify_policy_;
+  const int64_t verify_env_;
+  const bool verify_;
 
   // Guarded by LockOf(ForkLock::kCaches).
   std::vector<std::shared_ptr<ThreadTable>> tables_;

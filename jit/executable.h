@@ -1,12 +1,12 @@
 // Executable: compiled steps of one graph for one class of calls; BoundCall: the same with this
 // call's numbers filled in.
 //
-// In: made by jit/compile.cc. Out: immutable, shared by threads. Everything that depends on a size
-// is a SizeExpr over the class's symbols (graph symbols, then stride symbols); Bind evaluates them
-// all, so that a new batch size compiles and plans nothing. A BoundCall holds numbers only, no
-// pointers, and may be reused for every call with the same dims, strides and alignment. Buffers are
-// named, not pointed to: input i, output i, or a slot of the arena (one allocation a call). Must
-// not know: how kernels were made, the API's types.
+// In: made by jit/compile.cc. Out: immutable but for `verify`, shared by threads. Everything that
+// depends on a size is a SizeExpr over the class's symbols (graph symbols, then stride symbols);
+// Bind evaluates them all, so that a new batch size compiles and plans nothing. A BoundCall holds
+// numbers only, no pointers, and may be reused for every call with the same dims, strides and
+// alignment. Buffers are named, not pointed to: input i, output i, or a slot of the arena (one
+// allocation a call). Must not know: how kernels were made, the API's types.
 #ifndef JITFUSE_JIT_EXECUTABLE_H_
 #define JITFUSE_JIT_EXECUTABLE_H_
 
@@ -24,6 +24,7 @@
 #include "codegen/plan/kernel_source.h"
 #include "ir/graph.h"
 #include "jit/backend.h"
+#include "jit/verify_log.h"
 
 namespace jitfuse::internal {
 
@@ -74,6 +75,8 @@ struct Executable {
   MemoryPlan memory;  // slots of the arena
   std::vector<TensorType> outputs;
   double plan_ms = 0;  // everything before the compiler
+  // What comparing its calls with the evaluator has shown. Threads share it: it has its own lock.
+  const std::shared_ptr<VerifyLog> verify = std::make_shared<VerifyLog>();
 };
 
 // What one step needs, evaluated. Kernel: sizes, grid, rows, cols, bytes_per_row. Gemm: the
@@ -97,8 +100,9 @@ struct BoundCall {
   std::vector<std::shared_ptr<const std::vector<int64_t>>> output_dims;
   std::vector<int64_t> symbols;  // of the class, for explain()
   double eval_work = 0;          // element operations of the evaluator, for jit/verify_run.h
-  enum class Verify : uint8_t { kNotYet, kDone, kTooMuch, kCapturing };
-  mutable std::atomic<Verify> verify{Verify::kNotYet};  // the first call's, with JITFUSE_VERIFY
+  // kDone: a call has been compared, or is being; kTooMuch: none can be.
+  enum class Verify : uint8_t { kNotYet, kDone, kTooMuch };
+  mutable std::atomic<Verify> verify{Verify::kNotYet};
 };
 
 // `symbols`: values of the class's symbols (see jit/call_class.h). `align`: the least alignment of

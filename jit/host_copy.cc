@@ -79,38 +79,79 @@ absl::StatusOr<HostTensor> GatherHost(const TensorView& view) {
   return out;
 }
 
-absl::StatusOr<HostTensor> CopyToHostTensor(const Backend& backend, const TensorView& view,
-                                            StreamHandle stream) {
-  JF_ASSIGN_OR_RETURN(HostTensor out, Shaped(view));
-  if (out.bytes.empty()) return out;
+namespace {
+
+// The memory from the first to the last element of a view of one element or more.
+struct Range {
+  bool dense = true;
+  int64_t before = 0;  // bytes from its beginning to where the view points
+  int64_t bytes = 0;
+};
+
+absl::StatusOr<Range> RangeOf(const TensorView& view) {
   const std::vector<int64_t> strides = StridesOf(view);
-  int64_t low = 0, high = 0;
-  bool dense = true, overflow = false;
-  int64_t expected = 1;
+  Range out;
+  int64_t low = 0, high = 0, expected = 1, elements = 0;
+  bool overflow = false;
   for (size_t d = view.dims.size(); d-- > 0;) {
-    dense = dense && (view.dims[d] == 1 || strides[d] == expected);
+    out.dense = out.dense && (view.dims[d] == 1 || strides[d] == expected);
     expected *= view.dims[d];
     int64_t reach = 0;
     overflow |= __builtin_mul_overflow(view.dims[d] - 1, strides[d], &reach);
     overflow |= __builtin_add_overflow(reach < 0 ? low : high, reach, reach < 0 ? &low : &high);
   }
-  if (dense) {
+  overflow |= __builtin_sub_overflow(high, low, &elements);
+  overflow |= __builtin_add_overflow(elements, int64_t{1}, &elements);
+  overflow |= __builtin_mul_overflow(elements, int64_t{ItemSize(view.dtype)}, &out.bytes);
+  if (overflow) return InvalidArgument("the strides of an array reach further than 64 bits");
+  out.before = -low * ItemSize(view.dtype);
+  return out;
+}
+
+absl::StatusOr<std::unique_ptr<char[]>> CopyRange(const Backend& backend, const TensorView& view,
+                                                  const Range& range, StreamHandle stream) {
+  std::unique_ptr<char[]> out(new (std::nothrow) char[static_cast<size_t>(range.bytes)]);
+  if (out == nullptr)
+    return absl::ResourceExhaustedError(absl::StrCat("no host memory for ", range.bytes, " bytes"));
+  JF_RETURN_IF_ERROR(backend.CopyToHost(out.get(),
+                                        static_cast<const char*>(view.ptr) - range.before,
+                                        static_cast<size_t>(range.bytes), stream));
+  return out;
+}
+
+}  // namespace
+
+absl::StatusOr<HostTensor> CopyToHostTensor(const Backend& backend, const TensorView& view,
+                                            StreamHandle stream) {
+  JF_ASSIGN_OR_RETURN(HostTensor out, Shaped(view));
+  if (out.bytes.empty()) return out;
+  JF_ASSIGN_OR_RETURN(const Range range, RangeOf(view));
+  if (range.dense) {
     JF_RETURN_IF_ERROR(backend.CopyToHost(out.bytes.data(), view.ptr, out.bytes.size(), stream));
     return out;
   }
-  int64_t elements = 0, bytes = 0;
-  overflow |= __builtin_sub_overflow(high, low, &elements);
-  overflow |= __builtin_add_overflow(elements, int64_t{1}, &elements);
-  overflow |= __builtin_mul_overflow(elements, int64_t{ItemSize(view.dtype)}, &bytes);
-  if (overflow) return InvalidArgument("the strides of an array reach further than 64 bits");
-  std::unique_ptr<char[]> range(new (std::nothrow) char[static_cast<size_t>(bytes)]);
-  if (range == nullptr)
-    return absl::ResourceExhaustedError(absl::StrCat("no host memory for ", bytes, " bytes"));
-  const int64_t before = -low * ItemSize(view.dtype);
-  JF_RETURN_IF_ERROR(backend.CopyToHost(range.get(), static_cast<const char*>(view.ptr) - before,
-                                        static_cast<size_t>(bytes), stream));
-  Gather(range.get() + before, view, &out);
+  JF_ASSIGN_OR_RETURN(std::unique_ptr<char[]> bytes, CopyRange(backend, view, range, stream));
+  Gather(bytes.get() + range.before, view, &out);
   return out;
+}
+
+absl::Status CopyFromHostTensor(const Backend& backend, const HostTensor& from,
+                                const TensorView& view, StreamHandle stream) {
+  if (from.dtype != view.dtype || absl::MakeSpan(from.dims) != view.dims)
+    return InternalError("expected a tensor of the view's dtype and dims");
+  if (from.bytes.empty()) return absl::OkStatus();
+  JF_ASSIGN_OR_RETURN(const Range range, RangeOf(view));
+  void* to = const_cast<void*>(view.ptr);
+  if (range.dense) return backend.CopyFromHost(to, from.bytes.data(), from.bytes.size(), stream);
+  JF_ASSIGN_OR_RETURN(std::unique_ptr<char[]> bytes, CopyRange(backend, view, range, stream));
+  const auto size = static_cast<size_t>(ItemSize(view.dtype));
+  const uint8_t* next = from.bytes.data();
+  ForEachOffset(view.dims, StridesOf(view), [&](int64_t offset) {
+    std::memcpy(bytes.get() + range.before + offset * static_cast<int64_t>(size), next, size);
+    next += size;
+  });
+  return backend.CopyFromHost(static_cast<char*>(to) - range.before, bytes.get(),
+                              static_cast<size_t>(range.bytes), stream);
 }
 
 }  // namespace jitfuse::internal

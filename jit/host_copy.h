@@ -18,6 +18,10 @@ namespace jitfuse::internal {
 absl::StatusOr<HostTensor> GatherHost(const TensorView& view);
 absl::StatusOr<HostTensor> CopyToHostTensor(const Backend& backend, const TensorView& view,
                                             StreamHandle stream);
+// The other way: the elements of `from` into the view, of the same dtype and dims. On a GPU the
+// bytes between the elements of a strided view are written too, with what they held.
+absl::Status CopyFromHostTensor(const Backend& backend, const HostTensor& from,
+                                const TensorView& view, StreamHandle stream);
 
 }  // namespace jitfuse::internal
 

@@ -53,7 +53,8 @@ StatusOr<jitfuse_cli::Source> SourceOfEntry(const nb::object& trace,
   out.options =
       OptionsOf(Get<std::string>(options, "device"), Get<std::string>(options, "numerics"),
                 Get<bool>(options, "fuse"), Get<bool>(options, "rewrite"),
-                Get<bool>(options, "use_gemm_library"), false, -1);
+                Get<bool>(options, "use_gemm_library"), false, -1,
+                Get<long long>(options, "verify"), Get<std::string>(options, "verify_action"));
   return out;
 }
 

@@ -34,6 +34,8 @@ constexpr std::pair<const char*, DeviceKind> kDevices[] = {{"auto", DeviceKind::
                                                            {"interpret", DeviceKind::kInterpret}};
 constexpr std::pair<const char*, Numerics> kNumerics[] = {
     {"default", Numerics::kDefault}, {"strict", Numerics::kStrict}, {"fast", Numerics::kFast}};
+constexpr std::pair<const char*, VerifyAction> kVerifyActions[] = {
+    {"error", VerifyAction::kError}, {"fallback", VerifyAction::kFallback}};
 
 std::int64_t IntOf(nb::handle object) {
   nb::object index = nb::steal(CheckNew(PyNumber_Index(object.ptr())));
@@ -132,10 +134,11 @@ nb::tuple Apply(nb::handle self, const std::string& op, nb::handle operands,
 
 PyFunction Compile(const Builder& builder, nb::handle outputs, const std::string& device,
                    const std::string& numerics, bool fuse, bool rewrite, bool use_gemm_library,
-                   bool batch_invariant, long long max_fusions) {
+                   bool batch_invariant, long long max_fusions, long long verify,
+                   const std::string& verify_action) {
   return PyFunction(Check(builder.Compile(
-      TensorsOf(outputs),
-      OptionsOf(device, numerics, fuse, rewrite, use_gemm_library, batch_invariant, max_fusions))));
+      TensorsOf(outputs), OptionsOf(device, numerics, fuse, rewrite, use_gemm_library,
+                                    batch_invariant, max_fusions, verify, verify_action))));
 }
 
 }  // namespace
@@ -166,7 +169,8 @@ DType DTypeOfName(const std::string& name) {
 
 CompileOptions OptionsOf(const std::string& device, const std::string& numerics, bool fuse,
                          bool rewrite, bool use_gemm_library, bool batch_invariant,
-                         long long max_fusions) {
+                         long long max_fusions, long long verify,
+                         const std::string& verify_action) {
   CompileOptions out;
   out.device = OneOf("device", device, kDevices);
   out.numerics = OneOf("numerics", numerics, kNumerics);
@@ -175,6 +179,8 @@ CompileOptions OptionsOf(const std::string& device, const std::string& numerics,
   out.use_gemm_library = use_gemm_library;
   out.batch_invariant = batch_invariant;
   out.max_fusions = max_fusions;
+  out.verify = verify;
+  out.verify_action = OneOf("verify_action", verify_action, kVerifyActions);
   return out;
 }
 
@@ -265,10 +271,11 @@ void DefineGraph(nb::module_& m) {
       .def("compile", Compile, "outputs"_a, nb::kw_only(), "device"_a = "auto",
            "numerics"_a = "default", "fuse"_a = true, "rewrite"_a = true,
            "use_gemm_library"_a = true, "batch_invariant"_a = false, "max_fusions"_a = -1,
+           "verify"_a = 0, "verify_action"_a = "error",
            nb::sig("def compile(self, outputs: collections.abc.Sequence[Tensor], *, device: str = "
                    "'auto', numerics: str = 'default', fuse: bool = True, rewrite: bool = True, "
                    "use_gemm_library: bool = True, batch_invariant: bool = False, max_fusions: int "
-                   "= -1) -> Function"));
+                   "= -1, verify: int = 0, verify_action: str = 'error') -> Function"));
   DefineGradients(m, builder);
 }
 

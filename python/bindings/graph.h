@@ -27,7 +27,8 @@ nanobind::tuple WrapSteps(nanobind::handle builder, std::vector<Tensor> tensors)
 DType DTypeOfName(const std::string& name);
 CompileOptions OptionsOf(const std::string& device, const std::string& numerics, bool fuse,
                          bool rewrite, bool use_gemm_library, bool batch_invariant,
-                         long long max_fusions);
+                         long long max_fusions, long long verify = 0,
+                         const std::string& verify_action = "error");
 const char* DeviceKindName(DeviceKind kind);
 
 void DefineGraph(nanobind::module_& m);

@@ -70,6 +70,36 @@ nb::tuple CallInFrameworkMemory(const PyFunction& f, nb::handle args) {
   return nb::tuple(out);
 }
 
+nb::dict ReportOf(const VerifyReport& r) {
+  nb::dict out;
+  out["executable"] = r.executable;
+  out["backend"] = r.backend;
+  out["arch"] = r.arch;
+  out["verified"] = r.verified;
+  out["sampled"] = r.sampled;
+  out["skipped"] = r.skipped;
+  out["skip_reason"] = r.skip_reason;
+  out["mismatches"] = r.mismatches;
+  out["first_mismatch"] = r.first_mismatch;
+  out["reproducers"] = r.reproducers;
+  out["fallback"] = r.fallback;
+  out["fallback_calls"] = r.fallback_calls;
+  nb::list outputs;
+  for (const VerifyOutput& o : r.outputs) {
+    nb::dict d;
+    d["elements"] = o.elements;
+    d["compared"] = o.compared;
+    d["max_difference"] = o.max_difference;
+    d["mean_difference"] = o.mean_difference;
+    d["max_of_bound"] = o.max_of_bound;
+    d["mean_of_bound"] = o.mean_of_bound;
+    d["checksums"] = o.checksums;
+    outputs.append(d);
+  }
+  out["outputs"] = outputs;
+  return out;
+}
+
 nb::dict StatsOf(const Stats& s) {
   nb::dict out;
   out["class_hits"] = s.class_hits;
@@ -79,8 +109,12 @@ nb::dict StatsOf(const Stats& s) {
   out["compile_ms"] = s.compile_ms;
   out["kernels"] = s.kernels;
   out["verified"] = s.verified;
+  out["mismatches"] = s.mismatches;
   out["fallbacks"] = s.fallbacks;
   out["boundaries"] = s.boundaries;
+  nb::list verify;
+  for (const VerifyReport& report : s.verify) verify.append(ReportOf(report));
+  out["verify"] = verify;
   return out;
 }
 
@@ -297,14 +331,15 @@ void DefineInspection(nb::module_& m) {
   m.def(
       "compile_text",
       [](const std::string& text, const std::string& device, const std::string& numerics, bool fuse,
-         bool rewrite, bool use_gemm_library, bool batch_invariant, long long max_fusions) {
-        return PyFunction(
-            Check(CompileText(text, OptionsOf(device, numerics, fuse, rewrite, use_gemm_library,
-                                              batch_invariant, max_fusions))));
+         bool rewrite, bool use_gemm_library, bool batch_invariant, long long max_fusions,
+         long long verify, const std::string& verify_action) {
+        return PyFunction(Check(
+            CompileText(text, OptionsOf(device, numerics, fuse, rewrite, use_gemm_library,
+                                        batch_invariant, max_fusions, verify, verify_action))));
       },
       "text"_a, nb::kw_only(), "device"_a = "auto", "numerics"_a = "default", "fuse"_a = true,
       "rewrite"_a = true, "use_gemm_library"_a = true, "batch_invariant"_a = false,
-      "max_fusions"_a = -1);
+      "max_fusions"_a = -1, "verify"_a = 0, "verify_action"_a = "error");
   m.def(
       "evaluate", EvaluateText, "text"_a, "args"_a, nb::kw_only(), "seed"_a = 0, "offset"_a = 0,
       nb::sig("def evaluate(text: str, args: collections.abc.Sequence[typing.Any], *, seed: int = "
@@ -318,17 +353,19 @@ void DefineInspection(nb::module_& m) {
       "source_of",
       [](const std::string& text, nb::handle args, const std::string& stage,
          const std::string& arch, const std::string& device, const std::string& numerics, bool fuse,
-         bool rewrite, bool use_gemm_library, bool batch_invariant, long long max_fusions) {
+         bool rewrite, bool use_gemm_library, bool batch_invariant, long long max_fusions,
+         long long verify, const std::string& verify_action) {
         const auto f = PyFunction(Check(
             CompileText(text, OptionsOf("interpret", "default", true, true, true, false, -1))));
-        const CompileOptions options = OptionsOf(device, numerics, fuse, rewrite, use_gemm_library,
-                                                 batch_invariant, max_fusions);
+        const CompileOptions options =
+            OptionsOf(device, numerics, fuse, rewrite, use_gemm_library, batch_invariant,
+                      max_fusions, verify, verify_action);
         return Check(
             WithArgs(f, args, [&](auto& a) { return SourceOf(text, a, stage, arch, options); }));
       },
       "text"_a, "args"_a, "stage"_a, "arch"_a = "", "device"_a = "auto", "numerics"_a = "default",
       "fuse"_a = true, "rewrite"_a = true, "use_gemm_library"_a = true, "batch_invariant"_a = false,
-      "max_fusions"_a = -1,
+      "max_fusions"_a = -1, "verify"_a = 0, "verify_action"_a = "error",
       "What is made of a graph: stage is graph, groups, plan, cuda, llvm, ptx or sass.");
   m.def("list_ops", OpRows, nb::sig("def list_ops() -> list[dict[str, typing.Any]]"));
 }

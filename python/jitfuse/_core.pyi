@@ -64,7 +64,7 @@ class Builder:
         Pairs of sizes that each call's arrays must make equal, beyond what their dims say.
         """
 
-    def compile(self, outputs: Sequence[Tensor], *, device: str = 'auto', numerics: str = 'default', fuse: bool = True, rewrite: bool = True, use_gemm_library: bool = True, batch_invariant: bool = False, max_fusions: int = -1) -> Function: ...
+    def compile(self, outputs: Sequence[Tensor], *, device: str = 'auto', numerics: str = 'default', fuse: bool = True, rewrite: bool = True, use_gemm_library: bool = True, batch_invariant: bool = False, max_fusions: int = -1, verify: int = 0, verify_action: str = 'error') -> Function: ...
 
     def vjp(self, outputs: Sequence[Tensor], cotangents: Sequence[Tensor | None], wrt: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """
@@ -195,7 +195,7 @@ def call_in_framework_memory(function: Function, args: Sequence[Any]) -> tuple[A
     For tests: results and scratch memory from torch's allocator, as on a GPU.
     """
 
-def compile_text(text: str, *, device: str = 'auto', numerics: str = 'default', fuse: bool = True, rewrite: bool = True, use_gemm_library: bool = True, batch_invariant: bool = False, max_fusions: int = -1) -> Function: ...
+def compile_text(text: str, *, device: str = 'auto', numerics: str = 'default', fuse: bool = True, rewrite: bool = True, use_gemm_library: bool = True, batch_invariant: bool = False, max_fusions: int = -1, verify: int = 0, verify_action: str = 'error') -> Function: ...
 
 def evaluate(text: str, args: Sequence[Any], *, seed: int = 0, offset: int = 0) -> tuple[Any, ...]:
     """The reference evaluator on CPU arrays: slow, exact meaning."""
@@ -204,7 +204,7 @@ def parse_inputs(text: str) -> list[dict[str, Any]]: ...
 
 def format_text(text: str) -> str: ...
 
-def source_of(text: str, args: object, stage: str, arch: str = '', device: str = 'auto', numerics: str = 'default', fuse: bool = True, rewrite: bool = True, use_gemm_library: bool = True, batch_invariant: bool = False, max_fusions: int = -1) -> str:
+def source_of(text: str, args: object, stage: str, arch: str = '', device: str = 'auto', numerics: str = 'default', fuse: bool = True, rewrite: bool = True, use_gemm_library: bool = True, batch_invariant: bool = False, max_fusions: int = -1, verify: int = 0, verify_action: str = 'error') -> str:
     """
     What is made of a graph: stage is graph, groups, plan, cuda, llvm, ptx or sass.
     """

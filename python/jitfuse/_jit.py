@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _DYNAMIC = (None, "all", "none")
 _NUMERICS = ("default", "fast", "strict")
+_VERIFY_ACTIONS = ("error", "fallback")
 _MANY_ENTRIES = 32  # for different sizes alone: a warning
 _MAX_SHAPES = 4096  # remembered for each combination; then forgotten and found again
 
@@ -179,6 +180,17 @@ class JitFunction(_core.JitFunction):
             self._misses,
             sum(len(g.entries) for g in self._groups.values()),
         )
+
+    def verify_report(self) -> list[dict[str, Any]]:
+        """What comparing calls with the reference evaluator has shown (verify=), one dict for each
+        executable that had such calls."""
+        entries = [entry for group in self._groups.values() for entry in group.entries]
+        return [
+            report
+            for entry in entries
+            if entry.function is not None
+            for report in entry.function.stats()["verify"]
+        ]
 
     def cache_clear(self) -> None:
         """Forgets all traces (compiled kernels stay in the caches of the library)."""
@@ -382,6 +394,8 @@ def jit(
     fuse: bool = True,
     rewrite: bool = True,
     use_gemm_library: bool = True,
+    verify: int = 0,
+    verify_action: str = "error",
 ) -> Any:
     """Compiles a function over arrays into fused kernels: `@jitfuse.jit` or `@jitfuse.jit(...)`.
 
@@ -398,14 +412,24 @@ def jit(
     numerics: "default", or "fast" (less exact where that is faster).
     device: "auto" (where the arguments are), "cpu", "cuda" or "interpret".
     fuse, rewrite, use_gemm_library: switch off to compare and to search for errors.
+    verify: the first so many calls of each compiled executable are also computed by the reference
+        evaluator and compared within its error bounds (docs/verify.md); on a GPU they wait.
+    verify_action: what follows a wrong result. "error": RuntimeError with the command that repeats
+        the call; "fallback": the evaluator's results, in this call and those that follow.
     """
     if dynamic not in _DYNAMIC:
         raise ValueError(f"jit: dynamic={dynamic!r}, expected one of {_DYNAMIC}")
     if numerics not in _NUMERICS:
         raise ValueError(f"jit: numerics={numerics!r}, expected one of {_NUMERICS}")
+    if type(verify) is not int or verify < 0:
+        raise ValueError(f"jit: verify={verify!r}, expected a number of calls, 0 or more")
+    if verify_action not in _VERIFY_ACTIONS:
+        raise ValueError(
+            f"jit: verify_action={verify_action!r}, expected one of {_VERIFY_ACTIONS}"
+        )
     options = {
         "numerics": numerics, "device": device, "fuse": fuse, "rewrite": rewrite,
-        "use_gemm_library": use_gemm_library,
+        "use_gemm_library": use_gemm_library, "verify": verify, "verify_action": verify_action,
     }  # fmt: skip
     if function is None:
         return lambda f: JitFunction(f, static_argnums, static_argnames, dynamic, options)

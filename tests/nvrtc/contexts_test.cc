@@ -34,10 +34,9 @@ class ContextsTest : public testing::Test {
     Array host = *Array::FromValues(DType::kF32, {static_cast<std::int64_t>(v.size())}, v);
     return *host.CopyTo({DeviceKind::kCuda, index});
   }
-  Function Add() {
+  Function Add(CompileOptions options = {}) {
     Builder b("both");
     Tensor x = b.Input("x", DType::kF32, {"n"}), y = b.Input("y", DType::kF32, {"n"});
-    CompileOptions options;
     options.device = DeviceKind::kCuda;
     StatusOr<Function> f = b.Compile({x + y}, options);
     EXPECT_TRUE(f.ok()) << f.status().message();
@@ -97,20 +96,55 @@ TEST_F(ContextsTest, CopiesOfStridedArraysAndBetweenDevices) {
 }
 
 TEST_F(ContextsTest, VerificationReadsTheDeviceAndIsSkippedUnderCapture) {
+  CompileOptions first;
+  first.verify = 1;
   setenv("JITFUSE_VERIFY", "1", 1);
-  Function f = Add();
+  Function by_environment = Add();
   unsetenv("JITFUSE_VERIFY");
+  for (Function f : {by_environment, Add(first)}) {
+    driver_->capturing = true;
+    std::vector<Array> in = {On(0, {1, 2}), On(0, {3, 4})};
+    const int syncs = driver_->Calls("cuStreamSynchronize");
+    EXPECT_TRUE(f.RunInto(in, {On(0, {0, 0})}).ok());
+    EXPECT_EQ(driver_->Calls("cuStreamSynchronize"), syncs + 1);  // the copy to the output alone
+    EXPECT_EQ(f.stats().fallbacks.at("verify_skipped"), 1);
+    EXPECT_EQ(f.stats().verify[0].skip_reason, "its stream is being captured");
+    driver_->capturing = false;
+    Status status = f.RunInto(in, {On(0, {0, 0})});  // the fake runs no kernel: a wrong result
+    EXPECT_EQ(status.code(), StatusCode::kInternal);
+    EXPECT_THAT(status.message(), HasSubstr("got 0, expected 4"));
+    EXPECT_THAT(status.message(), HasSubstr("--backend cuda --check"));
+    EXPECT_EQ(f.stats().verified, 1);
+    EXPECT_TRUE(f.RunInto(in, {On(0, {0, 0})}).ok());  // the second one
+    EXPECT_THAT(*f.Explain(in), HasSubstr("note verify_skipped"));
+  }
+}
+
+TEST_F(ContextsTest, TheEvaluatorAnswersOnTheDeviceButNotUnderCapture) {
+  CompileOptions options;
+  options.verify = 1;
+  options.verify_action = VerifyAction::kFallback;
+  Function f = Add(options);
+  std::vector<Array> in = {On(0, {1, 2, 5}), On(0, {3, 4, 6})};
+  SetLog(-1, [](int, const std::string&) {});
+  EXPECT_THAT(*(*f.Run(in))[0].ToVector(), ElementsAre(4, 6, 11));
+  const int launched = driver_->Calls("cuLaunchKernel");
+  EXPECT_THAT(*(*f.Run(in))[0].ToVector(), ElementsAre(4, 6, 11));
+  // Into every second element, over zeros that stay.
+  Array wide = On(0, {0, 0, 0, 0, 0, 0});
+  Array strided =
+      Array::View(static_cast<float*>(wide.data()), DType::kF32, {3}, {2}, {DeviceKind::kCuda, 0});
+  Function g = Add(options);
+  EXPECT_TRUE(g.RunInto(in, {strided}).ok());
+  EXPECT_THAT(*wide.ToVector(), ElementsAre(4, 0, 6, 0, 11, 0));
+  SetLog(-1);
+  EXPECT_EQ(driver_->Calls("cuLaunchKernel"), launched + 1);  // g's first
   driver_->capturing = true;
-  std::vector<Array> in = {On(0, {1, 2}), On(0, {3, 4})};
-  const int syncs = driver_->Calls("cuStreamSynchronize");
-  EXPECT_TRUE(f.RunInto(in, {On(0, {0, 0})}).ok());
-  EXPECT_EQ(driver_->Calls("cuStreamSynchronize"), syncs + 1);  // the copy to the output alone
-  EXPECT_EQ(f.stats().fallbacks.at("verify_skipped"), 1);
+  EXPECT_THAT(f.Run(in).status().message(), HasSubstr("cannot be captured"));
+  EXPECT_EQ(f.Run(in).status().code(), StatusCode::kFailedPrecondition);
   driver_->capturing = false;
-  Status status = f.RunInto(in, {On(0, {0, 0})});  // the fake runs no kernel: a wrong result
-  EXPECT_EQ(status.code(), StatusCode::kInternal);
-  EXPECT_THAT(status.message(), HasSubstr("got 0, expected 4"));
-  EXPECT_EQ(f.stats().verified, 1);
+  EXPECT_EQ(f.stats().verify[0].backend, "cuda");
+  EXPECT_EQ(f.stats().verify[0].fallback_calls, 2);
 }
 
 TEST_F(ContextsTest, InTheChildOfAForkTheGpuIsAnErrorAndTheCpuWorks) {

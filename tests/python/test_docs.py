@@ -1,4 +1,4 @@
-"""docs/python.md, docs/gradients.md and README.md: every block of Python runs, in order, and prints what the page says."""
+"""docs/python.md, docs/gradients.md, docs/verify.md and README.md: every block of Python runs, in order, and prints what the page says."""
 
 import contextlib
 import io
@@ -13,7 +13,10 @@ PAGE = ROOT / "docs" / "python.md"
 BLOCK = re.compile(r"```python\n(.*?)```\n(?:```\n(.*?)```\n)?", re.DOTALL)
 
 
-@pytest.mark.parametrize(("page", "least"), [(PAGE, 10), (ROOT / "docs" / "gradients.md", 3), (ROOT / "README.md", 1)], ids=["guide", "gradients", "readme"])
+PAGES = {"guide": (PAGE, 10), "gradients": (ROOT / "docs" / "gradients.md", 3), "verify": (ROOT / "docs" / "verify.md", 1), "readme": (ROOT / "README.md", 1)}
+
+
+@pytest.mark.parametrize(("page", "least"), PAGES.values(), ids=list(PAGES))
 def test_the_blocks_run_and_print_what_is_said(page, least, tmp_path):
     blocks = BLOCK.findall(page.read_text())
     assert len(blocks) >= least

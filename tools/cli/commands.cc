@@ -91,6 +91,9 @@ Status PrintChecks(const Loaded& loaded, const std::vector<Array>& results) {
     // The element with the largest error in ulp need not be the one nearest its bound.
     std::printf("check output %zu: %s, largest error %.3g ulp", i, c.ok ? "ok" : "FAILED",
                 c.max_ulp);
+    if (c.sampled)
+      std::printf(" (of %lld of %lld elements: comparing all would take too long)", c.compared,
+                  c.elements);
     if (!c.where.empty())
       std::printf("; %s its bound (%.3g of it): %s", c.ok ? "nearest to" : "farthest beyond",
                   c.max_bound, c.where.c_str());
@@ -101,6 +104,29 @@ Status PrintChecks(const Loaded& loaded, const std::vector<Array>& results) {
             : Status(
                   StatusCode::kInternal,
                   "the results differ from the reference evaluator's by more than its error bound");
+}
+
+// What the library found when it compared the calls itself (--verify).
+void PrintVerified(const Function& f) {
+  for (const jitfuse::VerifyReport& r : f.stats().verify) {
+    std::printf("verify: %lld calls compared, %lld of them wrong; %lld skipped%s%s\n", r.verified,
+                r.mismatches, r.skipped, r.skip_reason.empty() ? "" : ": ", r.skip_reason.c_str());
+    for (std::size_t o = 0; o < r.outputs.size(); ++o) {
+      const jitfuse::VerifyOutput& out = r.outputs[o];
+      std::printf(
+          "verify output %zu: difference at most %.3g (%.3g of the bound), on average %.3g (%.3g "
+          "of it); %lld elements compared, %lld in a call%s\n",
+          o, out.max_difference, out.max_of_bound, out.mean_difference, out.mean_of_bound,
+          out.compared, out.elements, r.sampled > 0 ? " (a sample)" : "");
+      for (const std::string& checksum : out.checksums)
+        std::printf("verify output %zu: checksum %s\n", o, checksum.c_str());
+    }
+    if (r.fallback)
+      std::printf("verify: %lld calls answered by the evaluator (verify_fallback): %s\n",
+                  r.fallback_calls, r.first_mismatch.c_str());
+    for (const std::string& command : r.reproducers)
+      std::printf("verify: reproduce it with: %s\n", command.c_str());
+  }
 }
 
 double Median(std::vector<double> v) {
@@ -186,6 +212,9 @@ StatusOr<Source> ReadSource(const Args& args, const Tracer& tracer) {
   options.fuse &= args.options.fuse;
   options.rewrite &= args.options.rewrite;
   options.use_gemm_library &= args.options.use_gemm_library;
+  if (args.verify) options.verify = *args.verify;
+  if (args.options.verify_action != jitfuse::VerifyAction::kError)
+    options.verify_action = args.options.verify_action;
   return source;
 }
 
@@ -193,7 +222,12 @@ Status Run(const Args& args, const Source& source) {
   auto loaded = Load(args, source);
   if (!loaded.ok()) return loaded.status();
   auto results = loaded->function.Run(loaded->inputs, loaded->options);
-  if (!results.ok()) return results.status();
+  for (long long i = 1; i < source.options.verify && results.ok(); ++i)
+    results = loaded->function.Run(loaded->inputs, loaded->options);
+  if (!results.ok()) {
+    PrintVerified(loaded->function);
+    return results.status();
+  }
   std::vector<Array> host;
   for (std::size_t i = 0; i < results->size(); ++i) {
     auto there = ToCpu((*results)[i]);
@@ -201,6 +235,7 @@ Status Run(const Args& args, const Source& source) {
     if (Status s = PrintResult(i, *there); !s.ok()) return s;
     host.push_back(*there);
   }
+  PrintVerified(loaded->function);
   return args.check ? PrintChecks(*loaded, host) : Status();
 }
 
@@ -251,8 +286,8 @@ void PrintStats() {
   const jitfuse::Stats s = jitfuse::TotalStats();
   std::printf(
       "stats: %lld executables made, %lld found; %lld kernels compiled in %.1f ms, %lld found; "
-      "%lld calls verified\n",
-      s.compiles, s.class_hits, s.compiled, s.compile_ms, s.memory_hits, s.verified);
+      "%lld calls verified, %lld of them wrong\n",
+      s.compiles, s.class_hits, s.compiled, s.compile_ms, s.memory_hits, s.verified, s.mismatches);
   for (const auto& [name, count] : s.fallbacks)
     std::printf("stats: fallback %s %lld\n", name.c_str(), count);
   for (const auto& [name, count] : s.boundaries)

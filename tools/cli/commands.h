@@ -21,6 +21,7 @@ struct Args {
   std::vector<std::string> sets;       // "n=1000"
   jitfuse::CompileOptions options;
   bool check = false;
+  std::optional<long long> verify;  // as CompileOptions
   std::string stage = "groups";
   std::string arch;
   bool json = false;

@@ -105,6 +105,29 @@ void AddInputs(CLI::App* command, Args* args) {
            "of random ops (default: the file's rng_offset, or 0)");
 }
 
+void AddVerify(CLI::App* command, Args* args) {
+  command->add_option_function<std::string>(
+      "--verify",
+      [args](const std::string& text) {
+        auto parsed = ParseWhole("--verify", text);
+        if (!parsed.ok()) throw CLI::ValidationError(parsed.status().message());
+        if (*parsed < 1 || *parsed > 1000000)
+          throw CLI::ValidationError("--verify " + text +
+                                     ": expected a number of calls from 1 to 1000000");
+        args->verify = static_cast<long long>(*parsed);
+      },
+      "call so often, and compare each call with the reference evaluator as it happens");
+  command
+      ->add_option_function<std::string>(
+          "--verify-action",
+          [args](const std::string& name) {
+            args->options.verify_action = name == "fallback" ? jitfuse::VerifyAction::kFallback
+                                                             : jitfuse::VerifyAction::kError;
+          },
+          "what follows a wrong result: error (the default), or fallback to the evaluator's")
+      ->check(CLI::IsMember({"error", "fallback"}));
+}
+
 int Finish(const jitfuse::Status& status) {
   std::fflush(stdout);
   if (status.ok()) return 0;
@@ -131,6 +154,7 @@ Commands::Commands(CLI::App* app, Args* args)
   AddInputs(run, args);
   run->add_flag("--check", args->check,
                 "compare with the reference evaluator and its error bounds");
+  AddVerify(run, args);
   AddCommon(explain, args);
   explain->add_option("--stage", args->stage, "graph, groups, plan, cuda, llvm, ptx or sass")
       ->check(CLI::IsMember({"graph", "groups", "plan", "cuda", "llvm", "ptx", "sass"}));

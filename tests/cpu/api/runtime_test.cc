@@ -97,7 +97,7 @@ TEST(VerifyTest, OfEveryCallAnIndexOutOfRangeIsAnError) {
     const Array x = Values({1, 2, 3, 4});
     for (int i = 0; i < 2; ++i) EXPECT_TRUE(f.Run({x, Values({1, -1})}).ok());
     const auto last = f.Run({x, Values({1, 9})});
-    EXPECT_EQ(f.stats().verified, mode[0] == '1' ? 1 : 3);
+    EXPECT_EQ(f.stats().verified, mode[0] == '1' ? 1 : 2);
     EXPECT_EQ(last.ok(), mode[0] == '1');
     if (!last.ok()) {
       EXPECT_THAT(last.status().message(),
@@ -133,27 +133,9 @@ TEST(VerifyTest, FirstCallsAreComparedAndWrongResultsAreErrors) {
   Array out = Values({7, 7, 7});
   Status status = wrong.RunInto({Values({1, 2, 3})}, {out});
   EXPECT_EQ(status.code(), StatusCode::kInternal);
-  EXPECT_THAT(status.message(), HasSubstr("JITFUSE_VERIFY: graph scale on idle"));
+  EXPECT_THAT(status.message(), HasSubstr("verify: graph scale on idle"));
   EXPECT_THAT(status.message(), HasSubstr("got 7, expected 1 +-"));
   EXPECT_THAT(status.message(), HasSubstr(".jf"));
-}
-
-TEST(VerifyTest, WhatWouldTakeTooLongIsSaidByExplainAndCounted) {
-  Env verify("JITFUSE_VERIFY", "1");
-  Function f = Compiled(
-      "graph wide(%x: f32[n,1], %y: f32[1,m]) -> (f32[n]) {\n %0 = broadcast(%x) {shape=[n,m]} : "
-      "f32[n,m]\n %1 = broadcast(%y) {shape=[n,m]} : f32[n,m]\n %2 = multiply(%0, %1) : "
-      "f32[n,m]\n %3 = sum(%2) {axes=[1], keepdims=false} : f32[n]\n return %3\n}");
-  std::vector<Array> in = {
-      *Array::FromValues(DType::kF32, {8000, 1}, std::vector<double>(8000, 1)),
-      *Array::FromValues(DType::kF32, {1, 8000}, std::vector<double>(8000, 1))};
-  std::vector<std::string> logged;
-  SetLog(1, [&](int, const std::string& message) { logged.push_back(message); });
-  EXPECT_TRUE(f.Run(in).ok());
-  SetLog(-1);
-  EXPECT_THAT(logged, ::testing::Contains(HasSubstr("graph wide is not verified")));
-  EXPECT_EQ(f.stats().fallbacks.at("verify_skipped"), 1);
-  EXPECT_THAT(*f.Explain(in), HasSubstr("note verify_skipped"));
 }
 
 TEST(LockTest, AWarmCallTakesNoLockButTheAllocators) {

@@ -17,6 +17,7 @@
 #include "jit/verify_run.h"
 #include "tests/null/fusion/fusion_kit.h"
 #include "tests/test_util/golden.h"
+#include "tests/test_util/idle_backend.h"
 
 namespace jitfuse::internal {
 namespace {
@@ -100,26 +101,55 @@ Target WithBudgets(int params, int insts, int live) {
   return t;
 }
 
-// Calls that JITFUSE_VERIFY leaves out are counted when they are bound, not when they are planned.
-Codes NotVerified() {
-  std::unique_ptr<Backend> backend = CreateInterpretBackend();
+class NothingBackend : public IdleBackend {
+ public:
+  std::string_view name() const override { return "nothing"; }
+  std::string CompilerId() const override { return ""; }
+  absl::StatusOr<CompiledKernel> Compile(const KernelSource&) const override {
+    return CompiledKernel{};
+  }
+};
+
+// How calls are compared with the evaluator is found out when they run, not when they are planned.
+// On a back end that computes nothing: results are the zeros that were there.
+Codes Checked(std::string_view text, int64_t n) {
+  NothingBackend backend;
   KernelCache kernels;
-  CallCache cache(*ParseGraph("graph f(%a: f32[n]) -> (f32[n]) {\n %0 = exp(%a) : f32[n]\n return "
-                              "%0\n}"),
-                  Options{}, backend.get(), &kernels);
-  const std::vector<int64_t> dims = {int64_t{1} << 27};
-  const TensorView view{nullptr, DType::kF32, dims, {}};
-  auto bound = cache.Find({&view, 1}, {});
+  CallCache cache(*ParseGraph(text), Options{}, &backend, &kernels, {1, /*fallback=*/true});
+  const std::vector<float> in(static_cast<size_t>(n), 1);
+  const std::vector<int64_t> dims = {n};
+  std::vector<float> out(static_cast<size_t>(n), 0);
+  const TensorView input{in.data(), DType::kF32, dims, {}},
+      output{out.data(), DType::kF32, dims, {}};
+  auto bound = cache.Find({&input, 1}, {&output, 1});
   EXPECT_TRUE(bound.ok()) << bound.status();
-  bool skipped = false;
-  EXPECT_FALSE(RunVerifier::Wanted(cache.graph(), **bound, nullptr, false, &skipped));
-  if (skipped) cache.CountVerified(true);
-  Codes out;
+  CheckedCall call;
+  call.cache = &cache;
+  call.bound = bound->get();
+  call.inputs = {&input, 1};
+  call.outputs = {&output, 1};
+  const std::vector<uint64_t> scalars(1);
+  call.scalars = scalars;
+  EXPECT_TRUE(RunChecked(call, [] { return absl::OkStatus(); }).ok());
+  Codes codes;
   const auto stats = cache.stats();
   for (size_t r = 0; r < static_cast<size_t>(Reason::kCount); ++r) {
-    if (stats.fallbacks[r] > 0) out.emplace(ReasonName(static_cast<Reason>(r)));
+    if (stats.fallbacks[r] > 0) codes.emplace(ReasonName(static_cast<Reason>(r)));
   }
-  return out;
+  return codes;
+}
+
+constexpr char kSubtract[] =
+    "graph f(%a: f32[n]) -> (f32[n]) {\n %0 = subtract(%a, %a) : f32[n]\n return %0\n}";
+constexpr char kNegative[] =
+    "graph f(%a: f32[n]) -> (f32[n]) {\n %0 = negative(%a) : f32[n]\n return %0\n}";
+// The last elements of the result come from all of the input.
+std::string LongLine() {
+  std::string text = "graph f(%a: f32[n]) -> (f32[n]) {\n %0 = cumsum(%a) {axis=0} : f32[n]\n";
+  for (int i = 1; i < 20; ++i)
+    absl::StrAppend(&text, " %", i, " = ", i % 2 != 0 ? "tanh" : "exp", "(%", i - 1,
+                    ") : f32[n]\n");
+  return text + " return %19\n}";
 }
 
 // ---- The table: one row a code.
@@ -271,7 +301,9 @@ const std::map<Reason, std::function<Codes()>>& Examples() {
              "f32[n,32]\nreturn %0\n}",
              {.numerics = Numerics::kFast});
        }},
-      {Reason::kVerifySkipped, NotVerified},
+      {Reason::kVerifySkipped, [] { return Checked(LongLine(), 6'000'000); }},
+      {Reason::kVerifySampled, [] { return Checked(kSubtract, 12'000'000); }},
+      {Reason::kVerifyFallback, [] { return Checked(kNegative, 8); }},
       {Reason::kGatherOperand,
        [] {
          return Compiled(R"(graph f(%x: f32[64,256], %i: i32[32]) -> (f32[32,256]) {
