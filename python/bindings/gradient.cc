@@ -33,19 +33,20 @@ PySplit MakeSplit(Function forward, Function backward, std::vector<SavedTensor> 
 
 PySplit Split(const Builder& /*builder*/, nb::handle outputs, nb::handle wrt,
               const std::string& device, const std::string& numerics, bool fuse, bool rewrite,
-              bool use_gemm_library) {
-  ForwardBackward made = Check(SplitForwardBackward(
-      TensorsOf(outputs), TensorsOf(wrt),
-      OptionsOf(device, numerics, fuse, rewrite, use_gemm_library, false, -1)));
+              bool use_gemm_library, long long verify, const std::string& verify_action) {
+  ForwardBackward made =
+      Check(SplitForwardBackward(TensorsOf(outputs), TensorsOf(wrt),
+                                 OptionsOf(device, numerics, fuse, rewrite, use_gemm_library, false,
+                                           -1, verify, verify_action)));
   return MakeSplit(std::move(made.forward), std::move(made.backward), std::move(made.saved),
                    std::move(made.cotangents), std::move(made.decisions));
 }
 
 PySplit SplitText(const std::string& text, const std::vector<std::string>& wrt,
                   const std::string& device, const std::string& numerics, bool fuse, bool rewrite,
-                  bool use_gemm_library) {
-  const CompileOptions options =
-      OptionsOf(device, numerics, fuse, rewrite, use_gemm_library, false, -1);
+                  bool use_gemm_library, long long verify, const std::string& verify_action) {
+  const CompileOptions options = OptionsOf(device, numerics, fuse, rewrite, use_gemm_library, false,
+                                           -1, verify, verify_action);
   ForwardBackwardText made = Check(SplitForwardBackwardText(text, wrt));
   return MakeSplit(Check(CompileText(made.forward, options)),
                    Check(CompileText(made.backward, options)), std::move(made.saved),
@@ -86,6 +87,7 @@ void DefineSplit(nb::module_& m) {
       "output.");
   m.def("split_text", SplitText, "text"_a, "wrt"_a, nb::kw_only(), "device"_a = "auto",
         "numerics"_a = "default", "fuse"_a = true, "rewrite"_a = true, "use_gemm_library"_a = true,
+        "verify"_a = 0, "verify_action"_a = "error",
         "Builder.split of graph text; wrt are names of inputs.");
 }
 
@@ -127,11 +129,11 @@ void DefineGradients(nb::module_& m, nb::class_<Builder>& builder) {
           "`cotangents` of the float outputs.")
       .def("split", Split, "outputs"_a, "wrt"_a, nb::kw_only(), "device"_a = "auto",
            "numerics"_a = "default", "fuse"_a = true, "rewrite"_a = true,
-           "use_gemm_library"_a = true,
+           "use_gemm_library"_a = true, "verify"_a = 0, "verify_action"_a = "error",
            nb::sig("def split(self, outputs: collections.abc.Sequence[Tensor], wrt: "
                    "collections.abc.Sequence[Tensor], *, device: str = 'auto', numerics: str = "
                    "'default', fuse: bool = True, rewrite: bool = True, use_gemm_library: bool = "
-                   "True) -> Split"),
+                   "True, verify: int = 0, verify_action: str = 'error') -> Split"),
            "The outputs and the gradients of wrt, which are inputs, as two functions.");
 }
 

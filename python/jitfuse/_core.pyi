@@ -79,7 +79,7 @@ class Builder:
         The outputs with a gradient of their own: `gradients` of inputs (None: zero), made of `cotangents` of the float outputs.
         """
 
-    def split(self, outputs: Sequence[Tensor], wrt: Sequence[Tensor], *, device: str = 'auto', numerics: str = 'default', fuse: bool = True, rewrite: bool = True, use_gemm_library: bool = True) -> Split:
+    def split(self, outputs: Sequence[Tensor], wrt: Sequence[Tensor], *, device: str = 'auto', numerics: str = 'default', fuse: bool = True, rewrite: bool = True, use_gemm_library: bool = True, verify: int = 0, verify_action: str = 'error') -> Split:
         """
         The outputs and the gradients of wrt, which are inputs, as two functions.
         """
@@ -111,7 +111,7 @@ def gradient_text(text: str, wrt: Sequence[str]) -> str:
     The gradients as graph text: of the graph's inputs, then a cotangent for each float output.
     """
 
-def split_text(text: str, wrt: Sequence[str], *, device: str = 'auto', numerics: str = 'default', fuse: bool = True, rewrite: bool = True, use_gemm_library: bool = True) -> Split:
+def split_text(text: str, wrt: Sequence[str], *, device: str = 'auto', numerics: str = 'default', fuse: bool = True, rewrite: bool = True, use_gemm_library: bool = True, verify: int = 0, verify_action: str = 'error') -> Split:
     """Builder.split of graph text; wrt are names of inputs."""
 
 class Function:
