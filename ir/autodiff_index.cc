@@ -1,4 +1,6 @@
 // Rules of gathers, of sums by index, of pooling and of random masks. Declared in autodiff_rules.h.
+#include <limits>
+
 #include "ir/autodiff_rules.h"
 #include "ir/expand_pool.h"
 #include "ir/op_enum.h"
@@ -98,16 +100,31 @@ Value OverWindows(GradRule& r, Value v, const PoolWindows& pool) {
 
 }  // namespace
 
-// As PyTorch: the first of the largest elements of a window takes it all.
+// As PyTorch: the first of the largest elements of a window takes it all; of NaNs the last. The
+// border takes nothing, also where it comes first and all elements are its -inf.
 void GradMaxPool(GradRule& r) {
   absl::StatusOr<PoolWindows> pool = MaxPoolWindows(r.graph(), r.node());
   if (!pool.ok()) return r.Fail(pool.status());
+  absl::StatusOr<Value> is_element = MaxPoolElements(r.graph(), r.node());
+  if (!is_element.ok()) return r.Fail(is_element.status());
   const Shape dims = r.Type(pool->windows).dims;
   Value top = r.Reduce(Op::kArgmax, pool->windows, pool->axes, true).first;
   Shape elements(dims.size(), Dim(1));
   for (int64_t axis : pool->axes)
     elements[static_cast<size_t>(axis)] = dims[static_cast<size_t>(axis)];
   Value at = r.Reshape(r.Iota(NumElements(elements), 0, 1, DType::kI64), elements);
+  Value is_nan = r.Apply(Op::kIsNan, {pool->windows});
+  Value nans = r.Where(is_nan, at, r.Number(DType::kI64, -1));
+  Value last_nan = r.Reduce(Op::kMax, nans, pool->axes, true).first;
+  Value any_nan = r.Apply(Op::kGreaterEqual, {last_nan, r.Number(DType::kI64, 0)});
+  top = r.Where(any_nan, last_nan, top);
+  if (is_element->node >= 0) {
+    Value first = r.Reduce(Op::kArgmax, *is_element, pool->axes, true).first;
+    Value most = r.Reduce(Op::kMax, pool->windows, pool->axes, true).first;
+    Value least = r.Number(r.dtype(), -std::numeric_limits<double>::infinity());
+    Value are_least = r.Apply(Op::kEqual, {most, least});
+    top = r.Where(are_least, first, top);
+  }
   Value is_top = r.Apply(Op::kEqual, {at, top});
   Value g = OverWindows(r, r.RawG(), *pool);
   GiveFromWindows(r, pool->windows, r.Where(is_top, g, r.Number(r.dtype(), 0)));

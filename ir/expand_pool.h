@@ -23,6 +23,9 @@ struct PoolWindows {
 };
 absl::StatusOr<PoolWindows> MaxPoolWindows(Graph* graph, const Node& node);
 absl::StatusOr<PoolWindows> AvgPoolWindows(Graph* graph, const Node& node);
+// Of max_pool, the same windows of 1 where there is an element of x, of 0 in the border (i32);
+// invalid where there is no border.
+absl::StatusOr<Value> MaxPoolElements(Graph* graph, const Node& node);
 
 }  // namespace jitfuse::internal
 

@@ -206,6 +206,21 @@ absl::StatusOr<PoolWindows> MaxPoolWindows(Graph* graph, const Node& node) {
   return out;
 }
 
+absl::StatusOr<Value> MaxPoolElements(Graph* graph, const Node& node) {
+  Chain c(graph);
+  JF_ASSIGN_OR_RETURN(Pooling pooling, PoolingOfNode(*graph, node));
+  const Value x = RoomForWindows(&c, node.in[0], &pooling);
+  if (!c.ok()) return c.status();
+  const Shape dims = c.type(x).dims;
+  const Value ones = c.Add(Op::kBroadcast, {c.Constant(DType::kI32, 1)},
+                           {{"shape", std::vector<Dim>(dims.begin(), dims.end())}});
+  const Value padded = Padded(&c, ones, pooling, true, true, 0);
+  if (c.ok() && padded == ones) return Value{};
+  const PoolWindows out = WindowsOf(&c, padded, pooling);
+  if (!c.ok()) return c.status();
+  return out.windows;
+}
+
 Expansion ExpandMaxPool(Graph* graph, const Node& node) {
   JF_ASSIGN_OR_RETURN(PoolWindows windows, MaxPoolWindows(graph, node));
   Chain c(graph);

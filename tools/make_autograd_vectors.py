@@ -2,8 +2,10 @@
 """Writes tests/data/autograd_vectors.json: graphs in f64, inputs, a cotangent, and the gradients that PyTorch's autograd gives.
 
 The cases are those of tests/data/numpy_vectors.json whose op has a peer in tests/oracles/oracle_test.py, one of each graph, with all floats
-as f64: their inputs hold the edges (zeros of both signs, ties, kinks), at which the gradients are PyTorch's too. Arrays are hex of
-their little-endian bytes, null where autograd has no gradient. Needs torch. Rerun with:
+as f64: their inputs hold the edges (zeros of both signs, ties, kinks), at which the gradients are PyTorch's too. Then activations at NaN and
+the infinities, three elements: PyTorch's vectorised CPU loops, which begin with four, treat NaN otherwise than its scalar ones and
+those for CUDA do; and windows of max_pool with nothing but -inf, or with NaN. Arrays are hex of their little-endian bytes, null where
+autograd has no gradient. Needs torch. Rerun with:
   tools/make_autograd_vectors.py tests/data/autograd_vectors.json
 """
 import importlib.util
@@ -36,6 +38,11 @@ PEERS = dict(oracle.PEERS, erf=torch.erf, erfc=torch.erfc, lgamma=torch.lgamma, 
              vector_norm=lambda x, axes=None, ord=2: torch.linalg.vector_norm(x, float(ord), axes))
 # Not autograd's: nextafter has none there, dtypes of a cast are not f64.
 LEFT_OUT = ("nextafter", "cast")
+AT_NAN = ("relu relu6 leaky_relu elu selu celu threshold clamp hardtanh hardsigmoid hardswish softshrink hardshrink abs sigmoid tanh "
+          "softplus logsigmoid silu gelu mish sign floor sqrt").split()
+POOLED = [([-np.inf] * 6, 3, 2, 1), ([-np.inf] * 6, 2, 2, 1), ([-np.inf, -np.inf, 1, 2, -np.inf, -np.inf], 3, 1, 1),
+          ([np.nan, 1, np.nan, 2, np.nan, np.nan], 3, 3, 1), ([np.nan, 1, np.nan, 2, np.nan, -np.inf], 3, 1, 0),
+          ([-np.inf, 0, -np.inf, -np.inf, np.inf, np.inf], 2, 1, 0)]
 arrays, known = [], {}
 
 
@@ -83,7 +90,25 @@ def make():
         grads = list(found) + [None] * (len(floats) - len(found))
         cases.append({"graph": graph, "inputs": [pack(x.detach().numpy()) for x in wide], "cotangent": pack(cotangent.numpy()),
                       "gradients": [None if g is None else pack(g.numpy()) for g in grads]})
-    return {"torch": torch.__version__, "arrays": arrays, "cases": cases}
+    return {"torch": torch.__version__, "arrays": arrays, "cases": cases + special(cases, rng)}
+
+
+def special(cases, rng):
+    graphs = {oracle.parse(c["graph"])[0]: c["graph"] for c in cases}
+    wanted = [(re.sub(r"f64\[\d+\]", "f64[3]", graphs[op]), [np.nan, np.inf, -np.inf]) for op in AT_NAN]
+    for row, kernel, stride, padding in POOLED:
+        count = (6 + 2 * padding - kernel) // stride + 1
+        wanted.append((f"graph f(%x0: f64[1,6]) -> (f64[1,{count}]) {{\n  %r0 = max_pool(%x0) {{kernel=[{kernel}], stride=[{stride}], "
+                       f"padding=[{padding}]}} : f64[1,{count}]\n  return %r0\n}}\n", [row]))
+    out = []
+    for graph, values in wanted:
+        op, attrs, _ = oracle.parse(graph)
+        x = torch.tensor(values, dtype=torch.float64, requires_grad=True)
+        result = PEERS[op](x, **attrs)
+        cotangent = torch.from_numpy(rng.uniform(0.5, 1, tuple(result.shape)))
+        (gradient,) = torch.autograd.grad(result, [x], cotangent)
+        out.append({"graph": graph, "inputs": [pack(x.detach().numpy())], "cotangent": pack(cotangent.numpy()), "gradients": [pack(gradient.numpy())]})
+    return out
 
 
 if __name__ == "__main__":
