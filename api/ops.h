@@ -356,12 +356,12 @@ inline Tensor Celu(const Tensor& x, double alpha = 1.0) {
   return detail::Apply("celu", {x}, {{"alpha", alpha}});
 }
 // x where it is above the threshold, else a fixed value; NaN stays.
-inline Tensor Threshold(const Tensor& x, double threshold, double value) {
-  return detail::Apply("threshold", {x}, {{"threshold", threshold}, {"value", value}});
+inline Tensor Threshold(const Tensor& x, const Number& threshold, const Number& value) {
+  return detail::Apply("threshold", {x}, {{"threshold", detail::ArgOf(threshold)}, {"value", detail::ArgOf(value)}});
 }
 // x limited to min..max; NaN stays.
-inline Tensor Clamp(const Tensor& x, double min = -std::numeric_limits<double>::infinity(), double max = std::numeric_limits<double>::infinity()) {
-  return detail::Apply("clamp", {x}, {{"min", min}, {"max", max}});
+inline Tensor Clamp(const Tensor& x, const Number& min = -std::numeric_limits<double>::infinity(), const Number& max = std::numeric_limits<double>::infinity()) {
+  return detail::Apply("clamp", {x}, {{"min", detail::ArgOf(min)}, {"max", detail::ArgOf(max)}});
 }
 // 1 / (1 + exp(-x)).
 inline Tensor Sigmoid(const Tensor& x) {
@@ -758,8 +758,8 @@ std::vector<Tensor> Split(const Tensor& x, const std::vector<std::int64_t>& size
 // Operators. A number beside a Tensor takes the Tensor's dtype (a fraction beside an integer Tensor is f32).
 #define JF_API_OPERATOR(op, Function)                                                                                     \
   inline Tensor operator op(const Tensor& a, const Tensor& b) { return Function(a, b); }                                   \
-  inline Tensor operator op(const Tensor& a, double b) { return Function(a, detail::LiteralLike(b, a)); }                  \
-  inline Tensor operator op(double a, const Tensor& b) { return Function(detail::LiteralLike(a, b), b); }
+  inline Tensor operator op(const Tensor& a, const Number& b) { return Function(a, detail::LiteralLike(b, a)); }           \
+  inline Tensor operator op(const Number& a, const Tensor& b) { return Function(detail::LiteralLike(a, b), b); }
 JF_API_OPERATOR(+, Add)
 JF_API_OPERATOR(-, Subtract)
 JF_API_OPERATOR(*, Multiply)

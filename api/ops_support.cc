@@ -17,6 +17,13 @@ absl::StatusOr<AttrValue> ToAttrValue(const AttrArg& arg, internal::Graph* graph
   if (const auto* b = std::get_if<bool>(&arg)) return AttrValue(*b);
   if (const auto* i = std::get_if<std::int64_t>(&arg)) return AttrValue(*i);
   if (const auto* d = std::get_if<double>(&arg)) return AttrValue(*d);
+  if (const auto* u = std::get_if<std::uint64_t>(&arg)) {
+    const auto number = static_cast<double>(*u);
+    if (number < 0x1p64 && static_cast<std::uint64_t>(number) == *u) return AttrValue(number);
+    return internal::InvalidArgument(*u,
+                                     " is beyond 2^63 and has more digits than f64 holds; a "
+                                     "constant operand holds them all");
+  }
   if (const auto* t = std::get_if<DType>(&arg)) {
     JF_RETURN_IF_ERROR(internal::CheckDType(*t));
     return AttrValue(internal::FromPublic(*t));
@@ -105,11 +112,36 @@ Tensor Apply(const char* name, const Builder& builder, std::initializer_list<Nam
   return BuilderState::WrapOr(state, Add(state.get(), name, {}, attrs));
 }
 
-Tensor LiteralLike(double value, const Tensor& like) {
+namespace {
+
+// The literal in all its digits where f64 would not hold them: beside integers of 64 bits.
+absl::StatusOr<internal::Value> LiteralBeside(internal::Graph* graph, const Number& number,
+                                              internal::Value like) {
+  internal::DType dtype = graph->type(like).dtype;
+  if (dtype == internal::DType::kBool) dtype = internal::DType::kI64;
+  const auto* whole = std::get_if<std::int64_t>(&number.value());
+  const auto* large = std::get_if<std::uint64_t>(&number.value());
+  if (whole != nullptr && internal::IsInt(dtype)) {
+    absl::StatusOr<internal::ScalarValue> v = internal::FitScalar(dtype, *whole);
+    if (!v.ok())
+      return internal::Annotate(v.status(),
+                                absl::StrCat("a number beside ", graph->TypeString(like)));
+    return graph->AddConstantBits(dtype, *v);
+  }
+  if (large != nullptr && dtype == internal::DType::kU64)
+    return graph->AddConstantBits(
+        dtype, internal::ScalarFromInt(dtype, static_cast<std::int64_t>(*large)));
+  auto as_double = [](auto value) { return static_cast<double>(value); };
+  return internal::ConstantLike(graph, std::visit(as_double, number.value()), like);
+}
+
+}  // namespace
+
+Tensor LiteralLike(const Number& value, const Tensor& like) {
   auto state = BuilderState::Of(like);
   if (state == nullptr || !like.valid()) return like;
-  return BuilderState::WrapOr(
-      state, internal::ConstantLike(&state->graph, value, BuilderState::ValueOf(like)));
+  return BuilderState::WrapOr(state,
+                              LiteralBeside(&state->graph, value, BuilderState::ValueOf(like)));
 }
 
 }  // namespace detail

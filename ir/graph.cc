@@ -54,7 +54,10 @@ Hash128 HashNode(const Node& node, bool with_types) {
   Hasher h;
   h.String(node.def().name).Int(static_cast<int64_t>(node.in.size()));
   for (const Value& v : node.in) h.Int(v.node).Int(v.result);
-  for (const Attr& a : node.attrs) std::visit(HashAttrValue{&h}, a.value);
+  for (const Attr& a : node.attrs) {
+    h.Int(static_cast<int64_t>(a.value.index()));  // 1.0 is no integer of the same bits
+    std::visit(HashAttrValue{&h}, a.value);
+  }
   // Types follow from the rest, but for constants and inputs.
   if (with_types || node.in.empty()) {
     for (const TensorType& t : node.types) HashType(t, &h);

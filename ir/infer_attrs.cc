@@ -148,17 +148,26 @@ absl::Status Normalize(const NormContext& c, const AttrDef& def, AttrValue* valu
   return absl::OkStatus();
 }
 
+// Whether the op computes in the integers that its operand is made of.
+bool IsOfIntegers(const NormContext& c) {
+  return c.def.kind == OpKind::kPointwise && !c.in.empty() && IsInt(c.in[0].dtype) &&
+         IsIn(c.in[0].dtype, c.def.domain);
+}
+
 // An integer where a number is wanted is meant as a number, and integers where sizes are wanted as
-// sizes.
+// sizes. An integer that f64 would round stays one where the op computes in integers; elsewhere it
+// is an error, as only its author can tell whether that matters.
 absl::Status Widen(const NormContext& c, const AttrDef& row, AttrValue* value) {
   if (row.kind == AttrKind::kFloat && std::holds_alternative<int64_t>(*value)) {
     const int64_t whole = std::get<int64_t>(*value);
     const auto number = static_cast<double>(whole);
-    if (number >= 0x1p63 || static_cast<int64_t>(number) != whole)
+    if (number < 0x1p63 && static_cast<int64_t>(number) == whole) {
+      *value = number;
+    } else if (!IsOfIntegers(c)) {
       return InvalidArgument(c.Where(), ToAbsl(row.name), " is ", whole,
                              ", expected a number that f64 holds exactly; a constant operand "
                              "holds all digits of an integer");
-    *value = number;
+    }
   } else if (row.kind == AttrKind::kDims && std::holds_alternative<std::vector<int64_t>>(*value)) {
     std::vector<int64_t> ints = std::get<std::vector<int64_t>>(*value);
     *value = std::vector<Dim>(ints.begin(), ints.end());
@@ -168,9 +177,7 @@ absl::Status Widen(const NormContext& c, const AttrDef& row, AttrValue* value) {
 
 // A pointwise op on integers computes in integers: a fraction would be cut off in silence.
 absl::Status CheckWhole(const NormContext& c, const AttrDef& row, double number) {
-  if (c.def.kind != OpKind::kPointwise || c.in.empty() || IsFloat(c.in[0].dtype) ||
-      !IsIn(c.in[0].dtype, c.def.domain) ||  // InferTypes says so
-      std::isinf(number) || number == std::floor(number))
+  if (!IsOfIntegers(c) || std::isinf(number) || number == std::floor(number))
     return absl::OkStatus();
   return InvalidArgument(c.Where(), ToAbsl(row.name), " is ", number, ", expected a whole number, ",
                          "since ", ToAbsl(DTypeName(c.in[0].dtype)), " holds integers");
@@ -211,7 +218,8 @@ absl::StatusOr<Attrs> NormalizeAttrs(const OpDef& def, absl::Span<const TensorTy
     }
     AttrValue value = it == given.end() ? *row.fallback : it->value;
     JF_RETURN_IF_ERROR(Widen(c, row, &value));
-    if (value.index() != static_cast<size_t>(row.kind)) {
+    const bool whole = row.kind == AttrKind::kFloat && std::holds_alternative<int64_t>(value);
+    if (value.index() != static_cast<size_t>(row.kind) && !whole) {
       return InvalidArgument(c.Where(), "attribute ", ToAbsl(row.name), " is ",
                              ToAbsl(KindName(static_cast<AttrKind>(value.index()))), ", expected ",
                              ToAbsl(KindName(row.kind)));

@@ -61,6 +61,13 @@ bool StaysFinite(DType dtype, double v) {
 }
 
 absl::Status CheckFits(const InferContext& c, std::string_view attr, DType dtype) {
+  for (const Attr& a : c.attrs) {  // an integer that no double is
+    const auto* whole = std::get_if<int64_t>(&a.value);
+    if (a.name != attr || whole == nullptr) continue;
+    if (dtype == DType::kI64 || (dtype == DType::kU64 && *whole > 0)) return absl::OkStatus();
+    return InvalidArgument(c.Where(), ToAbsl(attr), " is ", *whole, ", expected a number that ",
+                           ToAbsl(DTypeName(dtype)), " holds");
+  }
   const double v = c.Get<double>(attr);
   const double kept = ScalarToDouble(dtype, ScalarFromDouble(dtype, v));
   // 2^63 and 2^64 read back from the greatest integer below them.

@@ -326,7 +326,7 @@ class GraphParser {
     return AttrValue(std::in_place_type<T>, member(*value));
   }
 
-  // An integer is not rounded in silence, as only its author can tell whether that matters.
+  // An integer that f64 would round stays one: the op takes it or says why not.
   absl::StatusOr<AttrValue> Number() {
     JF_ASSIGN_OR_RETURN(Word literal, cursor_.ExpectLiteral("a number"));
     absl::StatusOr<ScalarValue> value = ParseLiteral(DType::kF64, literal.text);
@@ -334,9 +334,10 @@ class GraphParser {
     const DType whole = literal.text[0] == '-' ? DType::kI64 : DType::kU64;
     const absl::StatusOr<ScalarValue> digits = ParseLiteral(whole, literal.text);
     if (!digits.ok() || LosesNothing(whole, *digits, value->f64)) return AttrValue(value->f64);
+    if (whole == DType::kI64 || digits->i >= 0) return AttrValue(digits->i);
     return cursor_.Error(literal.span,
-                         "this integer has more digits than f64, the type of this attribute, "
-                         "holds; a constant operand holds them all");
+                         "this integer is beyond 2^63 and has more digits than f64 holds; a "
+                         "constant operand holds them all");
   }
 
   absl::StatusOr<AttrValue> Ints() {

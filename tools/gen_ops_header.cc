@@ -42,8 +42,8 @@ std::vector<Tensor> Split(const Tensor& x, const std::vector<std::int64_t>& size
 // Operators. A number beside a Tensor takes the Tensor's dtype (a fraction beside an integer Tensor is f32).
 #define JF_API_OPERATOR(op, Function)                                                                                     \
   inline Tensor operator op(const Tensor& a, const Tensor& b) { return Function(a, b); }                                   \
-  inline Tensor operator op(const Tensor& a, double b) { return Function(a, detail::LiteralLike(b, a)); }                  \
-  inline Tensor operator op(double a, const Tensor& b) { return Function(detail::LiteralLike(a, b), b); }
+  inline Tensor operator op(const Tensor& a, const Number& b) { return Function(a, detail::LiteralLike(b, a)); }           \
+  inline Tensor operator op(const Number& a, const Tensor& b) { return Function(detail::LiteralLike(a, b), b); }
 JF_API_OPERATOR(+, Add)
 JF_API_OPERATOR(-, Subtract)
 JF_API_OPERATOR(*, Multiply)
@@ -86,7 +86,10 @@ struct CppType {
   const char* type;
   const char* wrap;  // of the argument when it becomes an AttrArg
 };
-CppType TypeOf(AttrKind kind) {
+// Numbers of pointwise ops on integers keep the digits of an integer.
+CppType TypeOf(const OpDef& def, AttrKind kind) {
+  if (kind == AttrKind::kFloat && def.kind == OpKind::kPointwise && (def.domain & kInts) != 0)
+    return {"const Number&", "detail::ArgOf"};
   switch (kind) {
     case AttrKind::kBool:
       return {"bool", ""};
@@ -155,12 +158,14 @@ Params ParamsOf(const OpDef& def) {
   }
   for (const AttrDef& attr : def.attrs) {
     std::string name = ParamName(attr.name);
-    std::string decl = absl::StrCat(TypeOf(attr.kind).type, " ", name);
+    const CppType type = TypeOf(def, attr.kind);
+    std::string decl = absl::StrCat(type.type, " ", name);
     if (attr.fallback) {
       optional.push_back(absl::StrCat(decl, " = ", DefaultOf(attr)));
     } else {
       out.declared.push_back(decl);
     }
+    if (*type.wrap != '\0') name = absl::StrCat(type.wrap, "(", name, ")");
     out.attrs.push_back(absl::StrCat("{\"", ToAbsl(attr.name), "\", ", name, "}"));
   }
   out.declared.insert(out.declared.end(), optional.begin(), optional.end());

@@ -218,7 +218,9 @@ absl::StatusOr<const ScalarProgram*> PlanEmitter::Body(const Node& node) {
     absl::StrAppend(&key, ",", static_cast<int>(types.back()));
   }
   for (const Attr& a : node.attrs) {
-    if (auto value = AttrNumber(node, a.name))
+    if (const auto* whole = std::get_if<int64_t>(&a.value))  // which f64 might round
+      absl::StrAppend(&key, ";", ToAbsl(a.name), "=#", *whole);
+    else if (auto value = AttrNumber(node, a.name))
       absl::StrAppend(&key, ";", ToAbsl(a.name), "=", ScalarFromDouble(DType::kF64, *value).bits());
   }
   auto it = bodies_.find(key);

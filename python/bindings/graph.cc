@@ -72,7 +72,15 @@ detail::AttrArg AttrOf(const std::string& op, const std::string& name, nb::handl
   if (type == "numpy.bool" || type == "numpy.bool_") return PyObject_IsTrue(value.ptr()) == 1;
   const bool is_list = nb::hasattr(value, "__len__") && !nb::isinstance<nb::str>(value) &&
                        nb::cast<std::size_t>(nb::getattr(value, "ndim", nb::int_(1))) > 0;
-  if (!is_list && PyIndex_Check(value.ptr()) != 0) return IntOf(value);
+  if (!is_list && PyIndex_Check(value.ptr()) != 0) {
+    nb::object index = nb::steal(CheckNew(PyNumber_Index(value.ptr())));
+    int overflow = 0;
+    const long long number = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
+    if (overflow == 0) return std::int64_t{number};
+    const unsigned long long large = PyLong_AsUnsignedLongLong(index.ptr());
+    if (PyErr_Occurred() != nullptr) ThrowCurrent();
+    return std::uint64_t{large};
+  }
   if (!is_list && PyNumber_Check(value.ptr()) != 0) return nb::cast<double>(nb::float_(value));
   if (nb::isinstance<nb::str>(value)) return DTypeOfName(nb::cast<std::string>(value));
   if (is_list) {

@@ -79,3 +79,29 @@ def test_signatures_and_errors():
         jf.jit(lambda x: jf.ops.sum(x, axis=1))(x)
     with pytest.raises(jf.TracingError, match="@jitfuse.jit"):
         jf.ops.exp(x)
+
+
+def test_integers_keep_all_their_digits():
+    odd, most, top = 2**53 + 1, 2**63 - 1, 2**64 - 1
+    x = np.array([most, most - 1, -most, odd, odd + 1, 5])
+    u = np.array([top, top - 1, 3], np.uint64)
+
+    def check(f, x, want):
+        got = jf.jit(f)(x)
+        np.testing.assert_array_equal(got, np.asarray(want, x.dtype))
+        assert got.dtype == x.dtype
+
+    for low, high in [(-odd, most - 1), (4, odd), (odd, odd + 1), (-most, most)]:
+        want = [min(max(int(v), low), high) for v in x]
+        for clip in (jf.clip, np.clip, lambda x, min, max: jf.ops.clamp(x, min=min, max=max)):  # fmt: skip
+            check(lambda x: clip(x, low, high), x, want)
+    check(lambda u: jf.ops.clamp(u, min=odd, max=2**63), u, [2**63, 2**63, odd])
+    check(lambda u: jf.clip(u, odd, top - 1), u, [top - 1, top - 1, odd])
+    check(lambda x: jf.nn.threshold(x, odd, -odd), x, [v if v > odd else -odd for v in x.tolist()])
+    check(lambda x: jf.ops.clamp(x, max=2**63), x, x)
+    with pytest.raises(ValueError, match="18446744073709551614 is beyond 2.63 and has more digits than f64 holds"):  # fmt: skip
+        jf.jit(lambda u: jf.ops.clamp(u, max=top - 1))(u)
+    with pytest.raises(ValueError, match="max is 9007199254740993, expected a number that f64 holds"):  # fmt: skip
+        jf.jit(lambda x: jf.ops.clamp(x, max=odd))(np.ones(2))
+    with pytest.raises(OverflowError):
+        jf.jit(lambda x: jf.ops.clamp(x, max=2**64))(x)

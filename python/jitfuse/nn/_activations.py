@@ -50,7 +50,10 @@ def prelu(input: Any, weight: Any) -> Array:
 
 def threshold(input: Any, threshold: float, value: float, inplace: bool = False) -> Array:
     """x where it is above the threshold, else value; NaN stays."""
-    return pointwise("threshold", [input], {"threshold": float(threshold), "value": float(value)})
+    limits = {"threshold": threshold, "value": value}
+    return pointwise(
+        "threshold", [input], {k: v if isinstance(v, int) else float(v) for k, v in limits.items()}
+    )
 
 
 def hardtanh(

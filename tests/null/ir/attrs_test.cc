@@ -19,6 +19,7 @@ namespace jitfuse::internal {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
@@ -45,25 +46,91 @@ std::vector<uint64_t> Bits(const std::string& line, const std::string& type,
   return out;
 }
 
-TEST(AttrsTest, IntegersThatF64WouldRoundAreErrors) {
-  for (const char* digits :
-       {"9007199254740993", "-9007199254740993", "9223372036854775807", "18446744073709551615"}) {
-    const std::string error =
-        Error("%x: i64[4]", absl::StrCat("clamp(%x) {max=", digits, "}"), "i64[4]");
-    EXPECT_THAT(error, HasSubstr("2:22: "));
-    EXPECT_THAT(error, HasSubstr("this integer has more digits than f64")) << digits;
+HostTensor Integers(DType dtype, const std::vector<int64_t>& values) {
+  HostTensor out = HostTensor::Make(dtype, {static_cast<int64_t>(values.size())});
+  for (size_t i = 0; i < values.size(); ++i)
+    out.Set(static_cast<int64_t>(i), ScalarFromInt(dtype, values[i]));
+  return out;
+}
+
+TEST(AttrsTest, IntegersThatF64WouldRoundAreErrorsWhereF64IsMeant) {
+  for (const char* digits : {"9007199254740993", "-9007199254740993", "9223372036854775807"}) {
+    EXPECT_THAT(Error("%x: f64[4]", absl::StrCat("clamp(%x) {max=", digits, "}"), "f64[4]"),
+                HasSubstr(absl::StrCat("clamp(f64[4]): max is ", digits,
+                                       ", expected a number that f64 holds exactly; a constant "
+                                       "operand holds all digits of an integer")));
+    EXPECT_THAT(Error("%x: i64[4]", absl::StrCat("pad(%x) {low=[1], high=[0], value=", digits, "}"),
+                      "i64[5]"),
+                HasSubstr(absl::StrCat("value is ", digits, ", expected a number that f64 holds")));
   }
-  for (const char* digits : {"9007199254740992", "9007199254740994", "-9223372036854775808",
-                             "9223372036854775808", "9007199254740993.0"}) {
-    EXPECT_EQ(Error("%x: i64[4]", absl::StrCat("clamp(%x) {max=", digits, "}"), "i64[4]"), "");
+  for (const char* type : {"f64[4]", "i64[4]", "u64[4]"}) {
+    const std::string input = absl::StrCat("%x: ", type);
+    for (const char* digits : {"9223372036854775809", "18446744073709551615"}) {
+      const std::string error = Error(input, absl::StrCat("clamp(%x) {max=", digits, "}"), type);
+      EXPECT_THAT(error, HasSubstr("2:22: "));
+      EXPECT_THAT(error, HasSubstr("this integer is beyond 2^63 and has more digits than f64 holds;"
+                                   " a constant operand holds them all"));
+    }
+    for (const char* digits :
+         {"9007199254740992", "9007199254740994", "9223372036854775808", "9007199254740993.0"}) {
+      EXPECT_EQ(Error(input, absl::StrCat("clamp(%x) {max=", digits, "}"), type), "");
+    }
   }
+}
+
+TEST(AttrsTest, OpsOnIntegersKeepAllDigitsOfALimit) {
+  const std::vector<int64_t> values = {kMost, kMost - 1, -kMost, (int64_t{1} << 53) + 2, 5};
+  const HostTensor x = Integers(DType::kI64, values);
+  auto limited = [&](const std::string& limits) {
+    std::vector<int64_t> out;
+    for (uint64_t bits :
+         Bits(absl::StrCat("clamp(%x) {", limits, "}"), "i64[5]", {x}, "%x: i64[5]"))
+      out.push_back(static_cast<int64_t>(bits));
+    return out;
+  };
+  const int64_t odd = (int64_t{1} << 53) + 1;
+  EXPECT_THAT(limited("max=9007199254740993"), ElementsAre(odd, odd, -kMost, odd, 5));
+  EXPECT_THAT(limited("min=-9007199254740993, max=9223372036854775806"),
+              ElementsAre(kMost - 1, kMost - 1, -odd, odd + 1, 5));
+  EXPECT_THAT(limited("max=9223372036854775807"), ElementsAreArray(values));
+  EXPECT_THAT(limited("max=9223372036854775808"), ElementsAreArray(values));
+  EXPECT_THAT(limited("min=-9223372036854775807"), ElementsAreArray(values));
+  const HostTensor u = Integers(DType::kU64, {-1, 5, odd + 1});
+  EXPECT_THAT(Bits("clamp(%x) {min=9007199254740993, max=9223372036854775807}", "u64[3]", {u},
+                   "%x: u64[3]"),
+              ElementsAre(uint64_t{kMost}, odd, odd + 1));
+  EXPECT_THAT(Bits("clamp(%x) {min=-9007199254740993}", "u64[3]", {u}, "%x: u64[3]"),
+              ElementsAre(~uint64_t{0}, 5u, odd + 1));
+  EXPECT_THAT(Bits("threshold(%x) {threshold=9007199254740993, value=-9007199254740993}", "i64[5]",
+                   {x}, "%x: i64[5]"),
+              ElementsAre(kMost, kMost - 1, -odd, odd + 1, -odd));
+  // Beyond the type a limit limits nothing; what takes an element's place has to be one.
+  EXPECT_THAT(Bits("clamp(%x) {min=-9007199254740993, max=9007199254740993}", "i16[2]",
+                   {Integers(DType::kI16, {32767, -32768})}, "%x: i16[2]"),
+              ElementsAre(uint64_t{32767}, static_cast<uint64_t>(int64_t{-32768})));
+  EXPECT_THAT(
+      Error("%x: i32[4]", "threshold(%x) {threshold=1, value=9007199254740993}", "i32[4]"),
+      HasSubstr("threshold(i32[4]): value is 9007199254740993, expected a number that i32"));
+  EXPECT_THAT(Error("%x: u64[4]", "threshold(%x) {threshold=1, value=-9007199254740993}", "u64[4]"),
+              HasSubstr("value is -9007199254740993, expected a number that u64 holds"));
+}
+
+TEST(AttrsTest, IntegersInPlaceOfF64AreNumbersOfTheirOwn) {
   Graph graph;
-  Value x = *graph.AddInput("x", {DType::kI64, {Dim(4)}});
-  EXPECT_EQ(
-      ToStd(graph.Add(Op::kClamp, {x}, {{"max", kMost}}).status().message()),
-      "clamp(i64[4]): max is 9223372036854775807, expected a number that f64 holds exactly; a "
-      "constant operand holds all digits of an integer");
-  EXPECT_TRUE(graph.Add(Op::kClamp, {x}, {{"max", int64_t{1} << 60}}).ok());
+  const Value x = *graph.AddInput("x", {DType::kI64, {Dim(4)}});
+  auto limited = [&](AttrValue max) { return *graph.Add(Op::kClamp, {x}, {{"max", max}}); };
+  EXPECT_NE(limited(kMost), limited(kMost - 1));  // which are one as f64
+  EXPECT_EQ(limited(kMost), limited(kMost));
+  EXPECT_EQ(limited(int64_t{5}), limited(5.0));
+  EXPECT_EQ(limited(int64_t{1} << 60), limited(0x1p60));
+  const std::string text =
+      "graph f(%x: i64[4]) -> (i64[4], i64[4]) {\n"
+      "  %0 = clamp(%x) {min=-9007199254740993, max=9223372036854775807} : i64[4]\n"
+      "  %1 = clamp(%x) {min=-1.0, max=9007199254740993} : i64[4]\n"
+      "  return %0, %1\n}\n";
+  auto read = ParseGraph(text);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(GraphToString(*read), text);
 }
 
 TEST(AttrsTest, RangesOfWholeNumbersAreExact) {
