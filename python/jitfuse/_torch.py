@@ -214,6 +214,9 @@ def _addmm(
     _no_out("addmm", out)
     product = jf.matmul(mat1, mat2)
     product = product if alpha == 1 else product * alpha
+    if beta == 0:  # then input counts for nothing, its NaNs too
+        jf.broadcast_to(jf.asarray(input), product.shape)
+        return product
     return product + (jf.asarray(input) if beta == 1 else jf.asarray(input) * beta)
 
 

@@ -20,6 +20,7 @@ from . import _core, _logging
 from ._arguments import describe, is_number, is_numpy_scalar, is_on_gpu
 from ._array import Array
 from ._autograd import Differentiable, wants_grad
+from ._dims import Dim
 from ._dtypes import DType, as_dtype
 from ._errors import TracingError, describe_place
 from ._pytree import Structure, flatten, paths, unflatten
@@ -186,7 +187,7 @@ class Tracer:
                 out.append(len(tensors))
                 tensors.append(leaf._tensor)
             else:
-                out.append([leaf])
+                out.append([leaf.value() if isinstance(leaf, Dim) else leaf])
         return tensors, structure, out
 
     def compile(self, dynamic: str | None, options: dict[str, Any]) -> Entry:

@@ -206,11 +206,14 @@ TEST_F(ReportedFaults, Case34_AlignedFirstMisalignedLater) {
     Values values(1040);
     for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i % 5);
     const Array buffer = Make(dtype, {1040}, values);
+    const auto scratch = f.WorkspaceBytes({Make(dtype, {1025}, Values(1025, 1))});
+    ASSERT_TRUE(scratch.ok()) << scratch.status().message();
     for (int64_t n : {1, 2, 3, 5, 7, 8, 15, 16, 17, 1023, 1025}) {
       for (int64_t offset = 0; offset < 8; ++offset) {
         const Array x_at =
             Array::View(static_cast<char*>(buffer.data()) + offset * jitfuse::ItemSize(dtype),
                         dtype, {n}, {}, buffer.device());
+        EXPECT_LE(*f.WorkspaceBytes({x_at}), *scratch);  // which has no room for a copy
         std::vector<Values> r = Run(f, {x_at});
         ASSERT_EQ(r.size(), outputs.size());
         double sum = 0, exp_sum = 0;
@@ -307,8 +310,10 @@ TEST_F(ReportedFaults, Case45_TheSameTensorTwice) {
 }
 
 TEST_F(ReportedFaults, Case63_MoreBuffersThanAKernelMayHave) {
-  for (int n : {100, 513, 600, 4200}) {
-    if (n > 4096) continue;  // a graph has at most 4096 inputs; the case below
+  Builder too_many;
+  for (int i = 0; i < 4200; ++i) too_many.Input("", DType::kI32, {10});
+  EXPECT_EQ(too_many.status().message(), "graph f: more than 4096 inputs, the limit of a graph");
+  for (int n : {100, 513, 600, 4096}) {
     Builder b;
     std::vector<Array> inputs;
     Tensor sum;
@@ -403,6 +408,48 @@ TEST_F(ReportedFaults, Case85_RowAndColumnBiasOfASquareProduct) {
   run(64, 64);
   run(8, 8);
   run(64, 32);
+}
+
+// As graphs say it, a C that is multiplied by 0 is still a factor, and so are A and B: NaN * 0 is
+// NaN, whatever a library does where its beta or alpha is 0. A C that is to count for nothing is
+// left out of the graph, as Python's torch.addmm does.
+TEST_F(ReportedFaults, Case88_FactorsOfZeroAndCInPlaceOfTheResult) {
+  for (DType dtype : {DType::kF32, DType::kF16}) {
+    const int64_t m = 48, n = 64, k = 32;
+    auto count = [](int64_t rows, int64_t columns) { return static_cast<size_t>(rows * columns); };
+    Values a_values(count(m, k)), b_values(count(k, n)), c_values(count(m, n));
+    for (size_t i = 0; i < a_values.size(); ++i) a_values[i] = static_cast<double>(i % 5) - 2;
+    for (size_t i = 0; i < b_values.size(); ++i) b_values[i] = static_cast<double>(i % 7) - 3;
+    for (size_t i = 0; i < c_values.size(); ++i) c_values[i] = static_cast<double>(i % 9) - 4;
+    Values product(count(m, n), 0);  // small whole numbers: exact in any order
+    for (size_t i = 0; i < product.size(); ++i) {
+      for (size_t l = 0; l < count(k, 1); ++l)
+        product[i] += a_values[i / count(n, 1) * count(k, 1) + l] *
+                      b_values[l * count(n, 1) + i % count(n, 1)];
+    }
+    const Array a = Make(dtype, {m, k}, a_values), w = Make(dtype, {k, n}, b_values),
+                c = Make(dtype, {m, n}, c_values);
+    auto function = [&](double alpha, double beta) {
+      Builder builder;
+      Tensor x = builder.Input("a", dtype, {m, k}), y = builder.Input("b", dtype, {k, n}),
+             z = builder.Input("c", dtype, {m, n});
+      return Compile(builder, {Matmul(x, y) * alpha + z * beta});
+    };
+    ExpectSame(Run1(function(1, 0), {a, w, c}), product, "beta 0 of finite numbers");
+    const Values some_nan =
+        Run1(function(1, 0), {a, w, Make(dtype, {m, n}, Values(c_values.size(), kNaN))});
+    ExpectSame(some_nan, Values(c_values.size(), kNaN), "beta 0 of NaN");
+    ExpectSame(Run1(function(0, 1), {Make(dtype, {m, k}, Values(a_values.size(), kNaN)), w, c}),
+               Values(c_values.size(), kNaN), "alpha 0 of NaN");
+    Values sum(product.size());
+    for (size_t i = 0; i < sum.size(); ++i) sum[i] = 2 * product[i] + c_values[i];
+    const Function f = function(2, 1);
+    ExpectSame(Run1(f, {a, w, c}), sum, "beta 1, apart");
+    const jitfuse::Status status = f.RunInto({a, w, c}, {c});
+    if (!status.ok())  // where the product is put into the result's memory first
+      EXPECT_NE(status.message().find("buffer of its own"), std::string::npos) << status.message();
+    ExpectSame(*c.ToVector(), status.ok() ? sum : c_values, "beta 1, in place of C");
+  }
 }
 
 TEST_F(ReportedFaults, Case90_MatrixTimesVectorWithABias) {
