@@ -3,8 +3,10 @@
 #include <cstddef>
 #include <iterator>
 
+#include "api/builder_state.h"
 #include "api/ops.h"
 #include "api/random.h"
+#include "ir/support/status.h"
 
 namespace jitfuse {
 inline namespace v1 {
@@ -36,7 +38,11 @@ static_assert(std::size(kActivations) == static_cast<std::size_t>(Activation::kT
 
 Tensor Activate(const Tensor& x, Activation activation) {
   const auto i = static_cast<std::size_t>(activation);
-  return i < std::size(kActivations) ? kActivations[i](x) : Tensor();
+  if (i < std::size(kActivations)) return kActivations[i](x);
+  return detail::BuilderState::Fail(
+      detail::BuilderState::Of(x),
+      internal::InvalidArgument("Activate: ", i, " is no Activation, expected 0 (kNone) to ",
+                                std::size(kActivations) - 1, " (kTanh)"));
 }
 
 Tensor LinearActivation(const Tensor& x, const LinearLayer& layer, Activation activation,

@@ -1,9 +1,9 @@
 // Linear layers with what follows them, and perceptrons of them, as ops of a Builder: what one
-// would write out with Linear, Relu and Dropout, and fused as that is. (`Activate` has no op of its
-// own for each activation's name, so the graph's text holds ordinary ops.)
+// would write out with Linear, Relu and Dropout, and fused as that is.
 //
-// weight is [out, in], bias [out] or an invalid Tensor: none. As with ops, an error gives an
-// invalid Tensor and comes out of Builder::status() and Compile.
+// weight is [out, in], bias [out] or an invalid Tensor: none. As with ops, an error (such as a
+// value that is no Activation) gives an invalid Tensor and comes out of Builder::status() and
+// Compile.
 #ifndef JITFUSE_API_MLP_H_
 #define JITFUSE_API_MLP_H_
 

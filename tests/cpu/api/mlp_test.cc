@@ -127,7 +127,26 @@ TEST(MlpTest, ErrorsAreThoseOfTheOps) {
   Tensor y = other.Input("x", DType::kF32, {"n", 8});
   EXPECT_FALSE(Mlp(y, MlpInputs(other, DType::kF32, {8, 4, 2}), options).valid());
   EXPECT_THAT(other.status().message(), HasSubstr("dropout"));
-  EXPECT_FALSE(Activate(y, static_cast<Activation>(200)).valid());
+}
+
+TEST(ActivateTest, AValueThatIsNoActivationIsAnError) {
+  for (const int wrong : {200, static_cast<int>(Activation::kTanh) + 1}) {
+    Builder b("f");
+    Tensor x = b.Input("x", DType::kF32, {"n", 8});
+    Tensor y = Activate(x, static_cast<Activation>(wrong));
+    EXPECT_FALSE(y.valid());
+    EXPECT_EQ(b.status().code(), StatusCode::kInvalidArgument);
+    const std::string message = "Activate: " + std::to_string(wrong) + " is no Activation";
+    EXPECT_THAT(b.status().message(), HasSubstr(message));
+    EXPECT_THAT(b.Compile({y}, OnCpu()).status().message(), HasSubstr(message));
+  }
+  Builder b("mlp");
+  MlpOptions options;
+  options.activation = static_cast<Activation>(200);
+  Tensor x = b.Input("x", DType::kF32, {"n", 8});
+  EXPECT_FALSE(Mlp(x, MlpInputs(b, DType::kF32, {8, 4, 2}), options).valid());
+  EXPECT_THAT(b.status().message(), HasSubstr("Activate: 200"));
+  EXPECT_FALSE(Activate(Tensor(), static_cast<Activation>(200)).valid());
 }
 
 }  // namespace
