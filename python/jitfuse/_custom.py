@@ -77,28 +77,26 @@ class CustomGradient:
             )
         value, gradient = returned
         out, form = flatten(value)
-        marked: dict[int, int] = {}  # by id of the leaf: its place among the outputs
         outputs: list[Any] = []
         weights: list[Any] = []
         cotangents: list[Any] = []
         for leaf in out:
             cotangents.append(None)
-            if not isinstance(leaf, Array) or id(leaf) in marked:
-                continue
-            marked[id(leaf)] = len(outputs)
-            outputs.append(leaf._tensor)
-            if leaf.dtype.kind == "float":
-                root = trace.builder.gradient_root(_zeros(leaf)._tensor)
-                weights.append(root)
-                cotangents[-1] = Array(trace, root)
+            if isinstance(leaf, Array) and leaf.dtype.kind == "float":
+                # Each a tensor of its own: leaves that are given twice, or computed alike, are one.
+                outputs.append(trace.builder.gradient_root(leaf._tensor))
+                weights.append(trace.builder.gradient_root(_zeros(leaf)._tensor))
+                cotangents[-1] = Array(trace, weights[-1])
         given = gradient(unflatten(form, iter(cotangents)))
         gradients = self._gradients(given, values, inputs, structure, len(args))
+        if not outputs:
+            return value
         marks = trace.builder.custom_gradient(
             [values[i]._tensor for i in inputs], outputs, weights, gradients
         )
-        new = [
-            Array(trace, marks[marked[id(x)]], x._weak) if isinstance(x, Array) else x for x in out
-        ]
+        rest = iter(marks)
+        new = [leaf if ct is None else Array(trace, next(rest), leaf._weak)
+               for leaf, ct in zip(out, cotangents)]  # fmt: skip
         return unflatten(form, iter(new))
 
     def _gradients(

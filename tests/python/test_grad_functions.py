@@ -377,3 +377,44 @@ def test_traced_arrays_of_another_trace():
     value, pull = jf.vjp(lambda x: x * 2, F)
     with pytest.raises(jf.TracingError, match="taken of real arrays"):
         jf.jit(lambda x: pull(x))(F)
+
+
+def test_custom_gradient_of_outputs_that_are_one_tensor():
+    """Each has a cotangent of its own, whether given twice or computed alike."""
+    x = make((4,), "float64", seed=6)
+
+    @jf.custom_gradient
+    def alike(x):
+        return (x * 2, x * 2), lambda g: 3 * g[0] + 5 * g[1]
+
+    @jf.custom_gradient
+    def twice(x):
+        y = x * 2
+        return [y, y], lambda g: 3 * g[0] + 5 * g[1]
+
+    @jf.custom_gradient
+    def itself(x):
+        return (x, x), lambda g: 3 * g[0] + 5 * g[1]
+
+    for f, y in ((alike, 2 * x), (twice, 2 * x), (itself, x)):
+        for got in f(x):
+            close(got, y)
+        for a, b in ((1, 0), (0, 1), (2, 7)):
+            grad = jf.grad(lambda x, f=f, a=a, b=b: jf.sum(f(x)[0] * a + f(x)[1] * b))
+            close(grad(x), np.full(4, 3.0 * a + 5.0 * b))
+
+
+def test_custom_gradient_with_integers_among_the_outputs():
+    x = make((4,), "float64", seed=6)
+
+    @jf.custom_gradient
+    def f(x):
+        return (x * 2, jf.argmax(x), jf.argmax(x)), lambda g: g[0] if g[1] is g[2] is None else 1 / 0
+
+    @jf.custom_gradient
+    def integers(x):
+        return (jf.argmax(x), jf.argmax(x)), lambda g: None
+
+    close(jf.grad(lambda x: jf.sum(f(x)[0] * f(x)[1] * 0.5))(x), np.full(4, 0.5 * np.argmax(x)))
+    assert [int(i) for i in f(x)[1:]] == [int(i) for i in integers(x)] == [np.argmax(x)] * 2
+    close(jf.grad(lambda x: jf.sum(x) * integers(x)[0])(x), np.full(4, float(np.argmax(x))))
