@@ -164,6 +164,24 @@ def test_mlp_of_one_layer_and_without_biases():
     same(fused.fused_mlp(x, w), np.maximum(x @ w[0].T, 0) @ w[1].T, ulps=16, atol=1e-14)
 
 
+@pytest.mark.parametrize("beta", [0.5, 0.1])
+def test_jsd_of_probabilities_that_f32_does_not_hold(beta):
+    x, y = (np.array([[-200.0, 0.0, -150.0], [-1.0, -200.0, 0.0]], "float32") * s for s in (1, 0.75))
+
+    def wanted(x, y):
+        m = np.logaddexp(y + np.log(beta), x + np.log(1 - beta))
+        return (beta * np.exp(y) * (y - m) + (1 - beta) * np.exp(x) * (x - m)).sum() / len(x)
+
+    want = np.float32(wanted(x.astype("float64"), y.astype("float64")))
+    same(fused.fused_jsd(x, y, beta), want, ulps=16, atol=2e-7)  # differences of numbers about 1
+    gradient = jf.grad(lambda x: fused.fused_jsd(x, y, beta))(x)
+    assert np.isfinite(gradient).all()
+    step = np.zeros((2, 3))
+    step[1, 0] = 1e-4
+    slope = (wanted(x + step, y.astype("float64")) - wanted(x - step, y.astype("float64"))) / 2e-4
+    np.testing.assert_allclose(gradient[1, 0], slope, rtol=1e-4)
+
+
 WRONG = [
     (lambda x: fused.fused_bias_act(x, x, activation="rely"), r"fused_bias_act: activation='rely', expected None or one of elu, gelu"),
     (lambda x: fused.fused_linear_activation(x, x, activation="?"), r"fused_linear_activation: activation='\?'"),

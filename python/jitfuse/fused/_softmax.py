@@ -193,7 +193,7 @@ def fused_jsd(input: Any, target: Any, beta: float = 0.5) -> Any:
         raise ValueError(f"fused_jsd: beta={beta}, expected a number between 0 and 1")
     x, y = jf.asarray(input), jf.asarray(target)
     p, q = jf.exp(y), jf.exp(x)
-    log_m = jf.log(beta * p + (1 - beta) * q)
+    log_m = jf.logaddexp(y + math.log(beta), x + math.log1p(-beta))
     terms = beta * p * (y - log_m) + (1 - beta) * q * (x - log_m)
     return _reduced("fused_jsd", terms, "batchmean", batchmean=True)
 
