@@ -68,6 +68,18 @@ bool Flattener::AddName(PyObject* object) {
   return true;
 }
 
+// Of a type that adds nothing to a tuple but names, as a namedtuple's: its items are its value. One
+// with attributes, or an __eq__ or __hash__ of its own, has a value that only Python knows.
+bool IsItsItems(PyObject* tuple) {
+  auto* type = reinterpret_cast<PyObject*>(Py_TYPE(tuple));
+  for (const char* name : {"__eq__", "__hash__"}) {
+    const nb::handle plain(reinterpret_cast<PyObject*>(&PyTuple_Type));
+    if (!nb::getattr(nb::handle(type), name).is(nb::getattr(plain, name))) return false;
+  }
+  const nb::object own = nb::getattr(nb::handle(tuple), "__dict__", nb::none());
+  return own.is_none() || (PyDict_CheckExact(own.ptr()) && PyDict_Size(own.ptr()) == 0);
+}
+
 bool Flattener::AddStatic(PyObject* object, int depth) {
   if (PyBool_Check(object)) {
     out_.key.push_back(Part(kStaticBool, object == Py_True ? 1 : 0));
@@ -89,7 +101,8 @@ bool Flattener::AddStatic(PyObject* object, int depth) {
     out_.key.push_back(bits);
     return true;
   }
-  if (PyTuple_Check(object)) {  // by its items: options such as sizes are made anew for each call
+  // By its items: options such as sizes are made anew for each call.
+  if (PyTuple_CheckExact(object) || (PyTuple_Check(object) && IsItsItems(object))) {
     const Py_ssize_t n = PyTuple_Size(object);
     if (depth >= kMaxDepth) return false;
     out_.key.push_back(Part(kStaticTuple, n));

@@ -59,10 +59,11 @@ class _Static:
 def _typed(value: Any) -> Any:
     """The value with the types that == does not look at."""
     kind = type(value)
-    if isinstance(value, tuple):
-        return kind, tuple([_typed(item) for item in value])
-    if isinstance(value, frozenset):
-        return kind, frozenset([_typed(item) for item in value])
+    for base in (tuple, frozenset):
+        if isinstance(value, base):
+            items = base([_typed(item) for item in base.__iter__(value)])
+            plain = kind.__eq__ is base.__eq__ and kind.__hash__ is base.__hash__
+            return (kind, items) if plain else (kind, items, value)  # whose own == is asked, too
     if isinstance(value, (float, complex)):
         return kind, value, repr(value)
     return kind, value

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import jitfuse as jf
+from jitfuse import _core
 from support import make, run, same
 
 X = make((8, 5), "float32")
@@ -232,6 +233,60 @@ def test_static_arguments():
         jf.jit(lambda x: x, static_argnums=3)
     g = jf.jit(lambda n, x, /: x * n, static_argnums=0)
     same(g(3, X), X * 3)
+
+
+class Scale(tuple):
+    """A tuple whose value is more than its items."""
+
+    def __new__(cls, items, by):
+        made = super().__new__(cls, items)
+        made.by = by
+        return made
+
+    def __eq__(self, other):
+        return isinstance(other, Scale) and tuple(self) == tuple(other) and self.by == other.by
+
+    def __hash__(self):
+        return hash((tuple(self), self.by))
+
+
+class ScaleSet(frozenset):
+    def __new__(cls, items, by):
+        made = super().__new__(cls, items)
+        made.by = by
+        return made
+
+    def __eq__(self, other):
+        return isinstance(other, ScaleSet) and frozenset(self) == frozenset(other) and self.by == other.by
+
+    def __hash__(self):
+        return hash((frozenset(self), self.by))
+
+
+@pytest.mark.parametrize("kind", [Scale, ScaleSet])
+def test_static_collections_with_a_value_of_their_own(kind):
+    f = jf.jit(lambda x, scale: x * scale.by + sum(scale), static_argnums=1)
+    for _ in range(2):
+        for by in (2.0, 3.0, 2.0):
+            same(f(X, kind((1, 2), by)), X * np.float32(by) + np.float32(3))
+    assert f.cache_info().misses == 2  # equal ones are traced once
+    same(f(X, kind((4,), 2.0)), X * 2 + 4)
+    g = jf.jit(lambda x, pair: x * pair[0].by, static_argnums=1)
+    for by in (2.0, 3.0):
+        same(g(X, (kind((1,), by), 1)), X * np.float32(by))
+
+
+def test_static_namedtuples_are_their_items():
+    class Sub(Pair):  # has a __dict__
+        pass
+
+    for kind in (Pair, Sub):
+        f = jf.jit(lambda x, p: x * p.a + p.b, static_argnums=1)
+        same(f(X, kind(2, 1.0)), X * 2 + 1)
+        same(f(X, kind(2, 2.0)), X * 2 + 2)
+        hits = _core.jit_hits(f)
+        same(f(X, kind(2, 1.0)), X * 2 + 1)
+        assert _core.jit_hits(f) == hits + 1 and f.cache_info().misses == 2
 
 
 def test_python_scalars_are_passed_with_each_call():
