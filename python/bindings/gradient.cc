@@ -31,11 +31,24 @@ PySplit MakeSplit(Function forward, Function backward, std::vector<SavedTensor> 
           std::move(saved), std::move(cotangents), std::move(decisions)};
 }
 
-PySplit Split(const Builder& /*builder*/, nb::handle outputs, nb::handle wrt,
-              const std::string& device, const std::string& numerics, bool fuse, bool rewrite,
-              bool use_gemm_library, long long verify, const std::string& verify_action) {
+// Of `builder` all.
+std::vector<Tensor> TensorsOf(nb::handle builder, const char* what, nb::handle sequence) {
+  std::size_t i = 0;
+  for (nb::handle t : nb::iter(sequence)) {
+    if (!t.is_none() && !nb::cast<const PyTensor&>(t).builder.is(builder))
+      ThrowValueError(std::string(what) + " " + std::to_string(i) + " belongs to another Builder");
+    ++i;
+  }
+  return python::TensorsOf(sequence);
+}
+
+PySplit Split(nb::handle self, nb::handle outputs, nb::handle wrt, const std::string& device,
+              const std::string& numerics, bool fuse, bool rewrite, bool use_gemm_library,
+              long long verify, const std::string& verify_action) {
+  const std::vector<Tensor> out = TensorsOf(self, "split: output", outputs);
+  const std::vector<Tensor> in = TensorsOf(self, "split: wrt", wrt);
   ForwardBackward made =
-      Check(SplitForwardBackward(TensorsOf(outputs), TensorsOf(wrt),
+      Check(SplitForwardBackward(out, in,
                                  OptionsOf(device, numerics, fuse, rewrite, use_gemm_library, false,
                                            -1, verify, verify_action)));
   return MakeSplit(std::move(made.forward), std::move(made.backward), std::move(made.saved),
@@ -99,7 +112,9 @@ void DefineGradients(nb::module_& m, nb::class_<Builder>& builder) {
       .def(
           "vjp",
           [](nb::handle self, nb::handle outputs, nb::handle cotangents, nb::handle wrt) {
-            return WrapSteps(self, Vjp(TensorsOf(outputs), TensorsOf(cotangents), TensorsOf(wrt)));
+            const std::vector<Tensor> out = TensorsOf(self, "vjp: output", outputs);
+            const std::vector<Tensor> given = TensorsOf(self, "vjp: cotangent", cotangents);
+            return WrapSteps(self, Vjp(out, given, TensorsOf(self, "vjp: wrt", wrt)));
           },
           "outputs"_a, "cotangents"_a, "wrt"_a,
           nb::sig("def vjp(self, outputs: collections.abc.Sequence[Tensor], cotangents: "
@@ -109,6 +124,8 @@ void DefineGradients(nb::module_& m, nb::class_<Builder>& builder) {
       .def(
           "gradient_root",
           [](nb::handle self, const PyTensor& x) {
+            if (!x.builder.is(self))
+              ThrowValueError("gradient_root: the tensor belongs to another Builder");
             return nb::object(WrapSteps(self, {GradientRoot(x.tensor)})[0]);
           },
           "x"_a, nb::sig("def gradient_root(self, x: Tensor) -> Tensor"),
@@ -117,8 +134,13 @@ void DefineGradients(nb::module_& m, nb::class_<Builder>& builder) {
           "custom_gradient",
           [](nb::handle self, nb::handle inputs, nb::handle outputs, nb::handle cotangents,
              nb::handle gradients) {
-            return WrapSteps(self, CustomGradient(TensorsOf(inputs), TensorsOf(outputs),
-                                                  TensorsOf(cotangents), TensorsOf(gradients)));
+            const std::vector<Tensor> in = TensorsOf(self, "custom_gradient: input", inputs);
+            const std::vector<Tensor> out = TensorsOf(self, "custom_gradient: output", outputs);
+            const std::vector<Tensor> ct =
+                TensorsOf(self, "custom_gradient: cotangent", cotangents);
+            return WrapSteps(
+                self, CustomGradient(in, out, ct,
+                                     TensorsOf(self, "custom_gradient: gradient", gradients)));
           },
           "inputs"_a, "outputs"_a, "cotangents"_a, "gradients"_a,
           nb::sig("def custom_gradient(self, inputs: collections.abc.Sequence[Tensor], outputs: "

@@ -114,6 +114,23 @@ def test_random_ops_take_seed_and_offset_of_the_call():
     assert 350 < (first[0] == 0).sum() < 650 and 150 < (first[2] == 0).sum() < 350
 
 
+def test_gradients_take_tensors_of_their_builder_alone():
+    b, other = _core.Builder("f"), _core.Builder("g")
+    x, y = (one.input("x", "f32", [3]) for one in (b, other))
+    for call, text in [
+        (lambda: b.split([y], [x]), "split: output 0 belongs to another Builder"),
+        (lambda: b.split([x], [y]), "split: wrt 0 belongs to another Builder"),
+        (lambda: b.split([y], [y]), "split: output 0 belongs to another Builder"),
+        (lambda: b.vjp([y], [y], [y]), "vjp: output 0 belongs to another Builder"),
+        (lambda: b.vjp([x, x], [None, y], [x]), "vjp: cotangent 1 belongs to another Builder"),
+        (lambda: b.gradient_root(y), "gradient_root: the tensor belongs to another Builder"),
+        (lambda: b.custom_gradient([y], [y], [y], [None]), "custom_gradient: input 0 belongs to another Builder"),
+    ]:
+        with pytest.raises(ValueError, match=text):
+            call()
+    assert b.split([x], [x]).forward.name == "f"
+
+
 def test_ops_and_doctor():
     ops = {op["name"]: op for op in _core.list_ops()}
     assert ops["softmax"]["args"] == ["x"] and ops["softmax"]["doc"] and "axis" in ops["softmax"]["attrs"]
