@@ -413,6 +413,30 @@ bool RequiresGrad(PyObject* tensor) {
   return nb::steal(CheckNew(PyObject_CallNoArgs(enabled))).is(nb::handle(Py_True));
 }
 
+bool MayHaveTangents() {
+  static PyObject* const name = PyUnicode_InternFromString("torch.autograd.forward_ad");
+  static PyObject* const level_name = PyUnicode_InternFromString("_current_level");
+  static PyObject* members = nullptr;  // guarded by the GIL; the module lives as long as torch
+  if (members == nullptr) {
+    PyObject* module = PyImport_GetModule(name);
+    if (module == nullptr) {  // none was loaded, and so none entered
+      PyErr_Clear();
+      return false;
+    }
+    members = PyModule_GetDict(module);
+  }
+  PyObject* level = members == nullptr ? nullptr : PyDict_GetItemWithError(members, level_name);
+  const long value = level == nullptr ? -1 : PyLong_AsLong(level);
+  if (level != nullptr && PyErr_Occurred() == nullptr) return value >= 0;
+  PyErr_Clear();
+  return true;  // torch calls it otherwise by now: the tensors are asked
+}
+
+bool HasTangent(PyObject* tensor) {
+  const nb::object unpack = nb::module_::import_("torch.autograd.forward_ad").attr("unpack_dual");
+  return !unpack(nb::handle(tensor)).attr("tangent").is_none();
+}
+
 std::string Describe(const Array& array) {
   std::string out = std::string(DTypeName(array.dtype())) + "[";
   for (std::size_t d = 0; d < array.dims().size(); ++d)

@@ -59,6 +59,7 @@ void CallInputs::Clear() {
   like = gpu_type = nullptr;
   like_object = nullptr;
   requires_grad = -1;
+  dual_level = -1;
 }
 
 void CallInputs::Add(PyObject* object, Borrowed&& borrowed) {
@@ -79,10 +80,17 @@ void CallInputs::Add(PyObject* object, Borrowed&& borrowed) {
   arrays.push_back(std::move(borrowed.array));
 }
 
-void AddBorrowed(const PyFunction& /*f*/, std::size_t i, PyObject* object, Borrowed&& borrowed,
+void AddBorrowed(const PyFunction& f, std::size_t i, PyObject* object, Borrowed&& borrowed,
                  CallInputs* in) {
-  if (borrowed.type->is_torch && in->requires_grad < 0 && RequiresGrad(object))
-    in->requires_grad = static_cast<int>(i);
+  if (borrowed.type->is_torch) {
+    if (in->dual_level < 0) in->dual_level = MayHaveTangents() ? 1 : 0;
+    if (in->dual_level == 1 && HasTangent(object))
+      ThrowValueError(NameOf(f, i).Text() +
+                      " has a tangent of torch.autograd.forward_ad, which would be lost: forward-" +
+                      "mode differentiation does not go through Jitfuse; use jitfuse.grad or "
+                      "backward(), or pass unpack_dual(it).primal");
+    if (in->requires_grad < 0 && RequiresGrad(object)) in->requires_grad = static_cast<int>(i);
+  }
   in->Add(object, std::move(borrowed));
 }
 

@@ -43,6 +43,7 @@ struct CallInputs {
   const TypeInfo* gpu_type = nullptr;  // that of the first array on a GPU
   std::vector<void*> other_streams;    // of arrays on a GPU that are of another framework than that
   int requires_grad = -1;              // the first argument of which torch would record the use
+  int dual_level = -1;                 // 1: tensors may have tangents; -1: not asked yet
 
   void Reserve(std::size_t n) { arrays.reserve(n); }
   void Clear();  // and keeps its memory

@@ -111,6 +111,17 @@ class JitfuseFunction(torch.autograd.Function):
         return outputs
 
     @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        """Refused; python/bindings/function.cc does so where nothing requires grad."""
+        i = next(i for i, t in enumerate(tangents[2:]) if t is not None)
+        graph = ctx.node.graph
+        raise ValueError(
+            f"{graph.name}: argument {i} {graph.inputs[i]['name']!r} has a tangent of "
+            "torch.autograd.forward_ad, which would be lost: forward-mode differentiation does not "
+            "go through Jitfuse; use jitfuse.grad or backward(), or pass unpack_dual(it).primal"
+        )
+
+    @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
         node = ctx.node
         if gradients[0] is None and all(g is None for g in gradients):

@@ -241,6 +241,24 @@ def test_gradients_by_jitfuse_inside():
     torch.testing.assert_close(x.grad, 6 * x.detach())
 
 
+@pytest.mark.parametrize("grad", [False, True])
+def test_tangents_of_forward_mode_are_not_lost_in_silence(grad):
+    fwd = torch.autograd.forward_ad
+    f = jf.jit(lambda x, y: x * y)
+    x, y = draw(5, grad=grad), draw(5, seed=1, grad=False)
+    captured = jf.jit(lambda y: y * held)
+    with fwd.dual_level():
+        dual = held = fwd.make_dual(x, torch.ones_like(x))
+        for _ in range(2):  # the first call and a known one
+            for call, name in ((lambda: f(dual, y), "0 'x'"), (lambda: f(y, dual), "1 'y'"), (lambda: captured(y), "")):
+                with pytest.raises(ValueError, match=rf"argument {name}.* has a tangent of torch.autograd.forward_ad.*jitfuse.grad"):
+                    call()
+            torch.testing.assert_close(f(x, y), x * y)  # what has no tangent is as ever
+        primal = fwd.unpack_dual(dual).primal
+        torch.testing.assert_close(f(primal, y), x * y)
+    torch.testing.assert_close(f(x, y), x * y)
+
+
 def test_changes_in_place_are_noticed():
     x = draw(5)
     h = x * 2
