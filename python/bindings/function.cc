@@ -132,7 +132,18 @@ struct CallOutputs {
   const TypeInfo* gpu_type = nullptr;  // CallInputs', else that of the first out on a GPU
   Device gpu_device;
   std::vector<void*> other_streams;  // as CallInputs'
+  std::vector<PyObject*> of_torch;
 };
+
+// What autograd has saved of a tensor counts as changed from now on.
+void BumpVersion(PyObject* tensor) {
+  static PyObject* bump = nullptr;
+  if (bump == nullptr)
+    bump = nb::object(nb::module_::import_("torch.autograd.graph").attr("increment_version"))
+               .release()
+               .ptr();
+  nb::steal(CheckNew(PyObject_CallOneArg(bump, tensor)));
+}
 
 CallOutputs BorrowOuts(const PyFunction& f, const CallInputs& in, const CallOptions& options) {
   if (options.num_outs != f.outputs.size())
@@ -149,6 +160,7 @@ CallOutputs BorrowOuts(const PyFunction& f, const CallInputs& in, const CallOpti
     CheckAgainst(f.outputs[i], borrowed.array, what);
     if (type.is_torch && RequiresGrad(options.outs[i]))
       ThrowValueError(what.Text() + " requires grad; write into a tensor that does not");
+    if (type.is_torch) out.of_torch.push_back(options.outs[i]);
     const Device device = borrowed.array.device();
     if (device.kind == DeviceKind::kCuda && out.gpu_type == nullptr) {
       out.gpu_type = &type;
@@ -220,6 +232,7 @@ void Execute(const PyFunction& f, CallInputs& in, const CallOptions& options, Py
   }
   run.allocator = memory;
   if (options.outs != nullptr) {
+    for (PyObject* tensor : outs.of_torch) BumpVersion(tensor);  // also if it fails half-way
     Check(f.function.RunInto(in.arrays, outs.arrays, run));
     for (std::size_t i = 0; i < options.num_outs; ++i) results[i] = Py_NewRef(options.outs[i]);
   } else if (memory != nullptr) {

@@ -332,6 +332,23 @@ def test_out_is_refused():
         assert f(x, out=out) is out
 
 
+def test_out_counts_as_a_change_in_place():
+    graph = jf.Graph.parse("graph f(%x: f64[3]) -> (f64[3]) {\n  %0 = exp(%x) : f64[3]\n  return %0\n}\n")
+    compiled = jf.jit(lambda x: x * 2).lower(torch.zeros(3, dtype=torch.float64)).compile()
+    pair = jf.jit(lambda x: (x, x * 2))
+    known = jf.jit(lambda x: x * 2)
+    known(torch.zeros(3, dtype=torch.float64))
+    for write in (jf.jit(lambda x: x * 2), known, jf.elementwise("y = tanh(x)"), graph.run, compiled, lambda x, out: pair(x, out=(x.clone(), out))):
+        x, kept = draw(3), torch.full((3,), 5.0, dtype=torch.float64)
+        z = (x * kept).sum()
+        write(torch.zeros(3, dtype=torch.float64), out=kept[:])  # a view has its base's version
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            z.backward()
+    with torch.inference_mode():
+        out = torch.empty(3, dtype=torch.float64)  # has no version
+        assert known(torch.ones(3, dtype=torch.float64), out=out).tolist() == [2.0, 2.0, 2.0]
+
+
 def test_what_is_compiled_by_hand_records_too():
     x = draw(3)
     lowered = jf.jit(lambda x: x * x).lower(x)
