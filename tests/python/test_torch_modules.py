@@ -494,6 +494,59 @@ def test_hooks_are_not_lost_in_silence():
         jt.FusedMLP.from_sequential(nn.Sequential(linear))
 
 
+def hooked(module):
+    module.register_forward_hook(lambda module, args, output: output * 2)
+    return module
+
+
+def patched(module):
+    forward = module.forward
+    module.forward = lambda *args: forward(*args) * 2
+    return module
+
+
+class Doubled(nn.Sequential):
+    def forward(self, x):
+        return super().forward(x) * 2
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: hooked(nn.Sequential(nn.Linear(2, 2))), "has hooks"),
+        (lambda: nn.Sequential(hooked(nn.Sequential(nn.Linear(2, 2)))), "has hooks"),
+        (lambda: nn.Sequential(nn.Linear(2, 2), hooked(nn.Identity())), "has hooks"),
+        (lambda: nn.Sequential(nn.Linear(2, 2), hooked(nn.ReLU())), "has hooks"),
+        (lambda: Doubled(nn.Linear(2, 2)), "Doubled has a forward of its own"),
+        (lambda: nn.Sequential(Doubled(nn.Linear(2, 2))), "Doubled has a forward of its own"),
+        (lambda: patched(nn.Sequential(nn.Linear(2, 2))), "Sequential has a forward of its own"),
+        (lambda: nn.Sequential(nn.Linear(2, 2), patched(nn.Identity())), "Identity has a forward of its own"),
+        (lambda: nn.Sequential(nn.Linear(2, 2), patched(nn.ReLU())), "ReLU has a forward of its own"),
+        (lambda: nn.Sequential(patched(nn.Linear(2, 2))), "Linear has a forward of its own"),
+        (lambda: nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.5).eval()), "Dropout.* is in eval mode and the Linear before it in training mode"),
+        (lambda: nn.Sequential(nn.Linear(2, 2).eval(), nn.Dropout(0.5)), "Dropout.* is in training mode and the Linear before it in eval mode"),
+    ],
+)
+def test_what_a_sequential_does_besides_is_not_lost_in_silence(make, message):
+    with pytest.raises(ValueError, match=message):
+        jt.FusedMLP.from_sequential(make())
+
+
+def test_a_forward_of_an_instance_is_not_lost_in_silence():
+    for module in (jt.FusedLinear, jt.FusedLinearReLU):
+        with pytest.raises(TypeError, match="forward of its own"):
+            module.from_linear(patched(nn.Linear(2, 2)))
+
+
+def test_a_named_class_of_sequential_is_taken():
+    class Block(nn.Sequential):
+        pass
+
+    plain = Block(nn.Linear(2, 3), Block(nn.ReLU()), nn.Linear(3, 2))
+    x = torch.randn(4, 2)
+    close(jt.FusedMLP.from_sequential(plain)(x), plain(x))
+
+
 def test_jitfuse_itself_does_not_import_torch():
     code = """
 import sys, jitfuse

@@ -34,9 +34,16 @@ def has_hooks(module: Any) -> bool:
     )
 
 
+def has_own_forward(module: Any, kind: Any) -> bool:
+    """Whether a call does something else than torch's class `kind` does."""
+    return "forward" in module.__dict__ or any(
+        getattr(type(module), name) is not getattr(kind, name) for name in ("forward", "__call__")
+    )
+
+
 def checked_linear(what: str, linear: Any) -> nn.Linear:
     """A torch.nn.Linear that is nothing besides."""
-    if not isinstance(linear, nn.Linear) or type(linear).forward is not nn.Linear.forward:
+    if not isinstance(linear, nn.Linear) or has_own_forward(linear, nn.Linear):
         raise TypeError(
             f"{what}: expected a torch.nn.Linear, got {type(linear).__name__}; one with a forward "
             "of its own does something else"

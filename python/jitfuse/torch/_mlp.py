@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch  # type: ignore[import-not-found,unused-ignore]
 from torch import nn  # type: ignore[import-not-found,unused-ignore]
 from torch.nn.modules import module as _module  # type: ignore[import-not-found,unused-ignore]
 
-from ._linear import FusedLinear, FusedLinearReLU, checked_linear, has_hooks
+from ._linear import FusedLinear, FusedLinearReLU, checked_linear, has_hooks, has_own_forward
 from ._run import Chain, run, why_plain
 
 _OF_MODULES: dict[type, str] = {
@@ -39,12 +39,31 @@ def _activation_of(what: str, module: nn.Module) -> str:
     return name
 
 
-def _flattened(modules: Iterable[nn.Module]) -> Iterator[nn.Module]:
-    for module in modules:
-        if type(module) is nn.Sequential:
-            yield from _flattened(module)
-        elif type(module) is not nn.Identity:
-            yield module
+def _flattened(what: str, module: nn.Module) -> Iterator[nn.Module]:
+    """The layers of a Sequential in order, without what would be lost of any of them."""
+    kind = nn.Sequential if isinstance(module, nn.Sequential) else type(module)
+    if has_hooks(module):
+        raise ValueError(f"{what}: {module} has hooks, which would be lost; remove them")
+    if has_own_forward(module, kind):
+        raise ValueError(
+            f"{what}: {type(module).__name__} has a forward of its own, which would be lost; got "
+            f"{module}"
+        )
+    if kind is nn.Sequential:
+        for child in module._modules.values():
+            yield from _flattened(what, child)
+    elif kind is not nn.Identity:
+        yield module
+
+
+def _add_dropout(what: str, layer: FusedLinear, module: nn.Dropout) -> None:
+    if module.training != layer.training:
+        modes = ["training" if m.training else "eval" for m in (module, layer)]
+        raise ValueError(
+            f"{what}: {module} is in {modes[0]} mode and the Linear before it in {modes[1]} mode; "
+            "a fused layer has one mode for both"
+        )
+    layer.dropout = module.p
 
 
 class FusedMLP(nn.Module):
@@ -110,15 +129,14 @@ class FusedMLP(nn.Module):
     @classmethod
     def from_sequential(cls, sequential: nn.Sequential) -> Any:
         """The MLP that shares the parameters of a torch.nn.Sequential of Linear, activations and
-        Dropout: the same objects. The mode (train, eval) is taken over."""
+        Dropout: the same objects. The mode (train, eval) is taken over, of each Linear and its
+        Dropout together. Hooks and a forward of its own anywhere inside are an error."""
         what = "FusedMLP.from_sequential"
         if not isinstance(sequential, nn.Sequential):
             got = type(sequential).__name__
             raise TypeError(f"{what}: expected a torch.nn.Sequential, got {got}")
         layers: list[FusedLinear] = []
-        for module in _flattened(sequential):
-            if has_hooks(module):
-                raise ValueError(f"{what}: {module} has hooks, which would be lost; remove them")
+        for module in _flattened(what, sequential):
             if isinstance(module, nn.Linear):
                 layers.append(FusedLinear.from_linear(checked_linear(what, module)))
                 continue
@@ -126,7 +144,7 @@ class FusedMLP(nn.Module):
             if before is None or before.dropout:
                 raise ValueError(f"{what}: expected a Linear before {module}")
             if type(module) is nn.Dropout:
-                before.dropout = module.p
+                _add_dropout(what, before, module)
             elif before.activation is not None:
                 raise ValueError(f"{what}: {module} follows {before.activation!r}; expected one "
                                  "activation behind each Linear")  # fmt: skip
