@@ -547,6 +547,22 @@ def test_a_named_class_of_sequential_is_taken():
     close(jt.FusedMLP.from_sequential(plain)(x), plain(x))
 
 
+@pytest.mark.parametrize("name", ["torch._C._functorch.peek_interpreter_stack", "torch._C._len_torch_dispatch_stack", "torch.autograd.forward_ad._current_level"])
+def test_a_torch_that_does_not_tell_of_its_modes_computes_itself(name):
+    where, _, last = name.rpartition(".")
+    code = f"""
+import torch
+del {where}.{last}
+import jitfuse.torch as jt
+module, x = jt.FusedLinear(4, 3, "silu"), torch.randn(5, 4)
+assert torch.equal(module(x), torch.nn.functional.silu(torch.nn.functional.linear(x, module.weight, module.bias)))
+print(module.why_plain(x))
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr
+    assert "does not tell of its modes" in found.stdout and last in found.stdout
+
+
 def test_jitfuse_itself_does_not_import_torch():
     code = """
 import sys, jitfuse

@@ -28,6 +28,26 @@ _PLAIN: dict[str, Callable[[Any], Any]] = {
     "tanh": torch.tanh,
     "sigmoid": torch.sigmoid,
 }
+
+
+def _readers_of_modes() -> tuple[Any, Any, Any, Any]:
+    """What tells of torch's modes; private names of torch, which a later one may not have."""
+    readers = (
+        torch._C._get_tracing_state,
+        torch._C._functorch.peek_interpreter_stack,
+        torch._C._len_torch_dispatch_stack,
+        torch.autograd.forward_ad,
+    )
+    _ = readers[3]._current_level
+    return readers
+
+
+_unknown_modes: str | None = None
+try:
+    _tracing, _transforms, _dispatch_modes, _forward_ad = _readers_of_modes()
+except AttributeError as _error:
+    _unknown_modes = f"torch {torch.__version__} does not tell of its modes ({_error})"
+
 _FLOATS = frozenset([torch.float16, torch.bfloat16, torch.float32, torch.float64])
 _NAMES = {torch.float16: "float16", torch.bfloat16: "bfloat16", torch.float32: "float32"}
 _TENSORS = (torch.Tensor, torch.nn.Parameter)
@@ -82,13 +102,15 @@ def plain(input: Any, chain: Chain) -> Any:
 
 def _unfit_mode() -> str | None:
     """A state of torch in which its own functions are to be seen."""
-    if torch._C._get_tracing_state() is not None:
+    if _unknown_modes is not None:
+        return _unknown_modes
+    if _tracing() is not None:
         return "torch.jit.trace is recording"
-    if torch._C._functorch.peek_interpreter_stack() is not None:
+    if _transforms() is not None:
         return "a transform of torch.func (vmap, grad, jvp ...) is going on"
-    if torch._C._len_torch_dispatch_stack():
+    if _dispatch_modes():
         return "a TorchDispatchMode is on"
-    if torch.autograd.forward_ad._current_level >= 0:
+    if _forward_ad._current_level >= 0:
         return "forward-mode differentiation is going on"
     return None
 
