@@ -59,7 +59,8 @@ class _Static:
 def _typed(value: Any) -> Any:
     """The value with the types that == does not look at."""
     kind = type(value)
-    for base in (tuple, frozenset):
+    bases: tuple[Any, ...] = (tuple, frozenset)
+    for base in bases:
         if isinstance(value, base):
             items = base([_typed(item) for item in base.__iter__(value)])
             plain = kind.__eq__ is base.__eq__ and kind.__hash__ is base.__hash__

@@ -94,6 +94,8 @@ def from_dlpack(array):
 guards = types.SimpleNamespace(_empty_strided_cuda=fake_gpu.empty_strided)
 torch = module("torch", Tensor=Tensor, is_grad_enabled=lambda: True, empty_strided=empty_strided, **dict(zip(NAMES, NAMES)),
                _C=types.SimpleNamespace(_dynamo=types.SimpleNamespace(guards=guards)))
+module("torch.autograd")
+module("torch.autograd.graph", increment_version=lambda tensor: asked.append(("torch", "increment_version", None)))
 cupy = module("cupy", ndarray=ndarray, empty=empty,
               cuda=types.SimpleNamespace(get_current_stream=lambda: types.SimpleNamespace(ptr=streams.cupy), alloc=Memory))
 module("jax.numpy", from_dlpack=from_dlpack)

@@ -50,7 +50,7 @@ def _flattened(what: str, module: nn.Module) -> Iterator[nn.Module]:
             f"{module}"
         )
     if kind is nn.Sequential:
-        for child in module._modules.values():
+        for child in module.children():
             yield from _flattened(what, child)
     elif kind is not nn.Identity:
         yield module
