@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch  # type: ignore[import-not-found,unused-ignore]
 from torch import nn  # type: ignore[import-not-found,unused-ignore]
@@ -50,7 +50,7 @@ def _flattened(what: str, module: nn.Module) -> Iterator[nn.Module]:
             f"{module}"
         )
     if kind is nn.Sequential:
-        for child in module.children():
+        for child in cast(nn.Sequential, module):
             yield from _flattened(what, child)
     elif kind is not nn.Identity:
         yield module
