@@ -52,6 +52,13 @@ class Differentiable:
             self._splits[wrt] = found
         return found
 
+    def functions(self) -> list[Any]:
+        """Those that recorded calls have run: forward and backward ones."""
+        found = [f for s in list(self._splits.values()) for f in (s.forward, s.backward)]
+        for gradient in list(self._gradients.values()):
+            found += gradient.functions()
+        return found
+
     def gradient(self, wrt: tuple[int, ...]) -> Differentiable:
         """The gradients of these inputs as a function of all inputs, then the cotangents."""
         found = self._gradients.get(wrt)

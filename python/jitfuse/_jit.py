@@ -190,8 +190,9 @@ class JitFunction(_core.JitFunction):
         return [
             report
             for entry in entries
-            if entry.function is not None
-            for report in entry.function.stats()["verify"]
+            if entry.graph is not None
+            for function in (entry.function, *entry.graph.functions())
+            for report in function.stats()["verify"]
         ]
 
     def cache_clear(self) -> None:
@@ -426,9 +427,7 @@ def jit(
     if type(verify) is not int or verify < 0:
         raise ValueError(f"jit: verify={verify!r}, expected a number of calls, 0 or more")
     if verify_action not in _VERIFY_ACTIONS:
-        raise ValueError(
-            f"jit: verify_action={verify_action!r}, expected one of {_VERIFY_ACTIONS}"
-        )
+        raise ValueError(f"jit: verify_action={verify_action!r}, expected one of {_VERIFY_ACTIONS}")
     options = {
         "numerics": numerics, "device": device, "fuse": fuse, "rewrite": rewrite,
         "use_gemm_library": use_gemm_library, "verify": verify, "verify_action": verify_action,

@@ -320,6 +320,33 @@ def test_transforms_of_torch_func_say_what_to_use():
     torch.testing.assert_close(jacobian, torch.diag(1 - torch.tanh(x.detach()) ** 2))
 
 
+OPTIONS = {
+    "device": ["auto", "cpu", "interpret"], "numerics": ["default", "fast"], "fuse": [True, False], "rewrite": [False], "use_gemm_library": [False],
+    "verify": [2], "verify_action": ["fallback"], "dynamic": [None, "all", "none"], "static_argnums": [()], "static_argnames": [()],
+}  # fmt: skip
+
+
+def test_every_option_of_jit():
+    """Also of the functions behind a recorded call, and those of second derivatives."""
+    import inspect
+
+    assert set(OPTIONS) == set(inspect.signature(jf.jit).parameters) - {"function"}
+    x = draw(4, 3)
+    for name, values in OPTIONS.items():
+        for value in values:
+            f = jf.jit(lambda x: torch.tanh(x) @ x.T, **{name: value})
+            slope = torch.autograd.grad(f(x).sum(), x, create_graph=True)[0]
+            want = torch.autograd.grad((torch.tanh(x) @ x.T).sum(), x, create_graph=True)[0]
+            torch.testing.assert_close(slope, want, msg=lambda m: f"{name}={value}: {m}")
+            torch.testing.assert_close(torch.autograd.grad(slope.sum(), x)[0], torch.autograd.grad(want.sum(), x)[0])
+
+
+def test_recorded_calls_are_verified():
+    f = jf.jit(lambda x: torch.softmax(x, dim=1), verify=1)
+    f(draw(4, 8)).sum().backward()
+    assert len(f.verify_report()) == 2  # forward and backward
+
+
 def test_out_is_refused():
     x = draw(3)
     f = jf.jit(lambda x: x * 2)
