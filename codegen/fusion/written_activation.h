@@ -4,9 +4,10 @@
 // reads the argument leads there and nowhere else, through a few pointwise ops that are smooth
 // (arithmetic, exp, tanh, erf, sigmoid, pow) with constants. Spellings are many: gelu alone is
 // written in a dozen ways. So the ops are not compared but what they compute, in long double: at
-// 500 points of both signs from 2^-20 to 2^10 (as far as exp is told), and at infinity, the result must be the
-// activation's, relatively, within what rounding the formula's constants to the dtype makes of it.
-// With erf only gelu comes into question, without it never. Pure. Must not know: groups.
+// 500 points of both signs from 2^-20 to 2^10 (as far as exp is told), and at infinity, the result
+// must be the activation's, relatively, within what rounding the formula's constants to the dtype
+// makes of it. With erf only gelu comes into question, without it never. Pure. Must not know:
+// groups.
 #ifndef JITFUSE_CODEGEN_FUSION_WRITTEN_ACTIVATION_H_
 #define JITFUSE_CODEGEN_FUSION_WRITTEN_ACTIVATION_H_
 
