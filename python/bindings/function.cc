@@ -142,7 +142,7 @@ void BumpVersion(PyObject* tensor) {
     bump = nb::object(nb::module_::import_("torch.autograd.graph").attr("increment_version"))
                .release()
                .ptr();
-  nb::steal(CheckNew(PyObject_CallOneArg(bump, tensor)));
+  nb::steal(CheckNew(PyObject_CallFunctionObjArgs(bump, tensor, nullptr)));
 }
 
 CallOutputs BorrowOuts(const PyFunction& f, const CallInputs& in, const CallOptions& options) {
