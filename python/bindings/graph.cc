@@ -217,6 +217,17 @@ void DefineTensor(nb::module_& m) {
       });
 }
 
+void DefineCompile(nb::class_<Builder>& builder) {
+  builder.def(
+      "compile", Compile, "outputs"_a, nb::kw_only(), "device"_a = "auto", "numerics"_a = "default",
+      "fuse"_a = true, "rewrite"_a = true, "use_gemm_library"_a = true, "batch_invariant"_a = false,
+      "max_fusions"_a = -1, "verify"_a = 0, "verify_action"_a = "error",
+      nb::sig("def compile(self, outputs: collections.abc.Sequence[Tensor], *, device: str = "
+              "'auto', numerics: str = 'default', fuse: bool = True, rewrite: bool = True, "
+              "use_gemm_library: bool = True, batch_invariant: bool = False, max_fusions: int "
+              "= -1, verify: int = 0, verify_action: str = 'error') -> Function"));
+}
+
 }  // namespace
 
 void DefineGraph(nb::module_& m) {
@@ -275,15 +286,8 @@ void DefineGraph(nb::module_& m) {
             return out;
           },
           nb::sig("def guards(self) -> list[tuple[int | str, int | str]]"),
-          "Pairs of sizes that each call's arrays must make equal, beyond what their dims say.")
-      .def("compile", Compile, "outputs"_a, nb::kw_only(), "device"_a = "auto",
-           "numerics"_a = "default", "fuse"_a = true, "rewrite"_a = true,
-           "use_gemm_library"_a = true, "batch_invariant"_a = false, "max_fusions"_a = -1,
-           "verify"_a = 0, "verify_action"_a = "error",
-           nb::sig("def compile(self, outputs: collections.abc.Sequence[Tensor], *, device: str = "
-                   "'auto', numerics: str = 'default', fuse: bool = True, rewrite: bool = True, "
-                   "use_gemm_library: bool = True, batch_invariant: bool = False, max_fusions: int "
-                   "= -1, verify: int = 0, verify_action: str = 'error') -> Function"));
+          "Pairs of sizes that each call's arrays must make equal, beyond what their dims say.");
+  DefineCompile(builder);
   DefineGradients(m, builder);
 }
 

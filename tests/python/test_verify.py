@@ -10,7 +10,6 @@ import pathlib
 import shlex
 import subprocess
 import sys
-import sysconfig
 import threading
 
 import numpy as np
@@ -20,7 +19,6 @@ import jitfuse as jf
 from jitfuse import _core
 
 HERE = pathlib.Path(__file__).resolve().parent
-DLPACK = [HERE.parents[1] / "third_party" / "dlpack", HERE.parents[3] / "include" / "jitfuse" / "dlpack"]
 
 
 def layer(x, w, b):
@@ -181,25 +179,6 @@ def filled(*values):
     memory(t, len(values))[:] = values
     return t
 """
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    """The fake GPU, compiled."""
-    folder = tmp_path_factory.mktemp("fake_gpu")
-    include = sysconfig.get_paths()["include"]
-    if not pathlib.Path(include, "Python.h").exists():
-        pytest.skip("compiles a fake GPU, and there is no Python.h")
-    header = next((d for d in DLPACK if (d / "dlpack.h").exists()), None)
-    if header is None:
-        pytest.skip("compiles a fake GPU, and there is no dlpack.h")
-    command = [*(os.environ.get("CC") or "cc").split(), "-shared", "-fPIC", "-O1", "-I", include, "-I", str(header), str(HERE / "fake_gpu.c"), "-o", str(folder / "fake_gpu.so")]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-    except FileNotFoundError:
-        pytest.skip("compiles a fake GPU, and there is no C compiler")
-    assert done.returncode == 0, done.stderr
-    return folder / "fake_gpu.so"
 
 
 @pytest.fixture
