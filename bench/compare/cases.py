@@ -138,6 +138,8 @@ def memory_cases() -> list[Case]:
         case("AdamW f32 16.8M", 4096, rows("x", "x", "x", "s", m=4096), adamw),
         case("layer_norm, relu, forward and backward bf16 16384x4096", 16384, rows("x", "w", "v", "x", **wide), layer_norm_relu,
              needs=("grad",), backward=True),
+        case("bias, gelu, forward and backward bf16 16384x4096", 16384, rows("x", "v", "x", **wide), lambda F, x, b: F.gelu(x + b),
+             needs=("grad",), backward=True),
     ]
     return found
 
@@ -185,22 +187,26 @@ def mlp_body(F, x, *weights):
     return x
 
 
+MLP_SIZES = ((256, 2), (1024, 4), (4096, 4))  # width, layers
+MLP_BATCHES = (256, 1024, 4096)
+
+
+def mlp_case(dtype, width, layers, batch, *, backward=False):
+    def inputs(n):
+        found = [Spec((n, width), dtype), *([Spec((width, width), dtype, "weight"), Spec((width,), dtype)] * layers)]
+        return [*found, Spec((n, width), dtype)] if backward else found  # the last layer is as wide as the input
+
+    name = f"MLP {dtype} {width}x{layers} batch {batch}"
+    return Case(name + ", forward and backward" * backward, "mlp", batch, inputs, mlp_body, needs=("grad",) if backward else (),
+                backward=backward, tolerance=4.0 if backward else 2.0,
+                flops=lambda n: (3 if backward else 1) * 2.0 * n * width * width * layers)
+
+
 def mlp_cases() -> list[Case]:
-    found = []
-    for dtype in ("bf16", "f32"):
-        for width, layers, batch in ((256, 2, 256), (1024, 4, 1024), (4096, 4, 4096)):
-            def inputs(n, dtype=dtype, width=width, layers=layers):
-                return [Spec((n, width), dtype), *([Spec((width, width), dtype, "weight"), Spec((width,), dtype)] * layers)]
-
-            found.append(Case(f"MLP {dtype} {width}x{layers} batch {batch}", "mlp", batch, inputs, mlp_body, tolerance=2.0,
-                              flops=lambda n, width=width, layers=layers: 2.0 * n * width * width * layers))
-    last = found[2]
-
-    def with_cotangent(n):
-        return [*last.inputs(n), last.inputs(n)[0]]  # the last layer is as wide as the input
-
-    return [*found, dataclasses.replace(last, name=last.name + ", forward and backward", inputs=with_cotangent, needs=("grad",), backward=True,
-                                        tolerance=2 * last.tolerance, flops=lambda n: 3 * last.flops(n))]
+    """Forward of each size with each batch; training steps of each size with the batch that goes with it."""
+    found = [mlp_case(dtype, *size, batch) for dtype in ("bf16", "f32") for size in MLP_SIZES for batch in MLP_BATCHES]
+    return found + [mlp_case(dtype, *size, batch, backward=True) for dtype in ("bf16", "f32")
+                    for size, batch in zip(MLP_SIZES, MLP_BATCHES, strict=True)]
 
 
 def cpu_cases() -> list[Case]:

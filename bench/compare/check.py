@@ -2,7 +2,8 @@
 
 Arrays are torch tensors where torch is importable, else NumPy's. The reference is the case's body in float64, by torch or NumPy,
 of the very inputs; of a case with gradients by torch's autograd. The error of a result is the largest |got - want| / (|want| + rms(want)): one for the whole, so that
-cancellation near zero counts against the size of what is usual.
+cancellation near zero counts against the size of what is usual. Of a case with gradients it is rms(got - want) / rms(want), of the worst result: where rounding puts
+a relu's argument on the other side of 0, one element's gradient is another, in every library.
 """
 
 import dialects
@@ -92,6 +93,15 @@ def error(got, want):
     return worst if worst == worst else float("inf")
 
 
+def norm_error(got, want):
+    """Of two float64 arrays: the root mean square of the difference, in parts of that of `want`."""
+    if tuple(got.shape) != tuple(want.shape):
+        return float("inf")
+    usual = float((want * want).mean()) ** 0.5
+    found = float(((got - want) ** 2).mean()) ** 0.5 / (usual or 1.0)
+    return found if found == found else float("inf")
+
+
 def dropout_error(got, want):
     """Of a dropout at the end: what is kept by its value, and how far the share of zeros is off, in parts of the tolerance."""
     kept = got != 0
@@ -122,5 +132,6 @@ def result_error(case, result, want, inputs, device="cpu"):
     elif case.check == "normalized":
         worst = normalized_error(got[0], to64(inputs[-2], device), to64(inputs[-1], device))
     else:
-        worst = max(error(g, w) for g, w in zip(got, want, strict=True))
+        of = norm_error if case.backward else error
+        worst = max(of(g, w) for g, w in zip(got, want, strict=True))
     return worst, worst <= TOLERANCE[case.dtype] * case.tolerance

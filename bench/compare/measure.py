@@ -39,6 +39,20 @@ def peak_memory(peer, call, args):
         return None
 
 
+def count_allocations(peer, call, args):
+    """Blocks that a call takes from torch's allocator on a GPU; None where that cannot be seen."""
+    if peer.device != "cuda" or not peer.torch_memory:
+        return None
+    import torch
+
+    def taken():
+        return torch.cuda.memory_stats()["allocation.all.allocated"]
+
+    before = taken()
+    call(*args)
+    return taken() - before
+
+
 def resident(field):
     with open("/proc/self/status") as file:
         return next(int(line.split()[1]) << 10 for line in file if line.startswith(field))
@@ -169,6 +183,7 @@ def run_case(case, found, plan):
     for name, call in calls.items():
         entry = row["peers"][name]
         entry["peak_bytes"] = peak_memory(by_name[name], call, args[name][0])
+        entry["allocations"] = count_allocations(by_name[name], call, args[name][0])
         try:
             entry["kernels"] = plan.timed(lambda: count_kernels(by_name[name], call, args[name][0])) or entry["kernels"]
         except Exception as error:

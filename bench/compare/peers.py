@@ -148,7 +148,7 @@ def as_numpy(x):
     if hasattr(x, "detach"):
         if str(x.dtype) == "torch.bfloat16":
             raise Unable("NumPy has no bfloat16")
-        return x.numpy()
+        return x.detach().numpy()
     return x
 
 
@@ -197,7 +197,7 @@ class Jax(Peer):
         def one(x):
             if "int64" in str(x.dtype):
                 x = x.int() if hasattr(x, "int") else x.astype("int32")
-            return jnp.from_dlpack(x)
+            return jnp.from_dlpack(x.detach() if hasattr(x, "detach") else x)  # it may require grad for another peer
 
         return tuple(one(x) for x in inputs)
 
@@ -240,7 +240,7 @@ class CuPy(Peer):
 
         if any("bfloat16" in str(x.dtype) for x in inputs):
             raise Unable("CuPy's fuse has no bfloat16")
-        return tuple(cupy.from_dlpack(x) for x in inputs)
+        return tuple(cupy.from_dlpack(x.detach()) for x in inputs)
 
     def compile(self, function):
         import cupy

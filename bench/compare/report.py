@@ -69,10 +69,24 @@ def case_tables(rows):
     for group, means in geomeans(timed).items():
         ratios.append([f"geomean, {group}", *("{:.2f} ({})".format(*means[n]) if n in means else "" for n in others)])
     lines += ["", "Speed-up of Jitfuse over the peer (below 1 it loses), and geometric means (of so many cases)", "", *table(["case", *others], ratios)]
-    used = [[label(r), *(f"{number(e.get('kernels'), '{}') or '?'} / {mebibytes(e)}" if "ms" in e else "" for e in
-                         (r["peers"].get(n, {}) for n in names))] for r in timed]
-    return [*lines, "", "Kernels per call / peak MiB beyond the arguments (?: not known; on a CPU growth of resident memory, so what is kept for reuse is 0,",
-            "and of torch.compile the kernels that it generated, without library calls)", "", *table(["case", *names], used)]
+    used = [[label(r), *(usage(r["peers"].get(n, {})) for n in names)] for r in timed]
+    lines += ["", "Kernels per call / peak MiB beyond the arguments / blocks allocated on a GPU (?: not known; on a CPU growth of resident memory, so what is",
+              "kept for reuse is 0, and of torch.compile the kernels that it generated, without library calls)", "", *table(["case", *names], used)]
+    return lines + error_table(timed)
+
+
+def usage(entry):
+    if "ms" not in entry:
+        return ""
+    return " / ".join([number(entry.get("kernels"), "{}") or "?", mebibytes(entry), number(entry.get("allocations"), "{}") or "?"])
+
+
+def error_table(rows):
+    """Of products and MLPs: the largest difference to float64 of each peer, as check.error counts it."""
+    rows = [r for r in rows if r["group"] in ("gemm", "mlp")]
+    names = [n for n in peer_names(rows) if any("error" in r["peers"].get(n, {}) for r in rows)]
+    lines = [[label(r), *(number(r["peers"].get(n, {}).get("error"), "{:.2g}") for n in names)] for r in rows]
+    return ["", "Largest difference to float64, in parts of |value| + root mean square (with gradients: its root mean square, in parts of theirs)", "", *table(["case", *names], lines)] if lines else []
 
 
 def mebibytes(entry):

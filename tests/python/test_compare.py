@@ -71,6 +71,7 @@ def test_gradients_of_a_case(torch):
         found = peer.make(case)(*args)
         assert check.result_error(case, found, want, args)[1]
         assert not check.result_error(case, (*found[:-1], found[-1] + 1), want, args)[1]
+        assert not check.result_error(case, (found[0], -found[1], *found[2:]), want, args)[1]
     with pytest.raises(peers.Unable, match="no gradients"):
         peers.NumPy("NumPy", "cpu").make(case)
 
