@@ -401,7 +401,15 @@ void SetStatics(nb::handle self, const nb::object& positions, const nb::object& 
 
 // ---- The type.
 
+// Before 3.12 a class written in Python does not inherit that its calls need no tuple and no dict.
+void InheritVectorcall([[maybe_unused]] PyTypeObject* type) {
+#if !defined(Py_LIMITED_API) && PY_VERSION_HEX < 0x030C0000
+  if (type->tp_call == PyVectorcall_Call) type->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;
+#endif
+}
+
 PyObject* JitNew(PyTypeObject* type, PyObject*, PyObject*) {
+  InheritVectorcall(type);
   auto* self = reinterpret_cast<JitObject*>(PyType_GenericAlloc(type, 0));
   if (self == nullptr) return nullptr;
   self->vectorcall = JitCall;

@@ -485,3 +485,24 @@ def test_warm_calls_with_namedtuples_and_dataclasses_do_no_python_work():
         pair, made = f(Pair(x[:n], 2.0), collections.OrderedDict(x=x[:n]))
     assert type(pair) is Pair and type(made) is collections.OrderedDict
     assert jf._core.jit_hits(f) == 2
+
+
+def test_a_call_needs_no_tuple_and_no_dict():
+    """Py_TPFLAGS_HAVE_VECTORCALL: the interpreter hands over what is on its stack."""
+    assert type(jf.jit(lambda x: x)).__flags__ & 1 << 11
+
+
+def test_a_class_made_of_a_jitted_functions_may_have_a_call_of_its_own():
+    class Counted(type(jf.jit(lambda x: x))):
+        calls = 0
+
+        def __call__(self, *args, **kwargs):
+            self.calls += 1
+            return super().__call__(*args, **kwargs)
+
+    plain = jf.jit(lambda x: x + 1)
+    f = Counted(plain._function, None, None, None, plain._options)
+    x = np.zeros(3, np.float32)
+    for _ in range(3):
+        assert f(x).tolist() == [1, 1, 1]
+    assert f.calls == 3
