@@ -31,8 +31,9 @@ def goal(row):
 def command(path):
     """Of results NAME.json or, as of a GPU, NAME_DEVICE.json."""
     out = path.relative_to(ROOT)
-    line = f"`./dev bench {path.stem.split('_')[0]} --out {out}`"
-    return line + (f" (elsewhere: `bundle/run bench gpu --out {path.name}`)" if path.stem.startswith("gpu_") else "")
+    name, *device = path.stem.split("_")
+    line = f"`./dev bench {name} --out {out}`"
+    return line + (f" (elsewhere: `bundle/run bench {name} --out {path.name}`)" if device and name in ("gpu", "launches") else "")
 
 
 def head(result, path):
@@ -66,6 +67,12 @@ def compared_cell(row, peer):
     return report.cell(entry) + (f" ({ratio:.2f})" if ratio and peer != "jitfuse" else "")
 
 
+def beside_torch(row, shown):
+    """What `shown` makes of Jitfuse's entry, and of torch's where that differs."""
+    ours, theirs = (shown(row["peers"].get(name, {})) for name in ("jitfuse", "torch"))
+    return ours + (f" ({theirs})" if theirs not in (ours, "?") else "")
+
+
 def compare_tables(result, path):
     """Of bench/compare: every case beside every peer, start-up and dispatch."""
     rows = [r for r in result["cases"] if not r["missing"] and not r.get("broken")]
@@ -78,16 +85,16 @@ def compare_tables(result, path):
     if path.with_suffix(".png").exists():
         lines += [f"![share of a copy's speed, and speed-up over each peer](../{out.with_suffix('.png')})", ""]
     if rows:
-        lines += ["Milliseconds; in brackets how many times ours that is (below 1 Jitfuse loses). Share: of a copy's speed by minimal bytes. Kernels and peak MiB beyond the "
-                  "arguments are Jitfuse's.", ""]
+        lines += ["Milliseconds; in brackets how many times ours that is (below 1 Jitfuse loses). Share: of a copy's speed by minimal bytes. Kernels, peak MiB beyond the "
+                  "arguments, and blocks allocated on a GPU are Jitfuse's, in brackets those of torch's eager mode where they differ.", ""]
         body = []
         for r in rows:
-            ours = r["peers"].get("jitfuse", {})
             body.append([report.label(r), *(compared_cell(r, p) for p in peers), report.number(report.copy_share(r), "{:.0%}"),
-                         str(ours.get("kernels") or "?"), report.mebibytes(ours)])
+                         beside_torch(r, lambda e: str(e.get("kernels") or "?")), beside_torch(r, report.mebibytes),
+                         beside_torch(r, lambda e: report.number(e.get("allocations"), "{}") or "?")])
         for group, means in report.geomeans(rows).items():
-            body.append([f"geomean, {group}", *("" if p not in means else "({:.2f} of {})".format(*means[p]) for p in peers), "", "", ""])
-        lines += [*markdown(["case", *peers, "share", "kernels", "peak MiB"], body), ""]
+            body.append([f"geomean, {group}", *("" if p not in means else "({:.2f} of {})".format(*means[p]) for p in peers), "", "", "", ""])
+        lines += [*markdown(["case", *peers, "share", "kernels", "peak MiB", "blocks"], body), ""]
     if result["startup"]:
         lines += [*markdown(["first result in a fresh process, ms", "wall", "import beyond NumPy's", "first call"],
                             [[r["peer"], "failed", "", ""] if "failed" in r else
