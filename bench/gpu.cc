@@ -16,6 +16,7 @@
 
 #include "api/inspect.h"
 #include "api/jitfuse.h"
+#include "common/known_chains.h"
 #include "common/report.h"
 
 namespace jitfuse_bench {
@@ -73,10 +74,23 @@ struct Driver {
 
 struct Case {
   const char* name;
-  const char* text;
+  std::string text;
   std::map<std::string, std::int64_t> symbols;
   double goal;
 };
+
+// A known chain as text; n is its number of rows.
+std::string TextOf(const std::string& chain) {
+  for (const KnownChain& c : KnownChains()) {
+    if (chain != c.name) continue;
+    jitfuse::Builder builder;
+    const std::vector<jitfuse::Tensor> results = c.build(builder);
+    if (!builder.status().ok()) Fail(builder.status().message());
+    return builder.ToText(results);
+  }
+  Fail("no chain is named " + chain);
+  return "";
+}
 
 const std::vector<Case>& Cases() {
   static const auto* cases = new std::vector<Case>{
@@ -140,7 +154,15 @@ const std::vector<Case>& Cases() {
        "add(%x, %r) : bf16[n,m]\n %1 = rms_norm(%0, %w) {norm_dims=1, eps=1e-06} : bf16[n,m]\n "
        "return %0, %1\n}",
        {{"n", 32768}, {"m", 4096}},
-       0.92}};
+       0.92},
+      {"gelu backward, bias gradient bf16 32768x4096",
+       TextOf("gelu backward, bias gradient, bf16"),
+       {{"n", 32768}},
+       0.85},
+      {"layer_norm backward, three gradients bf16 32768x4096",
+       TextOf("layer_norm backward, three gradients, bf16"),
+       {{"n", 32768}},
+       0.90}};
   return *cases;
 }
 

@@ -312,6 +312,67 @@ CHAINS["max_pool 2x2, relu"] = of_images(lambda x, *_: F.relu(F.max_pool2d(x, 2)
 CHAINS["global average pool"] = of_images(lambda x, *_: torch.mean(x, (2, 3)))
 CHAINS["clip by global norm"] = of_rows(1, F32, lambda x: x * torch.clamp(1.0 / torch.linalg.vector_norm(x), max=1.0))
 
+# ---- Backward passes: aten's own ops, given what its forward passes keep.
+
+
+@chain("gelu backward, bias gradient, bf16")
+def _(i):
+    x, g, bias = i.rows(BF16), i.rows(BF16), i.row(BF16)
+
+    def body():
+        dx = torch.ops.aten.gelu_backward(g, x + bias)
+        return dx, dx.sum(0)
+
+    return body
+
+
+@chain("relu backward, bias gradient")
+def _(i):
+    x, g, bias = i.rows(), i.rows(), i.row()
+
+    def body():
+        dx = torch.ops.aten.threshold_backward(g, x + bias, 0)
+        return dx, dx.sum(0)
+
+    return body
+
+
+@chain("layer_norm backward, three gradients, bf16")
+def _(i):
+    x, g, w, bias = i.rows(BF16), i.rows(BF16), i.row(BF16), i.row(BF16)
+    mean, rstd = i.make((i.n, 1), F32), i.make((i.n, 1), F32)
+    return lambda: torch.ops.aten.native_layer_norm_backward(g, x, (COLS,), mean, rstd, w, bias, [True, True, True])
+
+
+@chain("rms_norm backward, two gradients")
+def _(i):
+    x, g, w = i.rows(), i.rows(), i.row()
+
+    def body():
+        scale = torch.rsqrt(torch.mean(x * x, 1, keepdim=True) + 1e-6)
+        normal, gw = x * scale, g * w
+        return scale * (gw - normal * torch.mean(gw * normal, 1, keepdim=True)), torch.sum(g * normal, 0)
+
+    return body
+
+
+@chain("softmax backward bf16")
+def _(i):
+    y, g = i.rows(BF16), i.rows(BF16)
+    return lambda: torch.ops.aten._softmax_backward_data(g, y, 1, BF16)
+
+
+@chain("cross entropy backward, each row, bf16")
+def _(i):
+    y, target, g, weight = i.rows(BF16), i.indices((i.n,), COLS), i.make((i.n,), BF16), i.make((), BF16)
+
+    def body():
+        dy = torch.ops.aten.nll_loss_backward(g, y, target, None, 0, -100, weight)
+        return torch.ops.aten._log_softmax_backward_data(dy, y, 1, BF16)
+
+    return body
+
+
 # ---- Counting.
 
 # Ops of no kernel whose schema does not say so.

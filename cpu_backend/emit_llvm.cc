@@ -79,9 +79,12 @@ absl::StatusOr<KernelSource> LlvmEmitter::Emit() {
   int row_axes = plan_.num_parallel() - (by_row || plan_.parallel.empty() ? 0 : 1);
   LlvmText::Loop rows = text_.BeginLoop(I64::Named("%row_begin"), I64::Named("%row_end"), 1, "row");
   const bool tiled = plan_.cpu().tile > 0;
-  if (!tiled) SetCoordinates(rows.index, 0, row_axes);
+  const bool blocks = plan_.HasColumnSums();
+  if (!tiled && !blocks) SetCoordinates(rows.index, 0, row_axes);
   if (tiled) {
     EmitTiles(rows.index);
+  } else if (blocks) {
+    EmitBlock(rows.index);
   } else if (by_row) {
     for (size_t s = 0; s < plan_.stages.size(); ++s) EmitStage(static_cast<int>(s));
   } else if (plan_.columns) {
@@ -108,6 +111,10 @@ absl::StatusOr<KernelSource> LlvmEmitter::Emit() {
   if (tiled) {
     source.rows = TileRows();
     source.bytes_per_row = source.bytes_per_row * plan_.cpu().tile;
+  }
+  if (blocks) {
+    source.rows = plan_.Blocks();
+    source.bytes_per_row = source.bytes_per_row * plan_.block_rows;
   }
   source.grain_bytes = plan_.cpu().grain_bytes;
   source.col_multiple = col_multiple_;
@@ -291,7 +298,7 @@ void LlvmEmitter::EmitStage(int s) {
   const Stage& stage = plan_.stages[static_cast<size_t>(s)];
   for (int i : stage.row_insts_before) EmitScalarInst(i);
   bool has_loop =
-      !stage.elem_insts.empty() || !stage.reduces.empty() ||
+      !stage.elem_insts.empty() || !stage.reduces.empty() || !stage.column_sums.empty() ||
       std::any_of(stage.stores.begin(), stage.stores.end(), [](const Store& t) { return t.elem; });
   if (has_loop) {
     int first = plan_.num_parallel(), last = vector_axis_;
@@ -307,7 +314,8 @@ void LlvmEmitter::EmitStage(int s) {
     } else {
       LlvmText::Loop loop = text_.BeginLoop(0, Size(outer), 1, "outer inner axes");
       SetCoordinates(loop.index, first, last);
-      kept_offset_ = plan_.keep.empty() ? I64(0) : text_.Mul(loop.index, width);
+      const bool places = !plan_.keep.empty() || plan_.HasColumnSums();
+      kept_offset_ = places ? text_.Mul(loop.index, width) : I64(0);
       EmitVectorLoop(s, 0, width);
       text_.EndLoop(loop);
     }
@@ -447,6 +455,8 @@ void LlvmEmitter::EmitSplats(int s, int lanes) {
   }
   for (const PlanReduce& reduce : stage.reduces)
     std::for_each(reduce.in.begin(), reduce.in.end(), splat);
+  for (const ColumnSum& sum : stage.column_sums)
+    std::for_each(sum.reduce.in.begin(), sum.reduce.in.end(), splat);
   for (const Store& store : stage.stores) {
     if (IsVectorStore(store)) splat(store.value);
   }
@@ -480,6 +490,7 @@ void LlvmEmitter::EmitBody(int s, const Body& body) {
     }
   }
   Accumulate(body);
+  AddToColumnSums(s, body);
   if (body.prefetching) EmitPrefetches(body);
   for (int c = 0; c < body.copies; ++c) {
     for (int i : stage.elem_insts) {

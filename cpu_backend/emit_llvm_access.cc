@@ -1,5 +1,6 @@
 // Loads and stores. Along the vector axis an access is uniform (a scalar load, splatted),
 // contiguous (stride 1), reversed (stride -1), or per lane.
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "codegen/plan/access_map.h"
@@ -325,33 +326,48 @@ std::string LlvmEmitter::LoadVector(int load, int copy, const I64& index, const 
 
 void LlvmEmitter::StoreVector(const AccessMap& access, const std::string& value, DType from,
                               const I64& index, const Body& body) {
-  DType dtype = param(access).dtype;
-  int size = ItemSize(dtype), lanes = body.lanes;
-  std::string type = MemoryType(dtype, lanes), element = MemoryType(dtype, 1),
-              base = BaseOf(access);
-  std::string vector = Encode(from, dtype, value, lanes);
-  Along along = Classify(access);
-  if (along == Along::kUniform || along == Along::kPerLane) {
-    std::vector<std::string> offsets;
-    if (along == Along::kPerLane) offsets = LaneOffsets(access, {}, index, body);
-    for (int lane = 0; lane < lanes; ++lane) {
-      std::string one =
-          lanes == 1 ? vector : text_.Value("extractelement ", type, " ", vector, ", i64 ", lane);
-      std::string address =
-          offsets.empty() ? base
-                          : Address(access, base, I64::Named(offsets[static_cast<size_t>(lane)]));
-      text_.Line("store ", element, " ", one, ", ptr ", address, ", align ", size);
+  const Along along = Classify(access);
+  const std::string vector = Encode(from, param(access).dtype, value, body.lanes);
+  const std::vector<std::string> addresses = StoreAddresses(access, along, index, body);
+  // All that is needed is made before branches, since what is made once is used behind them too.
+  Condition condition = ConditionOf(access, {}, index, body);
+  if (body.lanes == 1) condition = {Splatted(condition, 1), ""};
+  const std::string lanes = condition.lanes.empty() ? "" : Splatted(condition, body.lanes);
+  When(lanes.empty() ? condition.one : "", [&] {
+    if (along == Along::kContiguous || along == Along::kReversed) {
+      StoreRun(access, vector, addresses[0], along == Along::kReversed, lanes, body);
+    } else {
+      StoreLanes(access, vector, addresses, lanes);
     }
-    return;
+  });
+}
+
+// What `then` writes, where `condition` (an i1; empty: always) holds.
+void LlvmEmitter::When(const std::string& condition, absl::FunctionRef<void()> then) {
+  if (condition.empty()) return then();
+  const std::string inside = text_.NewLabel("inside"), joined = text_.NewLabel("joined");
+  text_.BranchIf(condition, inside, joined);
+  text_.Label(inside);
+  then();
+  text_.Branch(joined);
+  text_.Label(joined);
+}
+
+// `holds`: of the access's masks, by lane; empty: everywhere.
+void LlvmEmitter::StoreRun(const AccessMap& access, std::string vector, const std::string& address,
+                           bool reversed, const std::string& holds, const Body& body) {
+  const DType dtype = param(access).dtype;
+  const int size = ItemSize(dtype), lanes = body.lanes;
+  const std::string type = MemoryType(dtype, lanes), bools = VectorOf("i1", lanes);
+  std::string mask = body.masked ? body.mask : holds;
+  if (body.masked && !holds.empty()) mask = text_.Value("and ", bools, " ", body.mask, ", ", holds);
+  if (reversed && lanes > 1) {
+    vector = Reverse(MemoryType(dtype, 1), vector, lanes);
+    if (!mask.empty()) mask = Reverse("i1", mask, lanes);
   }
-  bool reversed = along == Along::kReversed;
-  std::string address = Address(access, base, reversed ? text_.Sub(-(lanes - 1), index) : index);
-  if (reversed && lanes > 1) vector = Reverse(element, vector, lanes);
-  if (body.masked) {
-    std::string mask = reversed ? Reverse("i1", body.mask, lanes) : body.mask;
+  if (!mask.empty()) {
     text_.Line("call void @llvm.masked.store.", MemorySuffix(dtype, lanes), ".p0(", type, " ",
-               vector, ", ptr ", address, ", i32 ", size, ", ", VectorOf("i1", lanes), " ", mask,
-               ")");
+               vector, ", ptr ", address, ", i32 ", size, ", ", bools, " ", mask, ")");
   } else {
     text_.Line("store ", type, " ", vector, ", ptr ", address, ", align ",
                body.streaming ? size * lanes : size,
@@ -359,6 +375,38 @@ void LlvmEmitter::StoreVector(const AccessMap& access, const std::string& value,
   }
 }
 
+void LlvmEmitter::StoreLanes(const AccessMap& access, const std::string& vector,
+                             const std::vector<std::string>& addresses, const std::string& holds) {
+  const DType dtype = param(access).dtype;
+  const auto lanes = static_cast<int>(addresses.size());
+  const std::string type = MemoryType(dtype, lanes);
+  auto lane_of = [&](const std::string& of, const std::string& v, int lane) {
+    return lanes == 1 ? v : text_.Value("extractelement ", of, " ", v, ", i64 ", lane);
+  };
+  for (int lane = 0; lane < lanes; ++lane) {
+    const std::string condition = holds.empty() ? "" : lane_of(VectorOf("i1", lanes), holds, lane);
+    const std::string one = lane_of(type, vector, lane);
+    When(condition, [&] {
+      text_.Line("store ", MemoryType(dtype, 1), " ", one, ", ptr ",
+                 addresses[static_cast<size_t>(lane)], ", align ", ItemSize(dtype));
+    });
+  }
+}
+
+// One address for a run of elements, else one for each lane.
+std::vector<std::string> LlvmEmitter::StoreAddresses(const AccessMap& access, Along along,
+                                                     const I64& index, const Body& body) {
+  const std::string base = BaseOf(access);
+  if (along == Along::kContiguous) return {Address(access, base, index)};
+  if (along == Along::kReversed)
+    return {Address(access, base, text_.Sub(-(body.lanes - 1), index))};
+  if (along == Along::kUniform)
+    return std::vector<std::string>(static_cast<size_t>(body.lanes), base);
+  std::vector<std::string> out;
+  for (const std::string& offset : LaneOffsets(access, {}, index, body))
+    out.push_back(Address(access, base, I64::Named(offset)));
+  return out;
+}
 // Whether a masked body may do this access: AVX2 has masked moves of 4 and 8 bytes only (narrower
 // ones would branch per lane).
 bool LlvmEmitter::Maskable(const AccessMap& access, bool store, int load) const {

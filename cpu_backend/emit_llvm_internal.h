@@ -1,7 +1,7 @@
 // The emitter's class: state shared by emit_llvm.cc (loops, stages), emit_llvm_access.cc (loads,
 // stores), emit_llvm_reduce.cc (accumulators), emit_llvm_column.cc (rows side by side),
-// emit_llvm_tile.cc, emit_llvm_convert.cc (dtypes) and emit_llvm_scalar.cc (scalar programs).
-// Included by these and by nothing else.
+// emit_llvm_column_sums.cc (sums over blocks of rows), emit_llvm_tile.cc, emit_llvm_convert.cc
+// (dtypes) and emit_llvm_scalar.cc (scalar programs). Included by these and by nothing else.
 //
 // Levels: a value is made once per call (entry), per row, per point of the outer inner axes, or per
 // vector. The first three are scalars in scalar_; the last is a vector for each of the U copies of
@@ -15,6 +15,7 @@
 #include <tuple>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "cpu_backend/emit_llvm.h"
 #include "cpu_backend/llvm_text.h"
@@ -138,6 +139,13 @@ class LlvmEmitter {
   std::string LoadVector(int load, int copy, const I64& index, const Body& body);
   void StoreVector(const AccessMap& access, const std::string& value, DType from, const I64& index,
                    const Body& body);
+  std::vector<std::string> StoreAddresses(const AccessMap& access, Along along, const I64& index,
+                                          const Body& body);
+  void When(const std::string& condition, absl::FunctionRef<void()> then);
+  void StoreRun(const AccessMap& access, std::string vector, const std::string& address,
+                bool reversed, const std::string& holds, const Body& body);
+  void StoreLanes(const AccessMap& access, const std::string& vector,
+                  const std::vector<std::string>& addresses, const std::string& holds);
 
   // emit_llvm_reduce.cc
   void BeginReduces(int stage, const I64& width, const SizeExpr& outer);
@@ -173,6 +181,12 @@ class LlvmEmitter {
   void EmitColumnLoop(int stage, const I64& begin, const I64& end, const Body& body);
   void BeginColumnReduces(int stage, const SizeExpr& points, const Body& body);
   void FinishColumnReduces(int stage, const Body& body);
+
+  // emit_llvm_column_sums.cc
+  void EmitBlock(const I64& block);
+  void InitColumnSums(const I64& block);
+  void AddToColumnSums(int stage, const Body& body);
+  Values AddedTo(const Values& old, const ColumnSum& sum, int copy, const Body& body);
 
   // emit_llvm_tile.cc
   SizeExpr TileRows() const;
@@ -260,6 +274,8 @@ class LlvmEmitter {
     Values slots, seen;  // the accumulators; what the instructions give at this element
   };
   std::vector<Scan> scans_;
+  std::map<std::pair<const ColumnSum*, size_t>, std::string>
+      column_sums_;       // by accumulator: address of the block's
   bool cascade_ = false;  // some reduce has levels
   std::string block_count_;
   std::set<std::string> called_;  // names of the functions in helpers_

@@ -250,6 +250,36 @@ Tensors ClipByNorm(Builder& b) {
   return {Multiply(x, scale)};
 }
 
+// ---- Backward passes, recomputing what of the forward pass is cheap ----
+
+Tensors GeluBackward(Builder& b) {
+  Tensor x = Rows(b, "x", DType::kBF16), bias = Row(b, "bias", DType::kBF16);
+  Tensor g = Rows(b, "g", DType::kBF16);
+  return jitfuse::Vjp({Gelu(Add(x, bias))}, {g}, {x, bias});
+}
+Tensors ReluBackward(Builder& b) {
+  Tensor x = Rows(b, "x"), bias = Row(b, "bias"), g = Rows(b, "g");
+  return jitfuse::Vjp({Relu(Add(x, bias))}, {g}, {x, bias});
+}
+Tensors LayerNormBackward(Builder& b) {
+  Tensor x = Rows(b, "x", DType::kBF16), w = Row(b, "w", DType::kBF16);
+  Tensor bias = Row(b, "bias", DType::kBF16), g = Rows(b, "g", DType::kBF16);
+  return jitfuse::Vjp({LayerNorm(x, w, bias)}, {g}, {x, w, bias});
+}
+Tensors RmsNormBackward(Builder& b) {
+  Tensor x = Rows(b, "x"), w = Row(b, "w"), g = Rows(b, "g");
+  return jitfuse::Vjp({RmsNorm(x, w)}, {g}, {x, w});
+}
+Tensors SoftmaxBackward(Builder& b) {
+  Tensor x = Rows(b, "x", DType::kBF16), g = Rows(b, "g", DType::kBF16);
+  return jitfuse::Vjp({Softmax(x)}, {g}, {x});
+}
+Tensors CrossEntropyBackward(Builder& b) {
+  Tensor x = Rows(b, "x", DType::kBF16), target = b.Input("target", DType::kI64, {"n"});
+  Tensor g = b.Input("g", DType::kBF16, {"n"});
+  return jitfuse::Vjp({CrossEntropy(x, target, {}, 1, -100, 0.0, /*reduction=*/0)}, {g}, {x});
+}
+
 }  // namespace
 
 const std::vector<KnownChain>& KnownChains() {
@@ -314,6 +344,12 @@ const std::vector<KnownChain>& KnownChains() {
       {"clip by global norm", 1, ClipByNorm, 1,
        "one kernel, but of one block, which reads all twice: two or three kernels of many blocks "
        "would be faster; rows are not split whose elements are stored as well"},
+      {"gelu backward, bias gradient, bf16", 2, GeluBackward},
+      {"relu backward, bias gradient", 2, ReluBackward},
+      {"layer_norm backward, three gradients, bf16", 2, LayerNormBackward},
+      {"rms_norm backward, two gradients", 2, RmsNormBackward},
+      {"softmax backward bf16", 1, SoftmaxBackward},
+      {"cross entropy backward, each row, bf16", 1, CrossEntropyBackward},
   };
   return *chains;
 }

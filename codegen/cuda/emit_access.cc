@@ -220,6 +220,13 @@ std::string Emitter::Conditions(const AccessMap& access, const Point& point) {
   return absl::StrJoin(all, " && ");
 }
 
+std::string Emitter::StoreGuard(const Store& store, const Point& point) {
+  const std::string conditions = Conditions(store.access, point);
+  if (store_guard_.empty() || conditions.empty())
+    return store_guard_.empty() ? conditions : store_guard_;
+  return absl::StrCat(store_guard_, " && ", conditions);
+}
+
 Point Emitter::PointOfLoad(int load, const Point& point) {
   const Inst& i = inst(load);
   const AccessMap& access = LoadAccess(i);

@@ -1,7 +1,8 @@
 // Inside the CUDA emitter: the state of one kernel's emission, shared by emit_cuda.cc (skeleton,
 // Flat), emit_access.cc (offsets, loads, stores), emit_scalar.cc (types, literals, statements) and
 // emit_reduce.cc (Row), emit_column.cc (Column), emit_tile.cc (Tile), emit_scan.cc (scans within
-// rows), emit_segment.cc (sums of segments).
+// rows), emit_segment.cc (sums of segments), emit_column_sums.cc (sums over rows beside a row's
+// own).
 //
 // A plan has two linear index spaces: the parallel points (variable `e` in Flat, `row` in Row) and
 // the inner points (`c`). An access is a sum of runs: neighbouring axes whose strides nest act as
@@ -113,6 +114,7 @@ class Emitter {
   bool IsOneOfVector(const AccessMask& mask, const Loop& loop) const;
   bool IsUniform(const Affine& affine, const Loop& loop) const;         // along a vector
   std::string Conditions(const AccessMap& access, const Point& point);  // "": always inside
+  std::string StoreGuard(const Store& store, const Point& point);       // the same, of live rows
   Point PointOfLoad(int load, const Point& point);    // with the position, of an indirect load
   std::string Element(int load, const Point& point);  // zero where a mask fails
   std::string Offset(const AccessMap& access, const Point& point, Part part);
@@ -151,6 +153,7 @@ class Emitter {
 
   // emit_reduce.cc
   void Row();
+  void RowThreads();
   void RowPrologue();
   void RowStage(const Stage& stage, int number);
   void RegisterLoop(const Stage& stage, int number);
@@ -173,6 +176,16 @@ class Emitter {
   // Code for each row of the thread's vector, given its point; also for the only row elsewhere.
   void EachColumn(const std::function<void(const Point&)>& body);
   bool HasColumns(int inst) const;  // an array with an element per row of the vector
+
+  // emit_column_sums.cc
+  void RowBlocks();
+  void DeclareColumnSums();
+  void AddToColumnSums(const Stage& stage, int number, const Loop& loop);
+  void StoreColumnSums();
+  bool NeedsBarrier() const;  // between rows
+  void EachColumnSum(
+      const std::function<void(const PlanReduce& reduce, const std::vector<int>& params,
+                               const std::vector<std::string>& names)>& body) const;
 
   // emit_tile.cc
   void Tile();

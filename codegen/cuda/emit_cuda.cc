@@ -165,6 +165,9 @@ absl::Status Emitter::Check() const {
     return bad("a scan takes one element a thread, rows of a block or of a thread");
   if (IsColumn() && (!plan_.scans.empty() || !Divides(s.vec, plan_.parallel.back())))
     return bad("vectors of ", s.vec, " columns, of ", plan_.parallel.back().ToString());
+  if (plan_.HasColumnSums() && (!IsRow() || s.threads_per_row < 32 || s.rows_per_block > 1 ||
+                                (!s.sums_in_memory && !InRegisters())))
+    return bad("column sums of rows that ", s.threads, " threads do not hold alone");
   if (InRegisters()) return absl::OkStatus();
   if (inner_points_.IsConstant() && s.items > 0) {
     return bad("rows of ", inner_points_.constant(), " do not fit ", s.threads_per_row,
@@ -511,6 +514,7 @@ void Emitter::Element(const Stage& stage, int number, const Loop& loop, const st
       out_.Line("x", number, "_", r, "_", k, "[j] = ", Operand(stage.reduces[r].in[k]), ";");
     }
   }
+  AddToColumnSums(stage, number, loop);
   for (size_t k = 0; k < stage.stores.size(); ++k) {
     const Store& store = stage.stores[k];
     if (!store.elem) continue;
@@ -518,7 +522,8 @@ void Emitter::Element(const Stage& stage, int number, const Loop& loop, const st
       const StoreRoom room = RoomFor(store, shape, loop.vec, absl::StrCat("w", k));
       out_.Line(room.element, " = ", StoreOperand(stage, store), ";");
     } else {
-      out_.Line(store_guard_.empty() ? "" : absl::StrCat("if (", store_guard_, ") "),
+      const std::string guard = StoreGuard(store, point);
+      out_.Line(guard.empty() ? "" : absl::StrCat("if (", guard, ") "),
                 Indexed(store.access, point), " = ",
                 CudaStoredValue(ParamType(store.access), StoreOperand(stage, store)), ";");
     }
@@ -532,9 +537,10 @@ void Emitter::VectorEpilogue(const Stage& stage, int number, const Loop& loop) {
     const Store& store = stage.stores[k];
     const AccessShape shape = Shape(store.access, loop);
     if (!store.elem || shape.kind != AccessKind::kVector) continue;
-    OpenGuard(store_guard_, &out_);
+    const std::string guard = StoreGuard(store, PointOf(loop, false));
+    OpenGuard(guard, &out_);
     VectorStore(store, shape, PointOf(loop, false), loop.vec, absl::StrCat("w", k));
-    CloseGuard(store_guard_, &out_);
+    CloseGuard(guard, &out_);
   }
   if (IsColumn() && loop.vec > 1) return;
   for (size_t r = 0; r < stage.reduces.size(); ++r) {

@@ -24,6 +24,7 @@ bool Divides(int64_t divisor, const SizeExpr& size) { return size.KnownDivisor()
 }  // namespace
 
 void Emitter::Row() {
+  if (plan_.HasColumnSums()) return RowBlocks();
   const int vectors = IsColumn() ? schedule_.vec : 1;
   grid_ = CeilDiv(parallel_points_, SizeExpr(int64_t{schedule_.rows_per_block} * vectors));
   if (IsColumn()) {
@@ -35,16 +36,25 @@ void Emitter::Row() {
   for (size_t k = 0; k < plan_.stages.size(); ++k) RowStage(plan_.stages[k], static_cast<int>(k));
 }
 
+// Which thread of a row it is, and which row of the block.
+void Emitter::RowThreads() {
+  const CudaSchedule& s = schedule_;
+  if (s.rows_per_block == 1) {
+    out_.Line("const unsigned lane = threadIdx.x;");
+    return;
+  }
+  out_.Line("const unsigned lane = threadIdx.x % ", s.threads_per_row, "u;");
+  out_.Line("const unsigned slot = threadIdx.x / ", s.threads_per_row, "u;");
+}
+
 void Emitter::RowPrologue() {
   const CudaSchedule& s = schedule_;
   const std::string block =
       plan_.offset_bits == 32 ? "blockIdx.x" : "(unsigned long long)blockIdx.x";
+  RowThreads();
   if (s.rows_per_block == 1) {
-    out_.Line("const unsigned lane = threadIdx.x;");
     out_.Line("const ", index_type_, " row = blockIdx.x;");
   } else {
-    out_.Line("const unsigned lane = threadIdx.x % ", s.threads_per_row, "u;");
-    out_.Line("const unsigned slot = threadIdx.x / ", s.threads_per_row, "u;");
     LiveRow(absl::StrCat(block, " * ", Unsigned(s.rows_per_block), " + slot"), s.rows_per_block);
   }
 }
@@ -85,7 +95,7 @@ void Emitter::RowLoopValues() {
 void Emitter::RowStage(const Stage& stage, int number) {
   RowInsts(stage.row_insts_before);
   const bool has_loop =
-      !stage.elem_insts.empty() || !stage.reduces.empty() ||
+      !stage.elem_insts.empty() || !stage.reduces.empty() || !stage.column_sums.empty() ||
       std::any_of(stage.stores.begin(), stage.stores.end(), [](const Store& s) { return s.elem; });
   DeclareAccumulators(stage, number, "a");
   DeclareScans(stage);

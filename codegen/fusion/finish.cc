@@ -1,9 +1,11 @@
 // Sweep: from groups in the making to a FusionPlan.
 #include <algorithm>
+#include <limits>
 #include <queue>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "codegen/fusion/column_sums.h"
 #include "codegen/fusion/sweep.h"
 #include "ir/support/check.h"
 #include "ir/support/status.h"
@@ -27,6 +29,7 @@ absl::StatusOr<FusionPlan> Sweep::Finish() {
       parts.push_back(std::move(part));
     }
   }
+  TakeInColumnSums(&groups, &parts);
   AddSourceOutputs(&groups);
   FusionPlan plan;
   std::vector<int> work_of;
@@ -44,6 +47,28 @@ absl::StatusOr<FusionPlan> Sweep::Finish() {
   }
   WriteBoundaries(&plan, work_of);
   return plan;
+}
+
+// Groups that sum over the rows of another one become part of it.
+void Sweep::TakeInColumnSums(std::vector<Group>* groups, std::vector<Part>* parts) {
+  if (!MayFuse()) return;
+  std::vector<int> insts;
+  for (const Part& part : *parts) insts.push_back(At(part.group).insts);
+  const int64_t limit = options_.max_fusions < 0 ? std::numeric_limits<int64_t>::max()
+                                                 : options_.max_fusions - fusions_;
+  const std::vector<bool> gone = JoinColumnSums(graph_, target_, limit, std::move(insts), groups);
+  size_t left = 0;
+  for (size_t i = 0; i < gone.size(); ++i) {
+    fusions_ += gone[i] ? 1 : 0;
+    if (gone[i]) continue;
+    if (left != i) {
+      (*groups)[left] = std::move((*groups)[i]);
+      (*parts)[left] = std::move((*parts)[i]);
+    }
+    ++left;
+  }
+  groups->resize(left);
+  parts->resize(left);
 }
 
 std::vector<Sweep::Part> Sweep::Parts(int group) const {

@@ -112,8 +112,13 @@ struct Group {
   Shape domain;  // kLoop, kCopy: the shape all elementwise work iterates over (before reduction)
   std::vector<int> reduce_axes;  // kLoop: axes of `domain` that are reduced or scanned (then it is
                                  // one), ascending; empty: pointwise
+  // kLoop: sums over the axes of `domain` that are not in reduce_axes, which are then the innermost
+  // ones: a value for each place in a row, known when all rows are done. All that is made of them
+  // has an element a place too, and is an output; what they add is any value of a row's elements.
+  std::vector<NodeId> column_sums;
   // kLoop, kCopy: where outputs[i] is stored from: its coordinates by the axes of `domain` (row
-  // values: by the axes that are not reduced). Always one to one. Starting from these, a pull meets
+  // values: by the axes that are not reduced; column sums: by those that are). Always one to one.
+  // Starting from these, a pull meets
   // each reduction at one map; its operand's reduced coordinates are the reduce axes in order
   // (extents of 1 aside).
   std::vector<IndexMap> output_maps;

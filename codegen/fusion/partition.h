@@ -72,6 +72,8 @@ absl::StatusOr<FusionPlan> Partition(const Graph& graph, const Target& target,
 // inputs available before they are read, reductions met at one map over the parallel axes. Used by
 // tests and under JITFUSE_VERIFY=1.
 absl::Status VerifyFusionPlan(const Graph& graph, const FusionPlan& plan);
+// One group of it, by itself.
+absl::Status VerifyGroup(const Graph& graph, const Group& group);
 
 }  // namespace jitfuse::internal
 

@@ -207,6 +207,7 @@ class Sweep {
     bool split = false;
   };
   absl::StatusOr<FusionPlan> Finish();
+  void TakeInColumnSums(std::vector<Group>* groups, std::vector<Part>* parts);
   std::vector<Part> Parts(int group) const;
   std::vector<Part> SplitForParams(int group, std::vector<NodeId> members) const;
   struct RunCounter {  // buffers of a run of members

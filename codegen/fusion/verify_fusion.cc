@@ -9,6 +9,7 @@
 #include "codegen/fusion/partition.h"
 #include "codegen/fusion/relation.h"
 #include "codegen/fusion/view_chain.h"
+#include "ir/op_enum.h"
 #include "ir/support/status.h"
 #include "ir/view_index.h"
 
@@ -30,7 +31,8 @@ class Puller {
     for (size_t a = 0; a < group.domain.size(); ++a) {
       bool reduced = std::find(group.reduce_axes.begin(), group.reduce_axes.end(),
                                static_cast<int>(a)) != group.reduce_axes.end();
-      if (!reduced) parallel_.push_back(group.domain[a]);
+      (reduced ? row_ : parallel_).push_back(group.domain[a]);
+      if (!reduced) other_axes_.push_back(static_cast<int>(a));
     }
   }
 
@@ -43,8 +45,11 @@ class Puller {
       return InternalError("reduce axes are not ascending");
     if (group_.output_maps.size() != group_.outputs.size())
       return InternalError("there must be one output map for each output");
+    JF_RETURN_IF_ERROR(CheckColumnSums());
     for (size_t i = 0; i < group_.outputs.size(); ++i) {
-      JF_RETURN_IF_ERROR(CheckStorable(group_.outputs[i], group_.output_maps[i]));
+      const bool of_columns = of_columns_.contains(group_.outputs[i].node);
+      JF_RETURN_IF_ERROR(of_columns ? CheckColumn(group_.outputs[i], group_.output_maps[i])
+                                    : CheckStorable(group_.outputs[i], group_.output_maps[i]));
       todo_.push_back({group_.outputs[i], group_.output_maps[i]});
     }
     while (!todo_.empty()) {
@@ -111,7 +116,7 @@ class Puller {
       case OpKind::kSegment:
         return Segment(v, node, map);
       case OpKind::kReduce:
-        return Reduce(v, node, map);
+        return Reduce(v, map);
       case OpKind::kScan:
         return Scan(v, node, map);
       default:
@@ -170,7 +175,41 @@ class Puller {
     return absl::OkStatus();
   }
 
-  absl::Status Reduce(Value v, const Node& node, const IndexMap& map) {
+  bool IsColumnSum(NodeId id) const {
+    return std::find(group_.column_sums.begin(), group_.column_sums.end(), id) !=
+           group_.column_sums.end();
+  }
+
+  // Sums over all rows, and what is made of them: no part of what a row is made of.
+  absl::Status CheckColumnSums() {
+    for (NodeId id : group_.column_sums) {
+      if (graph_.node(id).op != Op::kSum || !inside_.contains(id) || inputs_.contains({id, 0}))
+        return InternalError("%", id, " is no sum of the group");
+    }
+    for (NodeId id : group_.nodes) {
+      const Node& node = graph_.node(id);
+      const bool reads = std::any_of(node.in.begin(), node.in.end(), [&](Value in) {
+        return of_columns_.contains(in.node) && !inputs_.contains(in);
+      });
+      if (reads && (node.kind() == OpKind::kReduce || node.kind() == OpKind::kScan))
+        return InternalError(Describe({id, 0}), " reduces what is made of column sums");
+      if (reads || IsColumnSum(id)) of_columns_.insert(id);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckColumn(Value v, const IndexMap& map) const {
+    if (map.coords.size() != graph_.type(v).dims.size() || UsesAxes(map, other_axes_) ||
+        !SameNumElements(graph_, graph_.type(v).dims, row_))
+      return InternalError(Describe(v), ": what is made of column sums has an element a place");
+    return absl::OkStatus();
+  }
+
+  absl::Status Reduce(Value v, const IndexMap& map) {
+    if (IsColumnSum(v.node)) {
+      JF_RETURN_IF_ERROR(CheckColumn(v, map));
+      return Summed(v, map, other_axes_);
+    }
     if (group_.reduce_axes.empty())
       return InternalError(Describe(v), " in a group that reduces nothing");
     if (UsesAxes(map, group_.reduce_axes))
@@ -180,9 +219,15 @@ class Puller {
       return InternalError(Describe(v), ": result read at two maps");
     if (!SameNumElements(graph_, graph_.type(v).dims, parallel_))
       return InternalError(Describe(v), ": rows are not the parallel axes");
+    return Summed(v, map, group_.reduce_axes);
+  }
+
+  // The operand, at `map` in the dims that are not reduced, along these axes in the others.
+  absl::Status Summed(Value v, const IndexMap& map, const std::vector<int>& along) {
+    const Node& node = graph_.node(v);
     const Shape& shape = graph_.type(node.in[0]).dims;
     const auto& axes = node.Get<std::vector<int64_t>>("axes");
-    std::vector<int> reduced = WithoutUnits(group_.reduce_axes, group_.domain);
+    std::vector<int> reduced = WithoutUnits(along, group_.domain);
     bool keepdims = node.types[0].dims.size() == shape.size();
     IndexMap element;
     size_t kept = 0, next = 0;
@@ -236,8 +281,10 @@ class Puller {
   const Graph& graph_;
   const Group& group_;
   absl::flat_hash_set<NodeId> inside_, seen_;
+  absl::flat_hash_set<NodeId> of_columns_;  // column sums and what is made of them
   absl::flat_hash_set<Value> inputs_;
-  Shape parallel_;
+  Shape parallel_, row_;  // extents of the domain's axes that are not reduced, and that are
+  std::vector<int> other_axes_;
   std::vector<std::pair<Value, IndexMap>> todo_;
   absl::flat_hash_map<Value, std::vector<IndexMap>> maps_;
   absl::flat_hash_map<NodeId, IndexMap> reduce_map_;
@@ -300,20 +347,23 @@ absl::Status CheckNodes(const Graph& graph, const Group& group) {
 
 }  // namespace
 
+absl::Status VerifyGroup(const Graph& graph, const Group& group) {
+  JF_RETURN_IF_ERROR(CheckNodes(graph, group));
+  return group.kind == GroupKind::kGemm   ? CheckGemm(graph, group)
+         : group.kind == GroupKind::kSort ? CheckSort(graph, group)
+                                          : Puller(graph, group).Check();
+}
+
 absl::Status VerifyFusionPlan(const Graph& graph, const FusionPlan& plan) {
   absl::flat_hash_map<Value, int> made;
   for (size_t g = 0; g < plan.groups.size(); ++g) {
     const Group& group = plan.groups[g];
     std::string where = absl::StrCat("group ", g);
-    if (absl::Status s = CheckNodes(graph, group); !s.ok()) return Annotate(s, where);
+    if (absl::Status s = VerifyGroup(graph, group); !s.ok()) return Annotate(s, where);
     for (Value v : group.inputs) {
       if (!IsGiven(graph.node(v)) && !made.contains(v))
         return InternalError(where, " reads %", v.node, " before it is made");
     }
-    absl::Status legal = group.kind == GroupKind::kGemm   ? CheckGemm(graph, group)
-                         : group.kind == GroupKind::kSort ? CheckSort(graph, group)
-                                                          : Puller(graph, group).Check();
-    if (!legal.ok()) return Annotate(legal, where);
     for (Value v : group.outputs) {
       auto [first, is_new] = made.try_emplace(v, static_cast<int>(g));
       if (!is_new)

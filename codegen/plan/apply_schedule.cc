@@ -116,6 +116,8 @@ class KeepPlanner {
     std::vector<int> roots;
     const Stage& s = plan_.stages[static_cast<size_t>(stage)];
     for (const PlanReduce& r : s.reduces) roots.insert(roots.end(), r.in.begin(), r.in.end());
+    for (const ColumnSum& sum : s.column_sums)
+      roots.insert(roots.end(), sum.reduce.in.begin(), sum.reduce.in.end());
     for (const Store& st : s.stores) {
       if (st.elem) roots.push_back(st.value);
     }
@@ -261,11 +263,12 @@ absl::Status ApplySchedule(KernelPlan* plan, const Target& target) {
   std::erase_if(plan->notes, [](const Note& n) {
     return n.reason == Reason::kRowReread || n.reason == Reason::kScalarAccess ||
            n.reason == Reason::kStridedReduce || n.reason == Reason::kScanInOrder ||
-           n.reason == Reason::kTransposedAccess || n.reason == Reason::kSegmentInOrder;
+           n.reason == Reason::kTransposedAccess || n.reason == Reason::kSegmentInOrder ||
+           n.reason == Reason::kColumnSumsInMemory;
   });
   plan->keep.clear();
-  plan->columns =
-      target.kind != TargetKind::kInterpret && plan->scans.empty() && LieSideBySide(*plan);
+  plan->columns = target.kind != TargetKind::kInterpret && plan->scans.empty() &&
+                  !plan->HasColumnSums() && LieSideBySide(*plan);
   if (plan->IsRow()) {
     ListRow(plan, target);
   } else {

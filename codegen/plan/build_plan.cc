@@ -1,8 +1,11 @@
 #include "codegen/plan/build_plan.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/plan/column_blocks.h"
 #include "codegen/plan/plan_draft.h"
 #include "codegen/plan/plan_emit.h"
 #include "codegen/plan/plan_finish.h"
@@ -57,14 +60,15 @@ int64_t InnerBound(const KernelPlan& plan, const PlanOptions& options) {
 }
 
 // Where outputs of a group without maps (built by hand) are stored from: the whole domain, or its
-// kept dims with or without the reduced ones as 1.
-absl::StatusOr<IndexMap> DefaultMap(const Graph& graph, const Group& group, Value v) {
+// kept dims with or without the reduced ones as 1 (`sum`: of column sums, the other way round).
+absl::StatusOr<IndexMap> DefaultMap(const Graph& graph, const Group& group, Value v, bool sum) {
   const Shape& dims = graph.type(v).dims;
-  if (graph.SameShape(dims, group.domain)) return IdentityMap(static_cast<int>(dims.size()));
+  if (graph.SameShape(dims, group.domain) && !sum)
+    return IdentityMap(static_cast<int>(dims.size()));
   Shape kept, keepdims;
   IndexMap map, keep_map;
   for (size_t d = 0; d < group.domain.size(); ++d) {
-    bool reduced = IsReduced(group, d);
+    bool reduced = IsReduced(group, d) != sum;
     keepdims.push_back(reduced ? Dim(1) : group.domain[d]);
     keep_map.coords.push_back(reduced ? IndexExpr{} : AxisExpr(static_cast<int>(d)));
     if (reduced) continue;
@@ -105,20 +109,52 @@ bool PreferTwoPasses(const Group& group, KernelPlan plan, const Target& target) 
   return target.kind != TargetKind::kCuda && points > 0 && points <= cached;
 }
 
-absl::Status EmitOutputs(const Graph& graph, const Group& group, const Axes& axes,
-                         PlanEmitter* emitter) {
+// The group's outputs with their maps, over the plan's axes: those of rows and elements, and those
+// made of column sums.
+struct Outputs {
+  std::vector<std::pair<Value, IndexMap>> of_rows, of_columns;
+};
+absl::StatusOr<Outputs> OutputsOf(const Graph& graph, const Group& group, const Axes& axes) {
+  Outputs out;
+  const std::vector<bool> made = MadeOfColumnSums(graph, group);
   for (size_t i = 0; i < group.outputs.size(); ++i) {
     Value v = group.outputs[i];
+    const bool of_columns = made[static_cast<size_t>(v.node)];
     IndexMap map;
     if (i < group.output_maps.size()) {
       map = group.output_maps[i];
     } else {
-      JF_ASSIGN_OR_RETURN(map, DefaultMap(graph, group, v));
+      JF_ASSIGN_OR_RETURN(map, DefaultMap(graph, group, v, of_columns));
     }
     UseAxes(axes, &map);
-    JF_RETURN_IF_ERROR(emitter->Store(v, emitter->Intern(v, std::move(map))));
+    (of_columns ? out.of_columns : out.of_rows).emplace_back(v, std::move(map));
   }
-  return absl::OkStatus();
+  return out;
+}
+
+// Drafts of the plans, in order: one, or, where there are column sums, that of the rows and that
+// which joins its blocks.
+absl::StatusOr<std::vector<PlanDraft>> DraftPlans(const Graph& graph, const Group& group,
+                                                  const EdgeLayouts& layouts, const Target& target,
+                                                  const PlanOptions& options) {
+  std::vector<PlanDraft> drafts(1);
+  KernelPlan& plan = drafts[0].plan;
+  Axes axes = MakeAxes(group, &plan);
+  plan.inner_bound = InnerBound(plan, options);
+  JF_ASSIGN_OR_RETURN(Outputs outputs, OutputsOf(graph, group, axes));
+  std::optional<JoinDraft> join;
+  if (!outputs.of_columns.empty()) {
+    plan.block_rows = BlockRows(plan, target);
+    JF_ASSIGN_OR_RETURN(join, DraftJoin(graph, group, layouts, plan, outputs.of_columns));
+  }
+  PlanEmitter emitter(graph, group, layouts, PreferTwoPasses(group, plan, target), &drafts[0]);
+  for (auto& [v, map] : outputs.of_rows)
+    JF_RETURN_IF_ERROR(emitter.Store(v, emitter.Intern(v, std::move(map))));
+  if (!join) return drafts;
+  for (const PlanEmitter::ColumnSums& sums : join->sums)
+    JF_RETURN_IF_ERROR(emitter.SumColumns(sums));
+  drafts.push_back(std::move(join->draft));
+  return drafts;
 }
 
 // Group inputs first, in the group's order, then outputs, in theirs, then scratch; those that
@@ -129,8 +165,15 @@ void OrderParams(const Group& group, KernelPlan* plan) {
   for (Stage& s : plan->stages) {
     for (Store& st : s.stores) accesses.push_back(&st.access);
   }
+  std::vector<int*> params_of_sums;
+  for (Stage& s : plan->stages) {
+    for (ColumnSum& sum : s.column_sums) {
+      for (int& p : sum.params) params_of_sums.push_back(&p);
+    }
+  }
   std::vector<bool> used(plan->params.size(), false);
   for (const AccessMap* a : accesses) used[static_cast<size_t>(a->param)] = true;
+  for (const int* p : params_of_sums) used[static_cast<size_t>(*p)] = true;
   absl::flat_hash_map<Value, int> rank;
   for (const auto* values : {&group.inputs, &group.outputs}) {
     for (Value v : *values) rank.try_emplace(v, static_cast<int>(rank.size()));
@@ -155,6 +198,7 @@ void OrderParams(const Group& group, KernelPlan* plan) {
   }
   plan->params = std::move(params);
   for (AccessMap* a : accesses) a->param = to[static_cast<size_t>(a->param)];
+  for (int* p : params_of_sums) *p = to[static_cast<size_t>(*p)];
 }
 
 void MarkAliases(const PlanOptions& options, KernelPlan* plan) {
@@ -167,26 +211,30 @@ void MarkAliases(const PlanOptions& options, KernelPlan* plan) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<KernelPlan>> BuildPlan(const Graph& graph, const Group& group,
+absl::StatusOr<std::vector<KernelPlan>> BuildPlan(const Graph& graph, const Group& given,
                                                   const EdgeLayouts& layouts, const Target& target,
                                                   const PlanOptions& options) {
-  if (group.kind != GroupKind::kLoop && group.kind != GroupKind::kCopy &&
-      group.kind != GroupKind::kView) {
+  if (given.kind != GroupKind::kLoop && given.kind != GroupKind::kCopy &&
+      given.kind != GroupKind::kView) {
     return InternalError("BuildPlan takes loop, copy and view groups");
   }
-  if (group.outputs.empty()) return InternalError("a group without outputs");
-  PlanDraft draft;
-  Axes axes = MakeAxes(group, &draft.plan);
-  draft.plan.inner_bound = InnerBound(draft.plan, options);
-  PlanEmitter emitter(graph, group, layouts, PreferTwoPasses(group, draft.plan, target), &draft);
-  absl::Status emitted = EmitOutputs(graph, group, axes, &emitter);
-  if (!emitted.ok()) return Annotate(emitted, PlanName(graph, group, options.index));
-  std::vector<KernelPlan> plans =
-      SplitRows(FinishDraft(std::move(draft), target, options), target, options.offset_bits);
+  if (given.outputs.empty()) return InternalError("a group without outputs");
+  const Group group = InRowsFor(target, graph, given);
+  absl::StatusOr<std::vector<PlanDraft>> drafts =
+      DraftPlans(graph, group, layouts, target, options);
+  if (!drafts.ok()) return Annotate(drafts.status(), PlanName(graph, group, options.index));
+  std::vector<KernelPlan> plans;
+  for (PlanDraft& draft : *drafts) {
+    for (KernelPlan& plan :
+         SplitRows(FinishDraft(std::move(draft), target, options), target, options.offset_bits))
+      plans.push_back(std::move(plan));
+  }
   for (KernelPlan& plan : plans) {
     OrderParams(group, &plan);
-    plan.name = absl::StrCat(PlanName(graph, group, options.index),
-                             &plan == &plans.back() ? "" : "_chunks");
+    plan.name =
+        absl::StrCat(PlanName(graph, group, options.index), &plan == &plans.back() ? ""
+                                                            : plan.HasColumnSums() ? "_blocks"
+                                                                                   : "_chunks");
     plan.head = GroupText(graph, group);
     MarkAliases(options, &plan);
     JF_RETURN_IF_ERROR(ApplySchedule(&plan, target));

@@ -177,6 +177,7 @@ class Machine {
     for (const AccessMap& a : plan.accesses) accesses_.push_back(flatten(a));
     parallel_ = EvalDims(plan.parallel, symbols);
     inner_ = EvalDims(plan.inner, symbols);
+    if (plan.HasColumnSums()) block_rows_ = std::max<int64_t>(1, plan.block_rows.Eval(symbols));
     scans_.resize(plan.scans.size());
     size_t n = plan.insts.size();
     values_.resize(n);
@@ -204,10 +205,14 @@ class Machine {
   absl::Status Run() {
     axes_.assign(parallel_.size() + inner_.size() + 1, 0);  // the last: the position of a gather
     if (Product(parallel_) == 0) return absl::OkStatus();
+    int64_t row = 0;
     do {
+      if (row % block_rows_ == 0) BeginBlock();
       row_stamp_ = ++clock_;
       for (size_t s = 0; s < plan_.stages.size(); ++s) JF_RETURN_IF_ERROR(RunStage(s));
+      if (++row % block_rows_ == 0) EndBlock(row / block_rows_ - 1);
     } while (NextPoint(parallel_, 0, &axes_));
+    if (row % block_rows_ != 0) EndBlock(row / block_rows_);
     return absl::OkStatus();
   }
 
@@ -217,7 +222,52 @@ class Machine {
     std::vector<FlatAccess> stores;
     std::vector<int> reload;  // kept by an earlier stage
     std::vector<std::vector<ScalarValue>> results;
+    std::vector<std::vector<ScalarValue>> columns;  // by column sum: [inner point, accumulator]
   };
+
+  void BeginBlock() {
+    for (size_t s = 0; s < stages_.size(); ++s) {
+      const std::vector<ColumnSum>& sums = plan_.stages[s].column_sums;
+      stages_[s].columns.assign(sums.size(), {});
+      for (size_t c = 0; c < sums.size(); ++c) {
+        for (int64_t point = Product(inner_); point > 0; --point) {
+          for (uint64_t bits : sums[c].reduce.init)
+            stages_[s].columns[c].push_back(ScalarValue::FromBits(bits));
+        }
+      }
+    }
+  }
+
+  void EndBlock(int64_t block) {
+    const int64_t points = Product(inner_);
+    for (size_t s = 0; s < stages_.size(); ++s) {
+      const std::vector<ColumnSum>& sums = plan_.stages[s].column_sums;
+      for (size_t c = 0; c < sums.size(); ++c) {
+        const size_t k = sums[c].params.size();
+        for (size_t j = 0; j < k; ++j) {
+          const DType dtype = sums[c].reduce.dtypes[j];
+          char* at = static_cast<char*>(buffers_[static_cast<size_t>(sums[c].params[j])]) +
+                     block * points * ItemSize(dtype);
+          for (size_t p = 0; p < static_cast<size_t>(points); ++p, at += ItemSize(dtype))
+            StoreScalar(dtype, stages_[s].columns[c][p * k + j], at);
+        }
+      }
+    }
+  }
+
+  absl::Status AddToColumns(const Stage& stage, StageState& state, size_t point) {
+    for (size_t c = 0; c < stage.column_sums.size(); ++c) {
+      const PlanReduce& reduce = stage.column_sums[c].reduce;
+      ScalarValue* sum = &state.columns[c][point * reduce.in.size()];
+      lifted_.assign(sum, sum + reduce.in.size());
+      for (int in : reduce.in) {
+        JF_RETURN_IF_ERROR(CheckReady(in));
+        lifted_.push_back(values_[static_cast<size_t>(in)]);
+      }
+      EvalScalarProgram(reduce.combine, lifted_.data(), sum);
+    }
+    return absl::OkStatus();
+  }
 
   absl::Status RunStage(size_t s) {
     const Stage& stage = plan_.stages[s];
@@ -266,6 +316,7 @@ class Machine {
       }
       state.accumulators[r].Add(lifted_.data());
     }
+    JF_RETURN_IF_ERROR(AddToColumns(stage, state, at));
     for (size_t i = 0; i < stage.stores.size(); ++i) {
       if (stage.stores[i].elem) JF_RETURN_IF_ERROR(Write(stage.stores[i], state.stores[i]));
     }
@@ -291,6 +342,7 @@ class Machine {
 
   absl::Status Write(const Store& store, const FlatAccess& access) {
     JF_RETURN_IF_ERROR(CheckReady(store.value));
+    if (!access.Holds(axes_)) return absl::OkStatus();
     JF_ASSIGN_OR_RETURN(char* address, Address(access));
     DType from = ComputeType(plan_.insts[static_cast<size_t>(store.value)].dtype);
     DType to = plan_.params[access.param].dtype;
@@ -418,6 +470,7 @@ class Machine {
   absl::Span<void* const> buffers_;
   absl::Span<const uint64_t> scalars_;
   std::vector<int64_t> sizes_, parallel_, inner_;
+  int64_t block_rows_ = std::numeric_limits<int64_t>::max();  // of a plan with column sums
   std::vector<FlatAccess> accesses_;
   std::vector<StageState> stages_;
   struct ScanState {

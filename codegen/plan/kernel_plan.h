@@ -9,7 +9,7 @@
 // lie side by side in memory: there a vector holds an element of each of some neighbouring rows.
 // A stage does, for each parallel point:
 //   1. before its loop: row_insts_before
-//   2. for each inner point: elem_insts in order, feed its reduces, elem stores
+//   2. for each inner point: elem_insts in order, feed its reduces and column sums, elem stores
 //   3. after its loop: row_insts_after (may read the stage's reduce results), row stores.
 // ApplySchedule fills elem_insts per stage: a value used in a later stage is either kept
 // (schedule.keep: computed once, held per row) or listed again in the later stage (recomputed from
@@ -44,7 +44,7 @@ struct AccessMask {
 
 // Element offset into a parameter's buffer: linear(axes) + sum of term.coef * ((linear / div) %
 // mod) over axes of the plan. A load where a mask fails gives zero and touches no memory (the
-// offset then means nothing); stores have no masks.
+// offset then means nothing); a store, which must be one of a row's elements, writes none.
 // An indirect access also speaks of kIndirectAxis: the position that the load's operand in[0], an
 // i64, gives (or a segment's order). Negative positions count from the end; then it is moved into
 // 0..extent-1.
@@ -111,6 +111,15 @@ struct PlanReduce {
   ScalarProgram combine;       // args a0..ak, b0..bk -> k results
 };
 
+// Accumulators over the parallel points, a set for each inner point: in[j] of every row at that
+// place, joined in ascending order of rows within a block of KernelPlan::block_rows rows. What a
+// block gives is stored in scratch: element [block, inner point] of params[j], dense. A second plan
+// joins the blocks. So the sums depend on sizes alone, and no element is added to by two threads.
+struct ColumnSum {
+  PlanReduce reduce;
+  std::vector<int> params;
+};
+
 // Accumulators that each inner point sees as they are after it (exclusive: before it). A plan with
 // scans has one inner axis. Every stage that lists the instructions starts from init and takes the
 // elements in ascending order, or in any tree that keeps their order.
@@ -132,6 +141,7 @@ struct Stage {
   std::vector<int> row_insts_before;
   std::vector<int> elem_insts;
   std::vector<PlanReduce> reduces;
+  std::vector<ColumnSum> column_sums;
   std::vector<int> row_insts_after;
   std::vector<Store> stores;
 };
@@ -148,6 +158,7 @@ struct CudaSchedule {
                              // neighbouring rows, of a thread each
   int tile = 0;        // Tile: points of a block along the last parallel axis, and along tile_axis
   int tile_axis = -1;  // Tile: the parallel axis that lies contiguous in the transposed operands
+  bool sums_in_memory = false;  // Row: column sums are added up in scratch, not in registers
   bool no_allocate = false;  // load hint: ld.global.L1::no_allocate (read-only or looping kernels)
 };
 struct CpuSchedule {
@@ -170,6 +181,7 @@ struct KernelPlan {
   bool columns = false;  // of a plan with inner axes: vectors run along the last parallel axis, not
                          // along the last inner one (set by ApplySchedule)
   int64_t inner_bound = 0;          // no call has more inner points than this; 0: no bound is known
+  SizeExpr block_rows;              // of a plan with column sums: parallel points of a block
   std::vector<AccessMap> accesses;  // of the loads
   std::vector<SizeExpr> sizes;      // what kSize instructions read; symbolic ones only
   std::vector<Inst> insts;
@@ -188,6 +200,13 @@ struct KernelPlan {
     }
     return false;
   }
+  bool HasColumnSums() const {
+    for (const Stage& s : stages) {
+      if (!s.column_sums.empty()) return true;
+    }
+    return false;
+  }
+  SizeExpr Blocks() const { return CeilDiv(NumElements(parallel), block_rows); }
   const SizeExpr& extent(int axis) const {
     return axis < num_parallel() ? parallel[static_cast<size_t>(axis)]
                                  : inner[static_cast<size_t>(axis - num_parallel())];

@@ -131,6 +131,7 @@ absl::StatusOr<std::optional<int>> PlanEmitter::Step(const Key& key, Ask* ask) {
     case OpKind::kSegment:
       return Segment(key, ask);
     case OpKind::kReduce:
+      if (joined_.contains(v.node)) return JoinBlocks(key);
       return Reduce(key, ask);
     case OpKind::kScan:
       return Scan(key, ask);
@@ -445,18 +446,21 @@ int PlanEmitter::Position(bool trivial) {
   return draft_.AddIndex(position);
 }
 
-// The loop over the inner axes: a reduction of the stage in which its elements are first known.
-std::vector<int> PlanEmitter::Loop(const ReduceProgram& program, std::vector<int> lifted) {
+PlanReduce PlanEmitter::ReduceOf(const ReduceProgram& program, std::vector<int> lifted) {
   PlanReduce reduce;
-  int stage = 0;
-  for (int& l : lifted) {
-    l = draft_.AddElem(l);
-    stage = std::max(stage, draft_.avail[static_cast<size_t>(l)]);
-  }
+  for (int& l : lifted) l = draft_.AddElem(l);
   reduce.in = std::move(lifted);
   reduce.dtypes = program.acc;
   for (ScalarValue v : program.init) reduce.init.push_back(v.bits());
   reduce.combine = program.combine;
+  return reduce;
+}
+
+// The loop over the inner axes: a reduction of the stage in which its elements are first known.
+std::vector<int> PlanEmitter::Loop(const ReduceProgram& program, std::vector<int> lifted) {
+  PlanReduce reduce = ReduceOf(program, std::move(lifted));
+  int stage = 0;
+  for (int l : reduce.in) stage = std::max(stage, draft_.avail[static_cast<size_t>(l)]);
   if (draft_.plan.stages.size() <= static_cast<size_t>(stage))
     draft_.plan.stages.resize(static_cast<size_t>(stage) + 1);
   std::vector<PlanReduce>& reduces = draft_.plan.stages[static_cast<size_t>(stage)].reduces;

@@ -46,6 +46,20 @@ class PlanEmitter {
   // Stores the value (asked for at `map`) in an output parameter.
   absl::Status Store(Value v, int map);
 
+  // Column sums: two drafts have their emitters. The parallel axes of the second one are the places
+  // of a row, its inner one the blocks of rows; there JoinColumnSums lists the sums, and pulling
+  // what is made of them joins what blocks gave. Its column_sums() say what that is; the first
+  // draft's emitter, whose inner axes are the places, adds each up within a block (the map's axes
+  // moved to those).
+  struct ColumnSums {
+    Value value;
+    IndexMap map;
+    std::vector<jitfuse::internal::Param> blocks;  // by accumulator
+  };
+  void JoinColumnSums(absl::Span<const NodeId> sums) { joined_.insert(sums.begin(), sums.end()); }
+  const std::vector<ColumnSums>& column_sums() const { return column_sums_; }
+  absl::Status SumColumns(const ColumnSums& sums);
+
  private:
   using Key = std::pair<Value, int>;
   using Ask = std::vector<Key>;  // operands that are still missing
@@ -71,7 +85,10 @@ class PlanEmitter {
   absl::StatusOr<IndexMap> ReducedElement(const Node& node, const IndexMap& at) const;
   std::vector<int> Accumulate(const Node& node, const ReduceProgram& program, int x,
                               absl::Span<const int> earlier);
+  PlanReduce ReduceOf(const ReduceProgram& program, std::vector<int> lifted);
   std::vector<int> Loop(const ReduceProgram& program, std::vector<int> lifted);
+  absl::StatusOr<IndexMap> SummedElement(Value v, const IndexMap& at) const;
+  absl::StatusOr<int> JoinBlocks(const Key& key);
   int Position(bool trivial);
   absl::StatusOr<std::optional<int>> Scan(const Key& key, Ask* ask);
   absl::StatusOr<int> ReduceResult(const Node& node, int result, int map, int x);
@@ -97,6 +114,9 @@ class PlanEmitter {
   absl::flat_hash_map<std::pair<Value, ParamRole>, int> params_;
   absl::flat_hash_map<Value, int> scalars_;
   absl::flat_hash_map<std::string, ScalarProgram> bodies_;
+  absl::flat_hash_set<NodeId> joined_;
+  std::vector<ColumnSums> column_sums_;
+  int num_scratch_ = 0;
 };
 
 }  // namespace jitfuse::internal

@@ -72,6 +72,9 @@ std::vector<int> CountUses(const KernelPlan& plan) {
     for (const PlanReduce& r : s.reduces) {
       for (int in : r.in) ++uses[static_cast<size_t>(in)];
     }
+    for (const ColumnSum& sum : s.column_sums) {
+      for (int in : sum.reduce.in) ++uses[static_cast<size_t>(in)];
+    }
     for (const Store& st : s.stores) ++uses[static_cast<size_t>(st.value)];
   }
   for (size_t i = plan.insts.size(); i-- > 0;) {
@@ -114,6 +117,7 @@ PlanDraft Rebuild(const PlanDraft& draft) {
   out.plan.parallel = old.parallel;
   out.plan.inner = old.inner;
   out.plan.inner_bound = old.inner_bound;
+  out.plan.block_rows = old.block_rows;
   out.plan.notes = old.notes;
   out.plan.scans = old.scans;
   out.plan.stages = old.stages;
@@ -140,6 +144,9 @@ PlanDraft Rebuild(const PlanDraft& draft) {
     for (PlanReduce& r : s.reduces) {
       for (int& in : r.in) in = out.AddElem(to[static_cast<size_t>(in)]);
     }
+    for (ColumnSum& sum : s.column_sums) {
+      for (int& in : sum.reduce.in) in = out.AddElem(to[static_cast<size_t>(in)]);
+    }
     for (Store& st : s.stores) st.value = to[static_cast<size_t>(st.value)];
   }
   return out;
@@ -164,6 +171,9 @@ void PlaceRowInsts(PlanDraft* draft) {
   for (size_t s = 0; s < plan.stages.size(); ++s) {
     for (const PlanReduce& r : plan.stages[s].reduces) {
       for (int in : r.in) need(in, static_cast<int>(s));
+    }
+    for (const ColumnSum& sum : plan.stages[s].column_sums) {
+      for (int in : sum.reduce.in) need(in, static_cast<int>(s));
     }
     for (const Store& st : plan.stages[s].stores) need(st.value, static_cast<int>(s));
   }

@@ -50,13 +50,13 @@ std::string CombineText(const ScalarProgram& p) {
   return absl::StrJoin(lines, "; ");
 }
 
-std::string ReduceText(size_t index, const PlanReduce& r) {
+std::string ReduceText(const char* what, size_t index, const PlanReduce& r) {
   std::vector<std::string> in, init;
   for (size_t j = 0; j < r.in.size(); ++j) {
     in.push_back(absl::StrCat(Percent(r.in[j]), " ", Type(r.dtypes[j])));
     init.push_back(Literal(r.dtypes[j], r.init[j]));
   }
-  return absl::StrCat("reduce ", index, " of ", absl::StrJoin(in, ", "), " from {",
+  return absl::StrCat(what, " ", index, " of ", absl::StrJoin(in, ", "), " from {",
                       absl::StrJoin(init, ", "), "}: ", CombineText(r.combine));
 }
 
@@ -88,7 +88,12 @@ void WriteStage(const KernelPlan& plan, size_t s, Writer* w) {
   for (int id : stage.row_insts_before) w->Line(InstToString(plan, id));
   w->Line(plan.IsRow() ? "for each inner point" : "for each point").Indent();
   for (int id : stage.elem_insts) w->Line(InstToString(plan, id));
-  for (size_t r = 0; r < stage.reduces.size(); ++r) w->Line(ReduceText(r, stage.reduces[r]));
+  for (size_t r = 0; r < stage.reduces.size(); ++r)
+    w->Line(ReduceText("reduce", r, stage.reduces[r]));
+  for (size_t r = 0; r < stage.column_sums.size(); ++r) {
+    const ColumnSum& sum = stage.column_sums[r];
+    w->Line(ReduceText("column sum", r, sum.reduce), ", to p", absl::StrJoin(sum.params, ", p"));
+  }
   for (const Store& st : stage.stores) {
     if (st.elem) w->Line(StoreText(st));
   }
@@ -124,7 +129,8 @@ std::string ScheduleText(const KernelPlan& plan) {
                            s.rows_per_block);
   }
   return absl::StrCat("cuda ", name, " threads ", s.threads, " vec ", s.vec, " items ", s.items,
-                      shape, s.no_allocate ? " no_allocate" : "");
+                      shape, s.no_allocate ? " no_allocate" : "",
+                      s.sums_in_memory ? " sums_in_memory" : "");
 }
 
 std::string Extents(const char* what, int first, const Shape& extents) {
@@ -197,6 +203,7 @@ std::string PlanToString(const KernelPlan& plan) {
            plan.inner_bound > 0 && !IsStatic(plan.inner)
                ? absl::StrCat(", at most ", plan.inner_bound, " points")
                : "");
+  if (plan.HasColumnSums()) w.Line("blocks of ", plan.block_rows.ToString(), " rows");
   for (size_t s = 0; s < plan.scans.size(); ++s) w.Line(ScanText(s, plan.scans[s]));
   for (size_t s = 0; s < plan.stages.size(); ++s) WriteStage(plan, s, &w);
   if (!plan.keep.empty()) {

@@ -98,6 +98,17 @@ int KeptRegisters(const KernelPlan& plan) {
   return std::max(1, words);
 }
 
+// Registers of a point's column sums.
+int SumRegisters(const KernelPlan& plan) {
+  int words = 0;
+  for (const Stage& stage : plan.stages) {
+    for (const ColumnSum& sum : stage.column_sums) {
+      for (DType d : sum.reduce.dtypes) words += ItemSize(d) == 8 ? 2 : 1;
+    }
+  }
+  return words;
+}
+
 int64_t PowerOfTwoFrom(int64_t x) {
   return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(1, x))));
 }
@@ -118,6 +129,17 @@ bool WritesRows(const KernelPlan& plan) {
   return false;
 }
 
+// Column sums live in registers from row to row, where those have room for them too: then a thread
+// has half of what it may have, or all of it where a block has as many threads as two of them fit.
+bool SumsFit(const KernelPlan& plan, int64_t n, int64_t* threads) {
+  constexpr int64_t kMostThreads = 512;
+  auto held = [&] {
+    return (n + *threads - 1) / *threads * (KeptRegisters(plan) + SumRegisters(plan));
+  };
+  while (*threads < kMostThreads && held() > kElementsPerThread) *threads *= 2;
+  return held() <= 2 * kElementsPerThread;
+}
+
 CudaSchedule PickRow(const KernelPlan& plan, const Target& target, const Width& width) {
   CudaSchedule s;
   s.emitter = CudaEmitter::kRow;
@@ -129,15 +151,19 @@ CudaSchedule PickRow(const KernelPlan& plan, const Target& target, const Width& 
     return (n + threads - 1) / threads * KeptRegisters(plan) > kElementsPerThread;
   };
   bool unrolled = !plan.keep.empty() || one_pass;
-  while (unrolled && threads < std::min(1024, target.max_threads_per_sm) && too_much())
-    threads *= 2;
+  const bool sums = plan.HasColumnSums();
+  int64_t wider = threads;
+  s.sums_in_memory = sums && !(unrolled && SumsFit(plan, n, &wider));
+  if (sums && !s.sums_in_memory) threads = wider;
+  const bool spread = unrolled && (!sums || s.sums_in_memory);
+  while (spread && threads < std::min(1024, target.max_threads_per_sm) && too_much()) threads *= 2;
   s.threads_per_row = static_cast<int>(threads);
   int block = threads <= 32 ? 256 : 128;
-  s.rows_per_block = std::max(1, block / s.threads_per_row);
+  s.rows_per_block = sums ? 1 : std::max(1, block / s.threads_per_row);
   s.threads = s.threads_per_row * s.rows_per_block;
   int64_t per_pass = threads * s.vec;
   s.items = unrolled ? static_cast<int>(std::max<int64_t>(1, (n + per_pass - 1) / per_pass)) : 0;
-  s.no_allocate = !WritesRows(plan) || s.items == 0;
+  s.no_allocate = !WritesRows(plan) || s.items == 0 || sums;
   return s;
 }
 
@@ -249,7 +275,11 @@ CudaSchedule PickCudaSchedule(const KernelPlan& plan, const Target& target,
   if (notes != nullptr && plan.IsRow() && WalksStrided(plan))
     notes->push_back({-1, Reason::kStridedReduce, ""});
   if (plan.columns) return PickColumn(plan, width, target);
-  return plan.IsRow() ? PickRow(plan, target, width) : PickFlat(plan, width);
+  if (!plan.IsRow()) return PickFlat(plan, width);
+  CudaSchedule row = PickRow(plan, target, width);
+  if (notes != nullptr && row.sums_in_memory)
+    notes->push_back({-1, Reason::kColumnSumsInMemory, ""});
+  return row;
 }
 
 }  // namespace jitfuse::internal

@@ -17,8 +17,33 @@ namespace {
 struct Share {
   int64_t chunks, points;
 };
-constexpr Share kGpu{512, 8 * 1024}, kCpu{64, 64 * 1024};
-Share ShareOf(const Target& target) { return target.kind == TargetKind::kCuda ? kGpu : kCpu; }
+// A GPU that also writes what it reads gains from more blocks than are resident at once, which do
+// not march in step.
+constexpr Share kGpu{512, 8 * 1024}, kGpuStoring{2048, 8 * 1024}, kCpu{64, 64 * 1024};
+
+// The plans of a group number their scratch buffers together.
+int FreeScratch(const KernelPlan& plan) {
+  int free = 0;
+  for (const Param& p : plan.params) free = std::max(free, p.scratch + 1);
+  return free;
+}
+
+bool StoresElements(const KernelPlan& plan) {
+  return std::any_of(plan.stages.begin(), plan.stages.end(), [](const Stage& s) {
+    return std::any_of(s.stores.begin(), s.stores.end(), [](const Store& st) { return st.elem; });
+  });
+}
+
+// Chunks store elements themselves, but know no result of a whole row.
+bool NeedsNoWholeRow(const KernelPlan& plan) {
+  return plan.stages.size() == 1 && !plan.stages[0].reduces.empty() && plan.scans.empty() &&
+         !plan.HasColumnSums();
+}
+
+Share ShareOf(const KernelPlan& plan, const Target& target) {
+  if (target.kind != TargetKind::kCuda) return kCpu;
+  return NeedsNoWholeRow(plan) && StoresElements(plan) ? kGpuStoring : kGpu;
+}
 constexpr int64_t kColumns = 64;      // rows side by side that are reduced together
 constexpr int64_t kGranularity = 64;  // chunks of neighbours begin at multiples of it
 // Rows shorter than so many chunks are left alone where it is not known that they are few.
@@ -48,7 +73,7 @@ int CutAxis(const KernelPlan& plan) {
 
 std::optional<Split> PickSplit(const KernelPlan& plan, const Target& target) {
   if (!plan.IsRow() || target.kind == TargetKind::kInterpret) return std::nullopt;
-  const Share share = ShareOf(target);
+  const Share share = ShareOf(plan, target);
   const bool columns = LieSideBySide(plan);
   const SizeExpr rows = NumElements(plan.parallel);
   const SizeExpr units = columns ? CeilDiv(rows, kColumns) : rows;
@@ -72,12 +97,6 @@ std::optional<Split> PickSplit(const KernelPlan& plan, const Target& target) {
   s.most = s.chunks.IsConstant() ? s.chunks.constant() : share.chunks;
   s.ragged = !(s.length * s.chunks == extent);
   return s;
-}
-
-bool WantedPerRowOnly(const KernelPlan& plan) {
-  return plan.stages.size() == 1 && !plan.stages[0].reduces.empty() && plan.scans.empty() &&
-         std::none_of(plan.stages[0].stores.begin(), plan.stages[0].stores.end(),
-                      [](const Store& st) { return st.elem; });
 }
 
 // ---- Building plans from a plan's instructions.
@@ -177,6 +196,7 @@ class Chunks {
       out_.inner_bound = old_.inner_bound + kGranularity * others.constant();
     MoveInsts();
     MoveReduces();
+    MoveStores();
     return std::move(out_);
   }
 
@@ -228,6 +248,9 @@ class Chunks {
     std::vector<int> roots;
     for (const PlanReduce& r : old_.stages[0].reduces)
       roots.insert(roots.end(), r.in.begin(), r.in.end());
+    for (const Store& st : old_.stages[0].stores) {
+      if (st.elem) roots.push_back(st.value);
+    }
     const std::vector<bool> needed = copy_.Needed(roots);
     for (size_t id = 0; id < old_.insts.size(); ++id) {
       if (!needed[id]) continue;
@@ -283,11 +306,19 @@ class Chunks {
         Param param;
         param.role = ParamRole::kScratch;
         param.dtype = result.dtype;
-        param.scratch = static_cast<int>(out_.params.size() - old_.params.size());
+        param.scratch =
+            FreeScratch(old_) + static_cast<int>(out_.params.size() - old_.params.size());
         param.scratch_bytes = NumElements(out_.parallel) * ItemSize(result.dtype);
         out_.params.push_back(param);
         stage.stores.push_back(std::move(store));
       }
+    }
+  }
+
+  // Nothing is written beyond the axis.
+  void MoveStores() {
+    for (const Store& st : old_.stages[0].stores) {
+      if (st.elem) out_.stages[0].stores.push_back({copy_.Now(st.value), Move(st.access), true});
     }
   }
 
@@ -306,7 +337,9 @@ KernelPlan Finish(const KernelPlan& old, const Split& split, const KernelPlan& c
   out.inner = {split.chunks};
   out.inner_bound = split.chunks.IsConstant() ? 0 : split.most;
   std::vector<int> roots;
-  for (const Store& st : old.stages[0].stores) roots.push_back(st.value);
+  for (const Store& st : old.stages[0].stores) {
+    if (!st.elem) roots.push_back(st.value);
+  }
   const std::vector<bool> needed = copy.Needed(roots);
   Stage& stage = out.stages[0];
   auto list = [&](const std::vector<int>& from, std::vector<int>* to) {
@@ -351,6 +384,7 @@ KernelPlan Finish(const KernelPlan& old, const Split& split, const KernelPlan& c
   list(old.stages[0].row_insts_before, &stage.row_insts_before);
   list(old.stages[0].row_insts_after, &stage.row_insts_after);
   for (Store st : old.stages[0].stores) {
+    if (st.elem) continue;
     st.value = copy.Now(st.value);
     stage.stores.push_back(std::move(st));
   }
@@ -360,7 +394,7 @@ KernelPlan Finish(const KernelPlan& old, const Split& split, const KernelPlan& c
 // Where it is not known that rows are few: below which number they are.
 std::string FewDetail(const KernelPlan& plan, const Target& target) {
   if (IsStatic(plan.parallel)) return "";
-  const int64_t few = ShareOf(target).chunks / kWorthIt;
+  const int64_t few = ShareOf(plan, target).chunks / kWorthIt;
   if (!LieSideBySide(plan)) return absl::StrCat("where there are less than ", few);
   return absl::StrCat("where there are less than ", few * kColumns, ", ", kColumns,
                       " of which are reduced together");
@@ -371,7 +405,7 @@ std::string FewDetail(const KernelPlan& plan, const Target& target) {
 std::vector<KernelPlan> SplitRows(KernelPlan plan, const Target& target, int offset_bits) {
   std::vector<KernelPlan> out;
   const std::optional<Split> split = PickSplit(plan, target);
-  if (!split || !WantedPerRowOnly(plan)) {
+  if (!split || !NeedsNoWholeRow(plan)) {
     if (split && plan.scans.empty()) {
       plan.notes.push_back({-1, Reason::kFewLongRows, FewDetail(plan, target)});
     }

@@ -28,6 +28,7 @@ class Verifier {
     for (const AccessMap& a : plan_.accesses) JF_RETURN_IF_ERROR(Access(a, num_axes_));
     JF_RETURN_IF_ERROR(Stages());
     JF_RETURN_IF_ERROR(Stores());
+    if (plan_.HasColumnSums()) JF_RETURN_IF_ERROR(ColumnSums());
     if (std::holds_alternative<CudaSchedule>(plan_.schedule)) return Cuda(plan_.cuda());
     if (std::holds_alternative<CpuSchedule>(plan_.schedule)) return Cpu(plan_.cpu());
     return absl::OkStatus();
@@ -60,6 +61,13 @@ class Verifier {
         if (st.access.param < 0 || st.access.param >= static_cast<int>(writes.size()))
           return Fail("a store to parameter ", st.access.param);
         ++writes[static_cast<size_t>(st.access.param)];
+      }
+      for (const ColumnSum& sum : s.column_sums) {
+        for (int p : sum.params) {
+          if (p < 0 || p >= static_cast<int>(writes.size()))
+            return Fail("a column sum in parameter ", p);
+          ++writes[static_cast<size_t>(p)];
+        }
       }
     }
     for (size_t p = 0; p < plan_.params.size(); ++p) {
@@ -327,6 +335,7 @@ class Verifier {
       here[static_cast<size_t>(id)] = true;
     }
     for (const PlanReduce& r : stage.reduces) JF_RETURN_IF_ERROR(Reduce(s, r, here));
+    for (const ColumnSum& sum : stage.column_sums) JF_RETURN_IF_ERROR(Reduce(s, sum.reduce, here));
     for (const Store& st : stage.stores) {
       if (!Valid(st.value)) return Fail("stage ", s, " stores nothing");
       if (st.elem && !ready(st.value))
@@ -359,12 +368,33 @@ class Verifier {
     return absl::OkStatus();
   }
 
+  absl::Status ColumnSums() const {
+    if (!plan_.IsRow() || plan_.columns || !plan_.scans.empty())
+      return Fail("column sums of what has no rows, or scans them");
+    if (plan_.block_rows.IsConstant() && plan_.block_rows.constant() < 1)
+      return Fail("blocks of ", plan_.block_rows.ToString(), " rows");
+    const SizeExpr elements = plan_.Blocks() * NumElements(plan_.inner);
+    for (const Stage& s : plan_.stages) {
+      for (const ColumnSum& sum : s.column_sums) {
+        if (sum.params.size() != sum.reduce.in.size())
+          return Fail("a column sum has not one buffer an accumulator");
+        for (size_t j = 0; j < sum.params.size(); ++j) {
+          const Param& p = plan_.params[static_cast<size_t>(sum.params[j])];
+          if (p.role != ParamRole::kScratch || p.dtype != sum.reduce.dtypes[j] ||
+              !(p.scratch_bytes == elements * ItemSize(p.dtype)))
+            return Fail("the buffer p", sum.params[j], " is not that of blocks of rows");
+        }
+      }
+    }
+    return absl::OkStatus();
+  }
+
   absl::Status Stores() const {
     for (const Stage& s : plan_.stages) {
       for (const Store& st : s.stores) {
         if (!plan_.IsRow() && !st.elem) return Fail("a store of a flat plan is not elem");
-        if (!st.access.masks.empty() || st.access.indirect)
-          return Fail("store ", AccessToString(st.access), " has masks or a position");
+        if (st.access.indirect || (!st.access.masks.empty() && !(plan_.IsRow() && st.elem)))
+          return Fail("store ", AccessToString(st.access), " has a position, or masks per row");
         JF_RETURN_IF_ERROR(Access(st.access, st.elem ? num_axes_ : plan_.num_parallel()));
         int axes = st.elem ? num_axes_ : plan_.num_parallel();
         bool empty = false;
@@ -394,6 +424,9 @@ class Verifier {
     if (!plan_.scans.empty() && (s.vec != 1 || s.items != 0))
       return Fail("a scan takes one element after another");
     if (!plan_.keep.empty() && s.items == 0) return Fail("a row is kept but looped over");
+    if (plan_.HasColumnSums() &&
+        (s.rows_per_block > 1 || s.threads_per_row < 32 || (s.items == 0 && !s.sums_in_memory)))
+      return Fail("column sums of rows that are looped over, or of several at once");
     int64_t held = int64_t{s.items} * (column ? 1 : s.vec) * s.threads_per_row;
     if (s.items > 0 &&
         (InnerPoints(plan_) > held || (InnerPoints(plan_) == 0 && !NumElements(plan_.inner).Is(0))))

@@ -404,6 +404,41 @@ const GraphCase kGraphs[] = {
      " %p = greater(%x, 2.5) : bool[3,70] %0 = any(%p) {axes=[1]} : bool[3] return %0 }",
      {}},
     {"graph total(%x: f32[70000]) -> (f32[]) { %0 = sum(%x) : f32[] return %0 }", {}},
+    {"graph bias_grad(%g: bf16[n,72], %x: bf16[n,72], %b: bf16[72]) -> (bf16[n,72], bf16[72]) { %0 "
+     "= add(%x, %b) : bf16[n,72] %1 = tanh(%0) : bf16[n,72] %2 = multiply(%g, %1) : bf16[n,72] %3 "
+     "= "
+     "sum(%2) {axes=[0]} : bf16[72] return %2, %3 }",
+     {4133}},
+    {"graph bias_grad_odd(%g: f32[4200,67], %x: f32[4200,67]) -> (f32[4200,67], f32[67], f32[67]) "
+     "{ %p = greater(%x, 0.5) : bool[4200,67] %1 = where(%p, %g, 0) : f32[4200,67] %2 = sum(%1) "
+     "{axes=[0]} : f32[67] %3 = multiply(%1, %x) : f32[4200,67] %4 = sum(%3) {axes=[0]} : f32[67] "
+     "return %1, %2, %4 }",
+     {}},
+    {"graph total_and_each(%x: f16[70003]) -> (f16[70003], f32[]) { %0 = square(%x) : f16[70003] "
+     "%1 = cast(%0) {dtype=f32} : f32[70003] %2 = sum(%1) : f32[] return %0, %2 }",
+     {}},
+    {"graph norm_grad(%g: bf16[n,520], %x: bf16[n,520]) -> (bf16[n,520], bf16[520], bf16[520]) { "
+     "%0 = square(%x) : bf16[n,520] %1 = sum(%0) {axes=[1], keepdims=true} : bf16[n,1] %2 = "
+     "divide(%0, %1) : bf16[n,520] %3 = add(%g, %2) : bf16[n,520] %4 = sum(%2) {axes=[0]} : "
+     "bf16[520] %5 = square(%g) : bf16[n,520] %6 = sum(%5) {axes=[0]} : bf16[520] %7 = "
+     "negative(%6) "
+     ": bf16[520] return %3, %4, %7 }",
+     {45}},
+    {"graph norm_grad_warps(%g: f32[100,96], %x: f32[100,96]) -> (f32[100,96], f32[96]) { %0 = "
+     "square(%x) : f32[100,96] %1 = sum(%0) {axes=[1], keepdims=true} : f32[100,1] %2 = "
+     "divide(%0, %1) : f32[100,96] %3 = sum(%2) {axes=[0]} : f32[96] %4 = add(%2, %g) : "
+     "f32[100,96] return %4, %3 }",
+     {}},
+    {"graph norm_grad_odd(%g: f32[3,n,101], %x: f32[3,n,101]) -> (f32[3,n,101], f32[101]) { %0 = "
+     "square(%x) : f32[3,n,101] %1 = sum(%0) {axes=[2], keepdims=true} : f32[3,n,1] %2 = max(%g) "
+     "{axes=[2], keepdims=true} : f32[3,n,1] %3 = divide(%0, %1) : f32[3,n,101] %4 = add(%3, %2) : "
+     "f32[3,n,101] %5 = max(%4) {axes=[2], keepdims=true} : f32[3,n,1] %6 = divide(%4, %5) : "
+     "f32[3,n,101] %7 = sum(%6) {axes=[0,1]} : f32[101] return %6, %7 }",
+     {17}},
+    {"graph norm_grad_wide(%g: f64[20,1500], %x: f64[20,1500]) -> (f64[20,1500], f64[1500]) { %0 = "
+     "multiply(%x, %g) : f64[20,1500] %1 = sum(%0) {axes=[1], keepdims=true} : f64[20,1] %2 = "
+     "multiply(%x, %1) : f64[20,1500] %3 = sum(%2) {axes=[0]} : f64[1500] return %2, %3 }",
+     {}},
     {"graph squares(%x: bf16[n,2048]) -> (bf16[n]) {"
      " %0 = square(%x) : bf16[n,2048] %1 = sum(%0) {axes=[1]} : bf16[n] return %1 }",
      {3}},

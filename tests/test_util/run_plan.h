@@ -3,7 +3,8 @@
 //
 // In: graph text or a graph, tensors by value. Out: the outputs' tensors. WholeGroup puts a graph
 // into one loop group by hand (domain and reduced axes from its first reduction, else from its
-// first output), for tests that must not depend on the partition.
+// first output; sums over all other axes are column sums), for tests that must not depend on the
+// partition.
 #ifndef JITFUSE_TESTS_TEST_UTIL_RUN_PLAN_H_
 #define JITFUSE_TESTS_TEST_UTIL_RUN_PLAN_H_
 
@@ -29,6 +30,7 @@
 #include "gtest/gtest.h"
 #include "ir/expand.h"
 #include "ir/host_tensor.h"
+#include "ir/op_enum.h"
 #include "ir/support/status.h"
 #include "ir/text.h"
 
@@ -120,10 +122,20 @@ inline Group WholeGroup(const Graph& graph) {
     } else {
       group.nodes.push_back(id);
     }
-    if (node.kind() == OpKind::kReduce && group.domain.empty()) {
-      group.domain = graph.type(node.in[0]).dims;
-      for (int64_t a : node.Get<std::vector<int64_t>>("axes"))
-        group.reduce_axes.push_back(static_cast<int>(a));
+    if (node.kind() == OpKind::kReduce) {
+      std::vector<int> axes;
+      for (int64_t a : node.Get<std::vector<int64_t>>("axes")) axes.push_back(static_cast<int>(a));
+      if (group.domain.empty()) {
+        group.domain = graph.type(node.in[0]).dims;
+        group.reduce_axes = axes;
+      } else if (node.op == Op::kSum &&
+                 axes.size() + group.reduce_axes.size() == group.domain.size() &&
+                 std::none_of(axes.begin(), axes.end(), [&](int a) {
+                   return std::find(group.reduce_axes.begin(), group.reduce_axes.end(), a) !=
+                          group.reduce_axes.end();
+                 })) {
+        group.column_sums.push_back(id);
+      }
     }
     if (node.kind() == OpKind::kScan && group.domain.empty()) {
       group.domain = graph.type(node.in[0]).dims;

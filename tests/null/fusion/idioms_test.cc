@@ -159,7 +159,7 @@ TEST(Fusion, DifferentReduceAxesAreABorder) {
   Planned p = PlanOf(R"(graph f(%x: f32[256,512]) -> (f32[512], f32[256]) {
   %0 = tanh(%x) : f32[256,512]
   %1 = sum(%0) {axes=[1], keepdims=false} : f32[256]
-  %2 = sum(%0) {axes=[0], keepdims=false} : f32[512]
+  %2 = max(%0) {axes=[0], keepdims=false} : f32[512]
   return %2, %1
 })");
   EXPECT_EQ(p.plan.groups.size(), 2u) << p.Text();

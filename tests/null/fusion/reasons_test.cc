@@ -204,7 +204,7 @@ const std::map<Reason, std::function<Codes()>>& Examples() {
          return Compiled(R"(graph f(%x: f32[256,512]) -> (f32[512], f32[256]) {
   %0 = tanh(%x) : f32[256,512]
   %1 = sum(%0) {axes=[1], keepdims=false} : f32[256]
-  %2 = sum(%0) {axes=[0], keepdims=false} : f32[512]
+  %2 = max(%0) {axes=[0], keepdims=false} : f32[512]
   return %2, %1
 })");
        }},
@@ -315,6 +315,16 @@ const std::map<Reason, std::function<Codes()>>& Examples() {
       {Reason::kScanInOrder,
        [] { return Compiled(OneOp("f32[4,1048576]", "cumsum", "{axis=1}")); }},
       {Reason::kFewLongRows, [] { return Compiled(OneOp("f32[4096,64]", "softmax", "{axis=0}")); }},
+      {Reason::kColumnSumsInMemory,
+       [] {
+         return Compiled(
+             "graph f(%x: f32[n,8192], %g: f32[n,8192], %r: f32[n,8192]) -> (f32[n,8192], "
+             "f32[8192], f32[8192]) {\n%0 = multiply(%x, %g) : f32[n,8192]\n%1 = multiply(%0, %r) "
+             ": f32[n,8192]\n%2 = sum(%1) {axes=[1], keepdims=true} : f32[n,1]\n%3 = subtract(%x, "
+             "%2) : f32[n,8192]\n%4 = multiply(%3, %g) : f32[n,8192]\n%5 = multiply(%4, %r) : "
+             "f32[n,8192]\n%6 = sum(%g) {axes=[0]} : f32[8192]\n%7 = sum(%5) {axes=[0]} : "
+             "f32[8192]\nreturn %5, %6, %7\n}");
+       }},
       {Reason::kTransposedAccess,
        [] {
          return Compiled(

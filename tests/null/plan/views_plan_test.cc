@@ -317,7 +317,7 @@ TEST(ViewPlans, VerifyFindsWhatIsWrong) {
   EXPECT_THAT(message(plan), HasSubstr("malformed access"));
   plan = PlanOf(kPadded, target);
   plan.stages[0].stores[0].access.masks = plan.accesses[0].masks;
-  EXPECT_THAT(message(plan), HasSubstr("has masks or a position"));
+  EXPECT_THAT(message(plan), HasSubstr("has a position, or masks per row"));
 }
 
 // Offsets beyond 2^31 take 64 bits whatever the number of elements: rows of a table, and what a
