@@ -335,7 +335,7 @@ const std::vector<KnownChain>& KnownChains() {
       {"batch_norm (inference), relu", 1, BatchNormRelu},
       {"batch_norm (training), relu, five results", 1, BatchNormTrainingRelu, 1,
        "a block per channel, so half of the cores of an H100, reads its images twice; rows are not "
-       "split whose elements are stored as well"},
+       "split of whose results elements are made"},
       {"group_norm, silu", 1, GroupNormSilu},
       {"instance_norm, relu", 1, InstanceNormRelu},
       {"max_pool 2x2, relu", 1, MaxPoolRelu},
@@ -343,7 +343,7 @@ const std::vector<KnownChain>& KnownChains() {
       {"cross entropy, mean over rows, bf16", 2, CrossEntropyMean},
       {"clip by global norm", 1, ClipByNorm, 1,
        "one kernel, but of one block, which reads all twice: two or three kernels of many blocks "
-       "would be faster; rows are not split whose elements are stored as well"},
+       "would be faster; rows are not split of whose results elements are made"},
       {"gelu backward, bias gradient, bf16", 2, GeluBackward},
       {"relu backward, bias gradient", 2, ReluBackward},
       {"layer_norm backward, three gradients, bf16", 2, LayerNormBackward},

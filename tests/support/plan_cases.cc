@@ -435,9 +435,9 @@ const GraphCase kGraphs[] = {
      "f32[3,n,101] %5 = max(%4) {axes=[2], keepdims=true} : f32[3,n,1] %6 = divide(%4, %5) : "
      "f32[3,n,101] %7 = sum(%6) {axes=[0,1]} : f32[101] return %6, %7 }",
      {17}},
-    {"graph norm_grad_wide(%g: f64[20,1500], %x: f64[20,1500]) -> (f64[20,1500], f64[1500]) { %0 = "
-     "multiply(%x, %g) : f64[20,1500] %1 = sum(%0) {axes=[1], keepdims=true} : f64[20,1] %2 = "
-     "multiply(%x, %1) : f64[20,1500] %3 = sum(%2) {axes=[0]} : f64[1500] return %2, %3 }",
+    {"graph norm_grad_wide(%g: f64[20,1536], %x: f64[20,1536]) -> (f64[20,1536], f64[1536]) { %0 = "
+     "multiply(%x, %g) : f64[20,1536] %1 = sum(%0) {axes=[1], keepdims=true} : f64[20,1] %2 = "
+     "multiply(%x, %1) : f64[20,1536] %3 = sum(%2) {axes=[0]} : f64[1536] return %2, %3 }",
      {}},
     {"graph squares(%x: bf16[n,2048]) -> (bf16[n]) {"
      " %0 = square(%x) : bf16[n,2048] %1 = sum(%0) {axes=[1]} : bf16[n] return %1 }",
