@@ -4,15 +4,26 @@
 // threads meet in shared memory, in a tree of fixed order, operands in the order of threads.
 #include "absl/strings/str_cat.h"
 #include "codegen/cuda/emit_context.h"
+#include "codegen/plan/access_map.h"
 #include "ir/support/status.h"
 
 namespace jitfuse::internal {
 
-bool Emitter::HasColumns(int id) const {
-  const Inst& i = inst(id);
-  return IsColumn() && schedule_.vec > 1 && !i.elem &&
-         (i.kind == Inst::Kind::kLoad || i.kind == Inst::Kind::kIndex ||
-          i.kind == Inst::Kind::kResult || i.kind == Inst::Kind::kOp);
+// A row value that differs along a vector. Vectors lie within the last parallel axis, so what does
+// not depend on that one (the number of a chunk) is the same for all their rows.
+void Emitter::FindColumns() {
+  columns_.assign(plan_.insts.size(), false);
+  if (!IsColumn() || schedule_.vec == 1) return;
+  const int last = plan_.num_parallel() - 1;
+  for (size_t id = 0; id < columns_.size(); ++id) {
+    const Inst& i = plan_.insts[id];
+    if (i.elem) continue;
+    bool differs = i.kind == Inst::Kind::kResult ||
+                   (i.kind == Inst::Kind::kIndex && i.axis == last) ||
+                   (i.kind == Inst::Kind::kLoad && UsesAxis(LoadAccess(i), last));
+    for (int in : i.in) differs = differs || (in >= 0 && columns_[static_cast<size_t>(in)]);
+    columns_[id] = differs;
+  }
 }
 
 void Emitter::EachColumn(const std::function<void(const Point&)>& body) {

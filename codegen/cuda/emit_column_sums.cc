@@ -28,11 +28,38 @@ void Emitter::RowBlocks() {
   out_.Line("const ", index_type_, " sums = block * ", SizeText(inner_points_, false), ";");
   if (!s.sums_in_memory) DeclareColumnSums();
   out_.Block("for (", index_type_, " row = first; row < end_row; ++row)");
+  if (InRegisters()) PrefetchNextRow();
   RowLoopValues();
   for (size_t k = 0; k < plan_.stages.size(); ++k) RowStage(plan_.stages[k], static_cast<int>(k));
   if (NeedsBarrier()) out_.Line("__syncthreads();");
   out_.End();
   if (!s.sums_in_memory && !inner_points_.Is(0)) StoreColumnSums();
+}
+
+// The threads of a block go from row to row together, so that nothing would be asked of memory
+// while they reduce one: the next one is brought into L2 meanwhile.
+void Emitter::PrefetchNextRow() {
+  const CudaSchedule& s = schedule_;
+  const std::string points = SizeText(inner_points_, false);
+  std::vector<std::string> addresses;
+  for (const Stage& stage : plan_.stages) {
+    for (int id : stage.elem_insts) {
+      if (inst(id).kind != Inst::Kind::kLoad) continue;
+      const AccessMap& access = LoadAccess(inst(id));
+      if (access.indirect || !access.masks.empty() || !NoAllocate(access)) continue;
+      std::string address = Address(access, {"(row + 1)", "c"});
+      if (std::find(addresses.begin(), addresses.end(), address) == addresses.end())
+        addresses.push_back(std::move(address));
+    }
+  }
+  if (addresses.empty()) return;
+  out_.Block("if (row + 1 < end_row)");
+  out_.Line("#pragma unroll");
+  out_.Block("for (int i = 0; i < ", s.items, "; ++i)");
+  out_.Line("const ", index_type_, " c = (i * ", s.threads_per_row, "u + lane) * ", s.vec, "u;");
+  out_.Block("if (c < ", points, ")");
+  for (const std::string& address : addresses) out_.Line("jf_prefetch(", address, ");");
+  for (int closed = 0; closed < 3; ++closed) out_.End();
 }
 
 // Slots of shared memory are written again in the next row: with two stages that use some, the

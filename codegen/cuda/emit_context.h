@@ -175,7 +175,10 @@ class Emitter {
   void AcrossColumnThreads(const Stage& stage, int number);
   // Code for each row of the thread's vector, given its point; also for the only row elsewhere.
   void EachColumn(const std::function<void(const Point&)>& body);
-  bool HasColumns(int inst) const;  // an array with an element per row of the vector
+  void FindColumns();
+  bool HasColumns(int inst) const {  // an array with an element per row of the vector
+    return columns_[static_cast<size_t>(inst)];
+  }
 
   // emit_column_sums.cc
   void RowBlocks();
@@ -183,6 +186,7 @@ class Emitter {
   void AddToColumnSums(const Stage& stage, int number, const Loop& loop);
   void StoreColumnSums();
   bool NeedsBarrier() const;  // between rows
+  void PrefetchNextRow();
   void EachColumnSum(
       const std::function<void(const PlanReduce& reduce, const std::vector<int>& params,
                                const std::vector<std::string>& names)>& body) const;
@@ -242,10 +246,11 @@ class Emitter {
   SizeExpr grid_;
   SizeExpr inner_points_{1}, parallel_points_{1};
   std::vector<bool> kept_;
-  std::string kept_index_;   // subscript of kept values where code stands
-  std::string column_;       // Column: subscript of row values and accumulators
-  bool live_guard_ = false;  // Row: the last block may have rows beyond the end
-  std::string store_guard_;  // condition of the stores in a loop; empty: none
+  std::vector<bool> columns_;  // by instruction
+  std::string kept_index_;     // subscript of kept values where code stands
+  std::string column_;         // Column: subscript of row values and accumulators
+  bool live_guard_ = false;    // Row: the last block may have rows beyond the end
+  std::string store_guard_;    // condition of the stores in a loop; empty: none
   std::vector<std::pair<AccessMap, std::string>> row_bases_;
   absl::flat_hash_map<std::string, std::string> row_base_names_;
   struct Combine {

@@ -133,6 +133,7 @@ Emitter::Emitter(const KernelPlan& plan, const CudaSchedule& schedule, std::stri
       parallel_points_(NumElements(plan.parallel)),
       kept_(plan.insts.size()) {
   for (int id : plan.keep) kept_[static_cast<size_t>(id)] = true;
+  FindColumns();
 }
 
 absl::Status Emitter::Check() const {

@@ -98,6 +98,9 @@ JF_FN jf_words<(K + 3) / 4> jf_ld1(const void* p) {
   return r;
 }
 
+//: jf_prefetch
+JF_FN void jf_prefetch(const void* p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
+
 //: jf_ldna16
 template <int K>
 JF_FN jf_words<4 * K> jf_ldna16(const void* p) {

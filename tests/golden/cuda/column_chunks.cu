@@ -62,15 +62,13 @@ k0_add_cast_cast_greater_equal_abs_multiply_erfc_and_14_chunks(const unsigned sh
   const unsigned long long row = live ? wanted_row : n0 - 4ull;
   const long long b0 = (long long)(row / 96ull) * (long long)n1 + (long long)(row % 96ull);
   float v2[4];
-  long long v24[4];
+  const long long v24 = (long long)(row / 96ull);
   const long long v25 = z2;
-  long long v26[4];
+  const long long v26 = (long long)((unsigned long long)v24 * (unsigned long long)v25);
   const long long v29 = z3;
   #pragma unroll
   for (int j = 0; j < 4; ++j) {
     v2[j] = jf_bf16_value(p1[(row + j) % 96ull]);
-    v24[j] = (long long)((row + j) / 96ull);
-    v26[j] = (long long)((unsigned long long)v24[j] * (unsigned long long)v25);
   }
   float a0_0_0[4];
   #pragma unroll
@@ -110,7 +108,7 @@ k0_add_cast_cast_greater_equal_abs_multiply_erfc_and_14_chunks(const unsigned sh
         const float v22 = v0 * v21;
         const float v23 = jf_bf16_round(v22);
         const long long v27 = (long long)(c);
-        const long long v28 = (long long)((unsigned long long)v26[j] + (unsigned long long)v27);
+        const long long v28 = (long long)((unsigned long long)v26 + (unsigned long long)v27);
         const bool v30 = (v28 < v29);
         const float v32 = (v30 ? v23 : 0.0f);
         k0_add_cast_cast_greater_equal_abs_multiply_erfc_and_14_chunks_combine0(s0_0_0[j], v32);

@@ -72,6 +72,16 @@ k0_cast_moments_subtract_add_rsqrt_multiply_cast_and_15_blocks(const unsigned sh
     k2_0_0[i] = 0.0f;
   }
   for (unsigned long long row = first; row < end_row; ++row) {
+    if (row + 1 < end_row) {
+      #pragma unroll
+      for (int i = 0; i < 1; ++i) {
+        const unsigned long long c = (i * 32u + lane) * 8u;
+        if (c < 96ull) {
+          jf_prefetch(p0 + (c + (row + 1) * 96ull));
+          jf_prefetch(p2 + (c + (row + 1) * 96ull));
+        }
+      }
+    }
     const unsigned long long b0 = row * 96ull;
     float v0[8];
     float v17[8];
