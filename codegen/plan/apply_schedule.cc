@@ -249,8 +249,9 @@ bool RowFits(const KernelPlan& plan, const Target& target, int values, int bytes
   int64_t points = InnerPoints(plan);
   if (points == 0) return n.IsConstant();  // an empty row fits, an unknown one does not
   int64_t row = 0;
-  if (__builtin_mul_overflow(points, static_cast<int64_t>(values) * bytes, &row) ||
-      row > target.max_row_bytes_kept)
+  // A block of threads that goes through many rows is alone on its core, if need be.
+  const int64_t most = target.max_row_bytes_kept * (plan.HasColumnSums() ? 2 : 1);
+  if (__builtin_mul_overflow(points, static_cast<int64_t>(values) * bytes, &row) || row > most)
     return false;
   // Of columns, at least 32 are held side by side.
   constexpr int64_t kColumns = 32;
