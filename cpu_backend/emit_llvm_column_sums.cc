@@ -47,37 +47,41 @@ LlvmEmitter::Values LlvmEmitter::AddedTo(const Values& old, const ColumnSum& sum
   return Combine(reduce, old, in, body.lanes);
 }
 
+// A vector of sums from `address` on; lanes beyond a masked body's limit are left alone.
+std::string LlvmEmitter::LoadSums(DType dtype, const std::string& address, const Body& body) {
+  const std::string type = RegisterType(dtype, body.lanes);
+  if (!body.masked)
+    return text_.Value("load ", type, ", ptr ", address, ", align ", ItemSize(dtype));
+  return text_.Value("call ", type, " @llvm.masked.load.", MemorySuffix(dtype, body.lanes),
+                     ".p0(ptr ", address, ", i32 ", ItemSize(dtype), ", ",
+                     VectorOf("i1", body.lanes), " ", body.mask, ", ", type, " zeroinitializer)");
+}
+
+void LlvmEmitter::StoreSums(DType dtype, const std::string& sums, const std::string& address,
+                            const Body& body) {
+  const std::string type = RegisterType(dtype, body.lanes);
+  if (!body.masked) {
+    text_.Line("store ", type, " ", sums, ", ptr ", address, ", align ", ItemSize(dtype));
+    return;
+  }
+  text_.Line("call void @llvm.masked.store.", MemorySuffix(dtype, body.lanes), ".p0(", type, " ",
+             sums, ", ptr ", address, ", i32 ", ItemSize(dtype), ", ", VectorOf("i1", body.lanes),
+             " ", body.mask, ")");
+}
+
 void LlvmEmitter::AddToColumnSums(int s, const Body& body) {
-  const std::string bools = VectorOf("i1", body.lanes);
   for (const ColumnSum& sum : plan_.stages[static_cast<size_t>(s)].column_sums) {
+    const std::vector<DType>& dtypes = sum.reduce.dtypes;
     for (int c = 0; c < body.copies; ++c) {
       const I64 place = text_.Add(kept_offset_, text_.Add(body.index, int64_t{c} * body.lanes));
       Values addresses, old;
-      for (size_t j = 0; j < sum.params.size(); ++j) {
-        const DType dtype = sum.reduce.dtypes[j];
-        const std::string type = RegisterType(dtype, body.lanes);
-        addresses.push_back(text_.Value("getelementptr ", RegisterType(dtype, 1), ", ptr ",
+      for (size_t j = 0; j < dtypes.size(); ++j) {
+        addresses.push_back(text_.Value("getelementptr ", RegisterType(dtypes[j], 1), ", ptr ",
                                         column_sums_[{&sum, j}], ", i64 ", place.text));
-        old.push_back(
-            body.masked
-                ? text_.Value("call ", type, " @llvm.masked.load.", MemorySuffix(dtype, body.lanes),
-                              ".p0(ptr ", addresses[j], ", i32 ", ItemSize(dtype), ", ", bools, " ",
-                              body.mask, ", ", type, " zeroinitializer)")
-                : text_.Value("load ", type, ", ptr ", addresses[j], ", align ", ItemSize(dtype)));
+        old.push_back(LoadSums(dtypes[j], addresses[j], body));
       }
       const Values sums = AddedTo(old, sum, c, body);
-      for (size_t j = 0; j < sums.size(); ++j) {
-        const DType dtype = sum.reduce.dtypes[j];
-        const std::string type = RegisterType(dtype, body.lanes);
-        if (body.masked) {
-          text_.Line("call void @llvm.masked.store.", MemorySuffix(dtype, body.lanes), ".p0(", type,
-                     " ", sums[j], ", ptr ", addresses[j], ", i32 ", ItemSize(dtype), ", ", bools,
-                     " ", body.mask, ")");
-        } else {
-          text_.Line("store ", type, " ", sums[j], ", ptr ", addresses[j], ", align ",
-                     ItemSize(dtype));
-        }
-      }
+      for (size_t j = 0; j < dtypes.size(); ++j) StoreSums(dtypes[j], sums[j], addresses[j], body);
     }
   }
 }

@@ -186,6 +186,9 @@ class LlvmEmitter {
   void EmitBlock(const I64& block);
   void InitColumnSums(const I64& block);
   void AddToColumnSums(int stage, const Body& body);
+  std::string LoadSums(DType dtype, const std::string& address, const Body& body);
+  void StoreSums(DType dtype, const std::string& sums, const std::string& address,
+                 const Body& body);
   Values AddedTo(const Values& old, const ColumnSum& sum, int copy, const Body& body);
 
   // emit_llvm_tile.cc

@@ -68,6 +68,14 @@ void Emitter::DeclareColumnAccumulators(const Stage& stage, int number, std::str
   });
 }
 
+// One element alone, at its column.
+void Emitter::Accumulate(const Stage& stage, int number, int r, const Loop& loop) {
+  const PlanReduce& reduce = stage.reduces[static_cast<size_t>(r)];
+  std::vector<std::string> in;
+  for (int id : reduce.in) in.push_back(Operand(id));
+  out_.Line(CombineCall(reduce, Accumulators(reduce, number, r, loop.accumulators), in), ";");
+}
+
 // m: of each thread and row of its vector, the accumulators of the threads from it on.
 void Emitter::AcrossColumnThreads(const Stage& stage, int number) {
   const CudaSchedule& s = schedule_;

@@ -105,7 +105,6 @@ class Emitter {
   std::vector<bool> PositionsOnceAVector(const Stage& stage, const Loop& loop) const;
   void Element(const Stage& stage, int stage_number, const Loop& loop, const std::string& item);
   void VectorEpilogue(const Stage& stage, int stage_number, const Loop& loop);
-  void Accumulate(const Stage& stage, int stage_number, int reduce, const Loop& loop);
 
   // emit_access.cc
   std::vector<IndexRun> RunsOf(const Affine& affine) const;
@@ -173,6 +172,7 @@ class Emitter {
   void ColumnPrologue();
   void DeclareColumnAccumulators(const Stage& stage, int number, std::string_view prefix);
   void AcrossColumnThreads(const Stage& stage, int number);
+  void Accumulate(const Stage& stage, int stage_number, int reduce, const Loop& loop);
   // Code for each row of the thread's vector, given its point; also for the only row elsewhere.
   void EachColumn(const std::function<void(const Point&)>& body);
   void FindColumns();

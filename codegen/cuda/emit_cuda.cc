@@ -565,14 +565,6 @@ void Emitter::VectorEpilogue(const Stage& stage, int number, const Loop& loop) {
   }
 }
 
-// One element alone, at its column.
-void Emitter::Accumulate(const Stage& stage, int number, int r, const Loop& loop) {
-  const PlanReduce& reduce = stage.reduces[static_cast<size_t>(r)];
-  std::vector<std::string> in;
-  for (int id : reduce.in) in.push_back(Operand(id));
-  out_.Line(CombineCall(reduce, Accumulators(reduce, number, r, loop.accumulators), in), ";");
-}
-
 absl::StatusOr<KernelSource> EmitCuda(const KernelPlan& plan, const Target& target) {
   JF_ASSIGN_OR_RETURN(Emitted kernel, EmitOne(plan, target));
   kernel.source.text = absl::StrCat(kernel.head, "\n", PreludeFor(kernel.body), "\n", kernel.body);
