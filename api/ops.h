@@ -51,6 +51,14 @@ inline Tensor TruncDivide(const Tensor& x, const Tensor& y) {
 inline Tensor Fmod(const Tensor& x, const Tensor& y) {
   return detail::Apply("fmod", {x, y}, {});
 }
+// x - floor(x / y) * y, with the sign of y; exact where the quotient is below 2^24 (f64: 2^53), NaN where y is 0.
+inline Tensor FloatRemainder(const Tensor& x, const Tensor& y) {
+  return detail::Apply("float_remainder", {x, y}, {});
+}
+// x - trunc(x / y) * y, with the sign of x; exact where the quotient is below 2^24 (f64: 2^53), NaN where y is 0.
+inline Tensor FloatFmod(const Tensor& x, const Tensor& y) {
+  return detail::Apply("float_fmod", {x, y}, {});
+}
 // The value with its sign flipped.
 inline Tensor Negative(const Tensor& x) {
   return detail::Apply("negative", {x}, {});
@@ -363,6 +371,18 @@ inline Tensor Threshold(const Tensor& x, const Number& threshold, const Number& 
 inline Tensor Clamp(const Tensor& x, const Number& min = -std::numeric_limits<double>::infinity(), const Number& max = std::numeric_limits<double>::infinity()) {
   return detail::Apply("clamp", {x}, {{"min", detail::ArgOf(min)}, {"max", detail::ArgOf(max)}});
 }
+// x, but no less than min; NaN if either is. Unlike maximum's, the gradient is all x's where both are equal.
+inline Tensor ClampMin(const Tensor& x, const Tensor& min) {
+  return detail::Apply("clamp_min", {x, min}, {});
+}
+// x, but no more than max; NaN if either is. Unlike minimum's, the gradient is all x's where both are equal.
+inline Tensor ClampMax(const Tensor& x, const Tensor& max) {
+  return detail::Apply("clamp_max", {x, max}, {});
+}
+// x limited to min..max, which are tensors; max where max is below min; NaN if any is. The gradient goes to what was chosen, to x at its limits.
+inline Tensor Clip(const Tensor& x, const Tensor& min, const Tensor& max) {
+  return detail::Apply("clip", {x, min, max}, {});
+}
 // 1 / (1 + exp(-x)).
 inline Tensor Sigmoid(const Tensor& x) {
   return detail::Apply("sigmoid", {x}, {});
@@ -579,6 +599,22 @@ inline Tensor Squeeze(const Tensor& x, const std::vector<std::int64_t>& axes) {
 inline Tensor Unsqueeze(const Tensor& x, const std::vector<std::int64_t>& axes) {
   return detail::Apply("unsqueeze", {x}, {{"axes", axes}});
 }
+// Largest value along an axis, NaN if any is, and the position of the first one, which gets all of the gradient.
+inline std::vector<Tensor> MaxWithIndex(const Tensor& x, std::int64_t axis, bool keepdims = false) {
+  return detail::ApplyAll("max_with_index", {x}, {{"axis", axis}, {"keepdims", keepdims}}, 2);
+}
+// Smallest value along an axis, NaN if any is, and the position of the first one, which gets all of the gradient.
+inline std::vector<Tensor> MinWithIndex(const Tensor& x, std::int64_t axis, bool keepdims = false) {
+  return detail::ApplyAll("min_with_index", {x}, {{"axis", axis}, {"keepdims", keepdims}}, 2);
+}
+// Largest of all elements; NaN if any is, and then the NaNs share the gradient.
+inline Tensor MaxOfAll(const Tensor& x) {
+  return detail::Apply("max_of_all", {x}, {});
+}
+// Smallest of all elements; NaN if any is, and then the NaNs share the gradient.
+inline Tensor MinOfAll(const Tensor& x) {
+  return detail::Apply("min_of_all", {x}, {});
+}
 // Variance: the squared distances from the mean, summed and divided by n - correction.
 inline Tensor Var(const Tensor& x, const std::vector<std::int64_t>& axes = {}, bool keepdims = false, double correction = 0.0) {
   return detail::Apply("var", {x}, {{"axes", axes}, {"keepdims", keepdims}, {"correction", correction}});
@@ -600,8 +636,8 @@ inline Tensor Logsumexp(const Tensor& x, const std::vector<std::int64_t>& axes =
   return detail::Apply("logsumexp", {x}, {{"axes", axes}, {"keepdims", keepdims}});
 }
 // exp(x) divided by its sum along an axis, with no overflow.
-inline Tensor Softmax(const Tensor& x, std::int64_t axis = -1) {
-  return detail::Apply("softmax", {x}, {{"axis", axis}});
+inline Tensor Softmax(const Tensor& x, std::int64_t axis = -1, bool zero_rows = false) {
+  return detail::Apply("softmax", {x}, {{"axis", axis}, {"zero_rows", zero_rows}});
 }
 // Logarithm of softmax, with no cancellation to -inf.
 inline Tensor LogSoftmax(const Tensor& x, std::int64_t axis = -1) {
@@ -652,8 +688,8 @@ inline Tensor PadWrap(const Tensor& x, const std::vector<std::int64_t>& low, con
   return detail::Apply("pad_wrap", {x}, {{"low", low}, {"high", high}});
 }
 // The rows of weight [rows, features] at these positions; out of range as for take.
-inline Tensor Embedding(const Tensor& indices, const Tensor& weight) {
-  return detail::Apply("embedding", {indices, weight}, {});
+inline Tensor Embedding(const Tensor& indices, const Tensor& weight, std::int64_t padding_idx = -1) {
+  return detail::Apply("embedding", {indices, weight}, {{"padding_idx", padding_idx}});
 }
 // The largest value of each window; NaN if any is.
 inline Tensor MaxPool(const Tensor& x, const std::vector<std::int64_t>& kernel, const std::vector<std::int64_t>& stride = {}, const std::vector<std::int64_t>& padding = {}, const std::vector<std::int64_t>& dilation = {}, bool ceil_mode = false, bool channels_last = false) {

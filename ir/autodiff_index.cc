@@ -29,6 +29,20 @@ void TakeFromIndices(GradRule& r, Op op) {
 
 void GradTake(GradRule& r) { AddAtIndices(r, Op::kIndexAdd); }
 void GradTakeAlongAxis(GradRule& r) { AddAtIndices(r, Op::kScatterAdd); }
+
+// The padding's row is made 0 afterwards, whichever index it was taken by.
+void GradEmbedding(GradRule& r) {
+  if (!r.Wants(1)) return;
+  const TensorType weight = r.Type(r.Operand(1));
+  Value zeros = r.Fill(weight.dtype, 0, weight.dims);
+  Value sums = r.Apply(Op::kIndexAdd, {zeros, r.Operand(0), r.RawG()}, {{"axis", int64_t{0}}});
+  if (const auto padding = r.node().Get<int64_t>("padding_idx"); padding >= 0) {
+    Value row = r.Iota(weight.dims[0], 0, 2, DType::kI64);
+    Value is_padding = r.Apply(Op::kEqual, {row, r.graph()->AddConstantInt(DType::kI64, padding)});
+    sums = r.Where(is_padding, r.Number(weight.dtype, 0), sums);
+  }
+  r.Give(1, sums);
+}
 namespace {
 
 // The result of group_positions that v is: itself, or of groups of a vector that all rows along

@@ -30,13 +30,16 @@ class Kept {
   Shape dims_;
 };
 
-// g, shared equally by the elements of x that are `top`; NaN where none is, which is where top is
-// NaN.
-Value ShareTies(GradRule& r, Kept& kept, Value x, Value top, Value g) {
-  Value is_top = r.Apply(Op::kEqual, {x, top});
-  Value ties = kept.Sum(r.Cast(is_top, r.compute()));
+// g, shared equally by the elements that are the top, of which there are `ties`.
+Value Share(GradRule& r, Value is_top, Value ties, Value g) {
   Value share = r.Where(is_top, g, r.Number(0));
   return r.Div(share, ties);
+}
+
+// As amax: NaN where no element is equal to `top`, which is where top is NaN.
+Value ShareTies(GradRule& r, Kept& kept, Value x, Value top, Value g) {
+  Value is_top = r.Apply(Op::kEqual, {x, top});
+  return Share(r, is_top, kept.Sum(r.Cast(is_top, r.compute())), g);
 }
 
 void GradExtreme(GradRule& r) {
@@ -45,10 +48,37 @@ void GradExtreme(GradRule& r) {
   r.Give(0, ShareTies(r, kept, x, top, g));
 }
 
+// Where the position is that of result 1.
+void GradWithIndex(GradRule& r) {
+  if (!r.HasG()) return;
+  const auto axis = static_cast<size_t>(r.node().Get<int64_t>("axis"));
+  Shape kept = r.Type(r.Operand(0)).dims;
+  const size_t rank = kept.size();
+  Value at = r.Iota(kept[axis], axis, rank, DType::kI64);
+  kept[axis] = Dim(1);
+  Value is_first = r.Apply(Op::kEqual, {at, r.Reshape(r.RawOut(1), kept)});
+  Value g = r.Reshape(r.RawG(), kept);
+  r.Give(0, r.Where(is_first, g, r.Number(r.dtype(), 0)));
+}
+
+// As PyTorch's max of all elements: NaNs are the top where there are some.
+void GradOfAll(GradRule& r) {
+  Value x = r.In(0), top = r.Out(), g = r.G();
+  Value is_equal = r.Apply(Op::kEqual, {x, top});
+  Value top_is_nan = r.Apply(Op::kIsNan, {top});
+  Value is_nan = r.Apply(Op::kLogicalAnd, {top_is_nan, r.Apply(Op::kIsNan, {x})});
+  Value is_top = r.Apply(Op::kLogicalOr, {is_equal, is_nan});
+  r.Give(0, Share(r, is_top, r.SumAll(r.Cast(is_top, r.compute())), g));
+}
+
 }  // namespace
 
 void GradMax(GradRule& r) { GradExtreme(r); }
 void GradMin(GradRule& r) { GradExtreme(r); }
+void GradMaxWithIndex(GradRule& r) { GradWithIndex(r); }
+void GradMinWithIndex(GradRule& r) { GradWithIndex(r); }
+void GradMaxOfAll(GradRule& r) { GradOfAll(r); }
+void GradMinOfAll(GradRule& r) { GradOfAll(r); }
 
 // The product of all others, by products from both ends: right also where elements are 0.
 void GradProd(GradRule& r) {

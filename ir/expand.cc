@@ -85,7 +85,10 @@ Expansion ExpandSoftmax(Graph* graph, const Node& node) {
   Value shift = c.Add(Op::kWhere, {all_low, c.Constant(ComputeType(dtype), 0), m});
   Value e = c.Add(Op::kExp, {c.Add(Op::kSubtract, {x, shift})});
   // One division a row. The sum is 1 to the row's length, or 0 or NaN, where both ways give NaN.
-  Value y = c.Add(Op::kMultiply, {e, c.Add(Op::kReciprocal, {s})});
+  Value factor = c.Add(Op::kReciprocal, {s});
+  if (node.Get<bool>("zero_rows"))
+    factor = c.Add(Op::kWhere, {all_low, c.Constant(ComputeType(dtype), 0), factor});
+  Value y = c.Add(Op::kMultiply, {e, factor});
   return Done(c, c.Reshape(c.Cast(y, dtype), node.types[0].dims));
 }
 

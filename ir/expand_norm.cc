@@ -43,6 +43,32 @@ Expansion ExpandStd(Graph* graph, const Node& node) {
   return c.Results({c.Apply(Op::kSqrt, {Variance(&c)})});
 }
 
+namespace {
+
+Expansion WithIndex(Graph* graph, const Node& node, Op value, Op index) {
+  Calc c(graph, node);
+  const int64_t axis = node.Get<int64_t>("axis");
+  const bool keepdims = node.Get<bool>("keepdims");
+  Value top = c.Reduce(value, node.in[0], {axis}, keepdims).first;
+  return c.Results({top, c.Reduce(index, node.in[0], {axis}, keepdims).first});
+}
+
+Expansion OfAll(Graph* graph, const Node& node, Op op) {
+  Calc c(graph, node);
+  return c.Results({c.Apply(op, {node.in[0]})});
+}
+
+}  // namespace
+
+Expansion ExpandMaxWithIndex(Graph* graph, const Node& node) {
+  return WithIndex(graph, node, Op::kMax, Op::kArgmax);
+}
+Expansion ExpandMinWithIndex(Graph* graph, const Node& node) {
+  return WithIndex(graph, node, Op::kMin, Op::kArgmin);
+}
+Expansion ExpandMaxOfAll(Graph* graph, const Node& node) { return OfAll(graph, node, Op::kMax); }
+Expansion ExpandMinOfAll(Graph* graph, const Node& node) { return OfAll(graph, node, Op::kMin); }
+
 Expansion ExpandCountNonzero(Graph* graph, const Node& node) {
   Calc c(graph, node);
   Value x = node.in[0];

@@ -282,6 +282,13 @@ absl::StatusOr<ResultTypes> InferUnsqueeze(const InferContext& c) {
 
 namespace {
 
+// An axis of size 0 has no largest value.
+absl::Status CheckHasValue(const InferContext& c, size_t axis) {
+  if (!c.in[0].dims[axis].Is(0)) return absl::OkStatus();
+  return InvalidArgument(c.Where(), "axis ", axis, " has size 0, and ", ToAbsl(c.def.name),
+                         " of nothing has no value; expected at least 1 element");
+}
+
 absl::StatusOr<Shape> ReducedShape(const InferContext& c) {
   const auto& axes = c.Get<std::vector<int64_t>>("axes");
   bool keep = c.Get<bool>("keepdims");
@@ -293,10 +300,7 @@ absl::StatusOr<Shape> ReducedShape(const InferContext& c) {
       shape.push_back(d);
       continue;
     }
-    if (d.Is(0) && !has_value) {
-      return InvalidArgument(c.Where(), "axis ", i, " has size 0, and ", ToAbsl(c.def.name),
-                             " of nothing has no value; expected at least 1 element");
-    }
+    if (!has_value) JF_RETURN_IF_ERROR(CheckHasValue(c, i));
     if (keep) shape.push_back(1);
   }
   return shape;
@@ -323,6 +327,21 @@ absl::StatusOr<ResultTypes> InferReduceBool(const InferContext& c) {
 }
 absl::StatusOr<ResultTypes> InferReduceIndex(const InferContext& c) {
   return InferReduce(c, DType::kI64);
+}
+absl::StatusOr<ResultTypes> InferWithIndex(const InferContext& c) {
+  const auto axis = static_cast<size_t>(c.Get<int64_t>("axis"));
+  JF_RETURN_IF_ERROR(CheckHasValue(c, axis));
+  Shape shape = c.in[0].dims;
+  if (c.Get<bool>("keepdims")) {
+    shape[axis] = Dim(1);
+  } else {
+    shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(axis));
+  }
+  return ResultTypes{TensorType{c.in[0].dtype, shape}, TensorType{DType::kI64, shape}};
+}
+absl::StatusOr<ResultTypes> InferOfAll(const InferContext& c) {
+  for (size_t i = 0; i < c.in[0].dims.size(); ++i) JF_RETURN_IF_ERROR(CheckHasValue(c, i));
+  return ResultTypes{TensorType{c.in[0].dtype, {}}};
 }
 absl::StatusOr<ResultTypes> InferScanSum(const InferContext& c) {
   return ResultTypes{TensorType{SumType(c.in[0].dtype), c.in[0].dims}};

@@ -59,6 +59,9 @@ absl::StatusOr<ResultTypes> InferReduceTwo(
     const InferContext& context);  // two results of the operand's dtype
 absl::StatusOr<ResultTypes> InferReduceBool(const InferContext& context);
 absl::StatusOr<ResultTypes> InferReduceIndex(const InferContext& context);
+// The operand without (or with 1 in place of) attribute `axis`, and positions of the same shape.
+absl::StatusOr<ResultTypes> InferWithIndex(const InferContext& context);
+absl::StatusOr<ResultTypes> InferOfAll(const InferContext& context);  // rank 0, of something
 absl::StatusOr<ResultTypes> InferScanSum(const InferContext& context);
 absl::StatusOr<ResultTypes> InferScanSame(const InferContext& context);
 absl::StatusOr<ResultTypes> InferMatMul(const InferContext& context);

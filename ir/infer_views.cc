@@ -319,6 +319,12 @@ absl::StatusOr<ResultTypes> InferEmbedding(const InferContext& c) {
     return InvalidArgument(c.Where(), "weight has rank ", c.in[1].dims.size(),
                            ", expected 2: [rows, features]");
   JF_RETURN_IF_ERROR(CheckTakesFrom(c, 0, c.in[1].dims[0]));
+  const int64_t padding = c.Get<int64_t>("padding_idx");
+  const Dim& rows = c.in[1].dims[0];
+  if (padding < -1 || (rows.IsConstant() && padding >= rows.constant())) {
+    return InvalidArgument(c.Where(), "padding_idx is ", padding, ", expected a row of ",
+                           rows.ToString(c.symbol_names), " or -1 for none");
+  }
   TensorType result{c.in[1].dtype, c.in[0].dims};
   result.dims.push_back(c.in[1].dims[1]);
   return ResultTypes{std::move(result)};

@@ -4,8 +4,8 @@
 The cases are those of tests/data/numpy_vectors.json whose op has a peer in tests/oracles/oracle_test.py, one of each graph, with all floats
 as f64: their inputs hold the edges (zeros of both signs, ties, kinks), at which the gradients are PyTorch's too. Then activations at NaN and
 the infinities, three elements: PyTorch's vectorised CPU loops, which begin with four, treat NaN otherwise than its scalar ones and
-those for CUDA do; and windows of max_pool with nothing but -inf, or with NaN. Arrays are hex of their little-endian bytes, null where
-autograd has no gradient. Needs torch. Rerun with:
+those for CUDA do; windows of max_pool with nothing but -inf, or with NaN; and rows and pairs with NaN, infinities and zeros.
+Arrays are hex of their little-endian bytes, null where autograd has no gradient. Needs torch. Rerun with:
   tools/make_autograd_vectors.py tests/data/autograd_vectors.json
 """
 import importlib.util
@@ -43,6 +43,8 @@ AT_NAN = ("relu relu6 leaky_relu elu selu celu threshold clamp hardtanh hardsigm
 POOLED = [([-np.inf] * 6, 3, 2, 1), ([-np.inf] * 6, 2, 2, 1), ([-np.inf, -np.inf, 1, 2, -np.inf, -np.inf], 3, 1, 1),
           ([np.nan, 1, np.nan, 2, np.nan, np.nan], 3, 3, 1), ([np.nan, 1, np.nan, 2, np.nan, -np.inf], 3, 1, 0),
           ([-np.inf, 0, -np.inf, -np.inf, np.inf, np.inf], 2, 1, 0)]
+ROWS = [[np.nan, 1, np.nan, 2], [np.inf, np.inf, 1, 0], [-np.inf] * 4, [np.nan] * 4]
+EDGES = [np.nan, np.inf, -np.inf, 0, -0.0, 2]
 arrays, known = [], {}
 
 
@@ -100,14 +102,36 @@ def special(cases, rng):
         count = (6 + 2 * padding - kernel) // stride + 1
         wanted.append((f"graph f(%x0: f64[1,6]) -> (f64[1,{count}]) {{\n  %r0 = max_pool(%x0) {{kernel=[{kernel}], stride=[{stride}], "
                        f"padding=[{padding}]}} : f64[1,{count}]\n  return %r0\n}}\n", [row]))
+    wanted = [(graph, [values]) for graph, values in wanted] + at_edges()
     out = []
-    for graph, values in wanted:
-        op, attrs, _ = oracle.parse(graph)
-        x = torch.tensor(values, dtype=torch.float64, requires_grad=True)
-        result = PEERS[op](x, **attrs)
-        cotangent = torch.from_numpy(rng.uniform(0.5, 1, tuple(result.shape)))
-        (gradient,) = torch.autograd.grad(result, [x], cotangent)
-        out.append({"graph": graph, "inputs": [pack(x.detach().numpy())], "cotangent": pack(cotangent.numpy()), "gradients": [pack(gradient.numpy())]})
+    for graph, inputs in wanted:
+        op, attrs, pick = oracle.parse(graph)
+        xs = [torch.tensor(x, dtype=torch.float64, requires_grad=True) for x in inputs]
+        result = PEERS[op](*xs, **attrs)
+        result = result[pick] if isinstance(result, tuple) else result
+        cotangent = torch.from_numpy(np.asarray(rng.uniform(0.5, 1, tuple(result.shape))))
+        found = torch.autograd.grad(result, xs, cotangent)
+        out.append({"graph": graph, "inputs": [pack(x.detach().numpy()) for x in xs], "cotangent": pack(cotangent.numpy()),
+                    "gradients": [pack(g.numpy()) for g in found]})
+    return out
+
+
+def at_edges():
+    """Extremes and softmax of rows with NaN and infinities, each row a case of its own; every pair (clip: triple) of edges."""
+    out = []
+    for row in ROWS:
+        for op, attrs, types in (("max_with_index", " {axis=0}", ["f64[]", "i64[]"]), ("min_with_index", " {axis=0}", ["f64[]", "i64[]"]),
+                                 ("max_of_all", "", ["f64[]"]), ("min_of_all", "", ["f64[]"]), ("max", "", ["f64[]"]), ("min", "", ["f64[]"]),
+                                 ("softmax", " {axis=0}", ["f64[4]"]), ("softmax", " {axis=0, zero_rows=true}", ["f64[4]"]),
+                                 ("log_softmax", " {axis=0}", ["f64[4]"]), ("logsumexp", " {axes=[0]}", ["f64[]"])):
+            names = ", ".join(f"%r{i}" for i in range(len(types)))
+            out.append((f"graph f(%x0: f64[4]) -> ({types[0]}) {{\n  {names} = {op}(%x0){attrs} : {', '.join(types)}\n  return %r0\n}}\n", [row]))
+    for op, count in (("float_remainder", 2), ("float_fmod", 2), ("atan2", 2), ("maximum", 2), ("minimum", 2), ("clamp_min", 2), ("clamp_max", 2),
+                      ("clip", 3)):
+        values = [a.ravel() for a in np.meshgrid(*[EDGES] * count, indexing="ij")]
+        t = f"f64[{len(EDGES) ** count}]"
+        names = [f"%x{i}" for i in range(count)]
+        out.append((f"graph f({', '.join(f'{n}: {t}' for n in names)}) -> ({t}) {{\n  %r0 = {op}({', '.join(names)}) : {t}\n  return %r0\n}}\n", values))
     return out
 
 

@@ -407,10 +407,43 @@ def truths():
     case("clamp", [x], "f32", np.clip(x, -0.5, 0.75).astype(np.float64), " {min=-0.5, max=0.75}")
 
 
+def ties():
+    """Where gradients are a matter of choice, which tools/make_autograd_vectors.py asks PyTorch about: multiples, limits, zeros, ties."""
+    grid = lambda *axes: [a.ravel() for a in np.meshgrid(*axes, indexing="ij")]
+    for dtype in FLOATS:
+        def stored(op, inputs, reference, attrs="", types=None, pick=0):
+            inputs = [np.asarray(a, NAMES[dtype] if np.asarray(a).dtype.kind == "f" else None) for a in inputs]
+            case(op, inputs, "i64" if pick else dtype, reference, attrs, types, pick)
+
+        x, y = grid([-7.0, -6, -5.5, -3, -0.0, 0, 1.5, 3, 6, 7], [-3.0, -2, 1.5, 3])
+        stored("float_remainder", [x, y], np.remainder(x, y))
+        stored("float_fmod", [x, y], np.fmod(x, y))
+        x, low, high = grid(*[[0.0, 1, 2]] * 3)
+        stored("clamp_min", [x, low], np.maximum(x, low))
+        stored("clamp_max", [x, high], np.minimum(x, high))
+        stored("clip", [x, low, high], np.minimum(np.maximum(x, low), high))
+        x, y = grid([-1.0, -0.0, 0, 2], [-1.0, -0.0, 0, 2])
+        stored("atan2", [x, y], np.arctan2(x, y))
+        x = np.array([[1.0, 3, 3, 2], [2, 2, 2, 2], [-1, 0, -0.0, -1]])
+        for axis in (0, 1):
+            types = [f"{dtype}[{x.shape[1 - axis]}]", f"i64[{x.shape[1 - axis]}]"]
+            for pick, (most, least) in enumerate(((np.max, np.min), (np.argmax, np.argmin))):
+                stored("max_with_index", [x], most(x, axis), f" {{axis={axis}}}", types, pick)
+                stored("min_with_index", [x], least(x, axis), f" {{axis={axis}}}", types, pick)
+        stored("max_of_all", [x], x.max())
+        stored("min_of_all", [x], x.min())
+        x[1] = -np.inf
+        e = np.exp(x - np.where(np.arange(3) == 1, 0, x.max(1))[:, None])
+        stored("softmax", [x], e / np.maximum(e.sum(1, keepdims=True), 1), " {zero_rows=true}")
+        w = np.arange(8.0).reshape(4, 2)
+        i = np.array([[0, 2], [2, 3]])
+        stored("embedding", [i, w], w[i], " {padding_idx=2}")
+
+
 def make():
     with np.errstate(all="ignore"):
         for group in (pointwise, normalisations, channels, losses, coordinates, moved, reductions, casts, integer_division, truths, views, rows,
-                      scans, scatters):
+                      scans, scatters, ties):
             group()
     return {"arrays": arrays, "cases": cases}
 

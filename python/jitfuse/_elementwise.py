@@ -179,18 +179,7 @@ def remainder(x1: Any, x2: Any, /) -> Array:
 
     Floats: exact where the quotient is below 2^24 (float64: 2^53).
     """
-    trace, (x1, x2), weak = lift([x1, x2], "remainder")
-    if x1.dtype.kind != "float" and x2.dtype.kind != "float":
-        return _weakly(pointwise("remainder", [x1, x2]), weak)
-    left = fma(negative(floor(divide(x1, x2))), x2, x1)
-    # The rounded quotient may be one too large or small; one step of x2 mends it.
-    other_sign = logical_and(not_equal(left, 0), not_equal(less(left, 0), less(x2, 0)))
-    left = where(other_sign, add(left, x2), left)
-    left = where(greater_equal(abs(left), abs(x2)), subtract(left, x2), left)
-    # Beside an infinity: x1 itself, or the infinity where the signs differ.
-    beside = where(logical_or(equal(x1, 0), equal(less(x1, 0), less(x2, 0))), x1, x2)
-    left = where(logical_and(isinf(x2), isfinite(x1)), beside, left)
-    return _weakly(copysign(left, x2) if weak is None else left, weak)
+    return _remainder("remainder", x1, x2)
 
 
 def fmod(x1: Any, x2: Any, /) -> Array:
@@ -198,10 +187,13 @@ def fmod(x1: Any, x2: Any, /) -> Array:
 
     Floats: exact where the quotient is below 2^24 (float64: 2^53).
     """
-    trace, (x1, x2), weak = lift([x1, x2], "fmod")
-    if x1.dtype.kind != "float" and x2.dtype.kind != "float":
-        return _weakly(pointwise("fmod", [x1, x2]), weak)
-    return _weakly(copysign(remainder(abs(x1), abs(x2)), x1), weak)
+    return _remainder("fmod", x1, x2)
+
+
+def _remainder(op: str, x1: Any, x2: Any) -> Array:
+    trace, (x1, x2), weak = lift([x1, x2], op)
+    floats = x1.dtype.kind == "float" or x2.dtype.kind == "float"
+    return _weakly(pointwise(f"float_{op}" if floats else op, [x1, x2]), weak)
 
 
 def pow(x1: Any, x2: Any, /) -> Array:
@@ -281,14 +273,13 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Array:
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Array:
     """x limited to min..max, each a number, an array or None; NaN stays."""
     x = to_array(x, "clip")
-    numbers = all_numbers(min, max)
-    if numbers and x.dtype.kind == "float":
-        limits = {"min": min, "max": max}
-        return pointwise("clamp", [x], {k: float(v) for k, v in limits.items() if v is not None})
-    if min is not None:
-        x = maximum(x, min)
-    if max is not None:
-        x = minimum(x, max)
+    limits = {k: v for k, v in (("min", min), ("max", max)) if v is not None}
+    if all_numbers(*limits.values()) and x.dtype.kind == "float":
+        return pointwise("clamp", [x], {k: float(v) for k, v in limits.items()})
+    if len(limits) == 2:
+        return pointwise("clip", [x, min, max])
+    for name, limit in limits.items():
+        x = pointwise(f"clamp_{name}", [x, limit])
     return x
 
 

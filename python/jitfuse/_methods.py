@@ -133,13 +133,13 @@ class Methods:
 
     def max(self, axis: Any = None, keepdims: bool = False, **torch: Any) -> Any:
         """The values; with torch's arguments (dim, keepdim) a pair of values and positions."""
-        if torch:
+        if torch or (axis is None and not keepdims):
             return call_method("max", self, axis, keepdims, **torch)
         return jf.max(self, axis=axis, keepdims=keepdims)
 
     def min(self, axis: Any = None, keepdims: bool = False, **torch: Any) -> Any:
         """The values; with torch's arguments (dim, keepdim) a pair of values and positions."""
-        if torch:
+        if torch or (axis is None and not keepdims):
             return call_method("min", self, axis, keepdims, **torch)
         return jf.min(self, axis=axis, keepdims=keepdims)
 

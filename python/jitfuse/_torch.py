@@ -119,7 +119,7 @@ def _reduction(target: str) -> Callable[..., Any]:
     return call
 
 
-def _extreme(target: str, index: str) -> Callable[..., Any]:
+def _extreme(target: str) -> Callable[..., Any]:
     """max and min: of all, of two arrays, or (values, indices) along a dim."""
     pair = {"max": "maximum", "min": "minimum"}[target]
 
@@ -130,11 +130,8 @@ def _extreme(target: str, index: str) -> Callable[..., Any]:
         if other is not None or (dim is not None and not isinstance(dim, int)):
             return getattr(jf, pair)(input, dim if other is None else other)
         if dim is None:
-            return getattr(jf, target)(input)
-        return (
-            getattr(jf, target)(input, axis=dim, keepdims=keepdim),
-            getattr(jf, index)(input, axis=dim, keepdims=keepdim),
-        )
+            return getattr(jf.ops, f"{target}_of_all")(input)
+        return getattr(jf.ops, f"{target}_with_index")(input, axis=dim, keepdims=keepdim)
 
     return call
 
@@ -208,16 +205,39 @@ def _to(input: Any, *args: Any, **kwargs: Any) -> Any:
     return input
 
 
-def _addmm(
-    input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None
-) -> Any:
-    _no_out("addmm", out)
-    product = jf.matmul(mat1, mat2)
-    product = product if alpha == 1 else product * alpha
-    if beta == 0:  # then input counts for nothing, its NaNs too
-        jf.broadcast_to(jf.asarray(input), product.shape)
-        return product
-    return product + (jf.asarray(input) if beta == 1 else jf.asarray(input) * beta)
+def _times(x: Any, factor: Any) -> Any:
+    """x times beta or alpha; None for a factor of 0, with which x counts for nothing, its NaNs
+    too."""
+    if type(factor) in (int, float) and factor in (0, 1):
+        return x if factor == 1 else None
+    return x * factor
+
+
+def _add_product(
+    name: str, factors: tuple[str, str], product: Callable[[Any, Any], Any]
+) -> Callable[..., Any]:
+    """beta * input + alpha * product(a, b), where input broadcasts to the product."""
+
+    def call(
+        input: Any, *args: Any, beta: Any = 1, alpha: Any = 1, out: Any = None, **named: Any
+    ) -> Any:
+        _no_out(name, out)
+        given = {**dict(zip(factors, args)), **named}
+        if len(args) + len(named) != 2 or set(given) != set(factors):
+            raise TypeError(
+                f"torch.{name}: expected input, {' and '.join(factors)}, got {len(args)} arrays "
+                f"beside input and the names {sorted(named)}"
+            )
+        input, result = jf.asarray(input), product(*[jf.asarray(given[n]) for n in factors])
+        jf.broadcast_to(input, result.shape)  # or an error
+        terms = [t for t in (_times(result, alpha), _times(input, beta)) if t is not None]
+        if not terms:
+            return jf.zeros_like(result)
+        if len(terms) == 2:
+            return terms[0] + terms[1]
+        return jf.broadcast_to(terms[0], result.shape)
+
+    return call
 
 
 def _filled_like(target: str) -> Callable[..., Any]:
@@ -255,15 +275,20 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
         n: _reduction(n)
         for n in "sum prod mean any all argmax argmin count_nonzero logsumexp".split()
     },
-    "amax": _reduction("max"), "amin": _reduction("min"), "max": _extreme("max", "argmax"),
-    "min": _extreme("min", "argmin"), "var": _variance("var"), "std": _variance("std"),
+    "amax": _reduction("max"), "amin": _reduction("min"), "max": _extreme("max"),
+    "min": _extreme("min"), "var": _variance("var"), "std": _variance("std"),
     "linalg_vector_norm": _norm, "cumsum": _scan("cumulative_sum"),
     "cumprod": _scan("cumulative_prod"), "logcumsumexp": _scan("logcumsumexp"),
     "where": lambda condition, input, other: jf.where(condition, input, other),
     "masked_fill": lambda input, mask, value: jf.where(mask, value, input), "lerp": lambda input,
     end, weight: jf.lerp(input, end, weight), "addcmul": lambda input, tensor1, tensor2, *,
     value=1: jf.addcmul(input, tensor1, tensor2, value=value), "addcdiv": lambda input, tensor1,
-    tensor2, *, value=1: jf.addcdiv(input, tensor1, tensor2, value=value), "addmm": _addmm,
+    tensor2, *, value=1: jf.addcdiv(input, tensor1, tensor2, value=value),
+    "addmm": _add_product("addmm", ("mat1", "mat2"), jf.matmul),
+    "baddbmm": _add_product("baddbmm", ("batch1", "batch2"), jf.matmul),
+    "addbmm": _add_product("addbmm", ("batch1", "batch2"), lambda a,
+    b: jf.sum(jf.matmul(a, b), axis=0)), "addmv": _add_product("addmv", ("mat", "vec"), jf.matmul),
+    "addr": _add_product("addr", ("vec1", "vec2"), jf.linalg.outer),
     "matrix_transpose": lambda input: input.mT, "t": lambda input: input.T, "reshape": lambda input,
     *shape, **kw: input.reshape(*shape, *kw.values()), "transpose": _transpose,
     "swapaxes": _transpose, "permute": lambda input, dims: jf.permute_dims(input, dims),

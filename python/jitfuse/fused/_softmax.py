@@ -71,12 +71,13 @@ def fused_attention_score(
 ) -> Any:
     """dropout(softmax(input * scale + attn_mask), p) over the last axis: from the products of
     queries and keys [..., queries, keys] to what weighs the values. A bool mask is True where a key
-    counts, as torch's; it broadcasts."""
+    counts, as torch's; it broadcasts. Rows of nothing but -inf become zeros, as in torch's
+    scaled_dot_product_attention."""
     scores = jf.multiply(input, scale)
     if attn_mask is not None:
         mask = jf.asarray(attn_mask)
         scores = jf.where(mask, scores, float("-inf")) if mask.dtype == jf.bool else scores + mask
-    weights = jf.nn.softmax(scores, dim=-1)
+    weights = jf.ops.softmax(scores, axis=-1, zero_rows=True)
     return jf.nn.dropout(weights, p, training) if p else weights
 
 

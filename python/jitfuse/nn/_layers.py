@@ -45,12 +45,31 @@ def embedding(
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> Array:
-    """The rows of weight at these positions. padding_idx only matters to gradients."""
+    """The rows of weight at these positions. The row padding_idx gets no gradient; sparse is not
+    looked at: gradients are dense."""
     if max_norm is not None:
         raise NotImplementedError(
             "embedding: max_norm, which changes weight in place, is not supported"
         )
-    return apply("embedding", [index_array(input, "embedding"), to_array(weight, "embedding")])
+    if scale_grad_by_freq:
+        raise NotImplementedError(
+            "embedding: scale_grad_by_freq=True, which divides gradients by how often a row is "
+            "taken, is not supported"
+        )
+    weight = to_array(weight, "embedding")
+    attrs = {"padding_idx": None if padding_idx is None else _padding_row(padding_idx, weight)}
+    return apply("embedding", [index_array(input, "embedding"), weight], attrs)
+
+
+def _padding_row(padding_idx: int, weight: Array) -> int:
+    """Negative ones count from the end."""
+    rows = weight.shape[0]
+    if padding_idx >= 0 and not isinstance(rows, int):
+        return padding_idx
+    rows = int(rows)  # of a symbolic size: an error that says where
+    if not -rows <= padding_idx < rows:
+        raise ValueError(f"embedding: padding_idx is {padding_idx}, but weight has {rows} rows")
+    return padding_idx % rows
 
 
 def one_hot(tensor: Any, num_classes: int = -1) -> Array:
@@ -160,7 +179,11 @@ def scaled_dot_product_attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Array:
-    """softmax(query key^T * scale + mask) value; not fused into one kernel."""
+    """softmax(query key^T * scale + mask) value; not fused into one kernel.
+
+    A query all of whose scores are -inf gets zeros, and gives no gradient, as in torch. What a bool
+    mask leaves out counts for nothing, even a NaN, which torch adds -inf to.
+    """
     require_trace([query, key, value], "scaled_dot_product_attention")
     query, key = to_array(query, "attention"), to_array(key, "attention")
     if enable_gqa:
@@ -177,7 +200,7 @@ def scaled_dot_product_attention(
     if attn_mask is not None:
         mask = to_array(attn_mask, "attention")
         scores = where(mask, scores, low) if mask.dtype.kind == "bool" else scores + mask
-    weights = apply("softmax", [scores], {"axis": -1})
+    weights = apply("softmax", [scores], {"axis": -1, "zero_rows": True})
     return matmul(dropout(weights, dropout_p) if dropout_p else weights, value)
 
 

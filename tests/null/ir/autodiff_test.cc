@@ -16,6 +16,7 @@ namespace jitfuse::internal {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST_F(Autodiff, Slices) {
   for (const char* slice : {
@@ -356,6 +357,33 @@ TEST_F(Autodiff, TiesAndKinks) {
       Run(both, {Numbers(DType::kF64, {3}, {1, 2, 3}), Numbers(DType::kF64, {3}, {2, 2, 2})});
   EXPECT_EQ(grads[0], (D{0, 0.5, 1}));
   EXPECT_EQ(grads[1], (D{1, 0.5, 0}));
+}
+
+// The position that is returned takes all, which cotangents of positions do not change.
+TEST_F(Autodiff, ExtremesWithPositions) {
+  const Graph max =
+      Body("%x: f64[2,4]", "f64[2]", "  %r, %i = max_with_index(%x) {axis=1} : f64[2], i64[2]");
+  const double nan = std::nan("");
+  EXPECT_EQ(Run(max, {Numbers(DType::kF64, {2, 4}, {1, 3, 3, 2, 0, nan, 5, nan})})[0],
+            (std::vector<double>{0, 1, 0, 0, 0, 1, 0, 0}));
+  CheckSizes("%x: f64[n,m]", "f64[1,m]",
+             "  %r, %i = min_with_index(%x) {axis=0, keepdims=true} : f64[1,m], i64[1,m]",
+             {{3, 4}, {1, 2}, {2, 0}});
+  absl::StatusOr<Graph> gradient = Gradient(max, {0}, {.cotangents = Cotangents::kInputs});
+  ASSERT_TRUE(gradient.ok()) << gradient.status();
+  EXPECT_THAT(GraphToString(*gradient), Not(HasSubstr("sum(")));
+  const Graph all = Body("%x: f64[4]", "f64[]", "  %r = max_of_all(%x) : f64[]");
+  EXPECT_EQ(Run(all, {Numbers(DType::kF64, {4}, {1, nan, 3, nan})})[0],
+            (std::vector<double>{0, 0.5, 0, 0.5}));
+}
+
+// The padding's row has none, by whichever index it was taken.
+TEST_F(Autodiff, EmbeddingWithPadding) {
+  const Graph graph = Body("%i: i64[4], %w: f64[3,2]", "f64[4,2]",
+                           "  %r = embedding(%i, %w) {padding_idx=2} : f64[4,2]");
+  const HostTensor w = Numbers(DType::kF64, {3, 2}, {1, 2, 3, 4, 5, 6});
+  EXPECT_EQ(Run(graph, {Numbers(DType::kI64, {4}, {0, 2, -1, 0}), w})[0],
+            (std::vector<double>{2, 2, 0, 0, 0, 0}));
 }
 
 // The closed forms where differentiating the expansion would lose everything.

@@ -161,6 +161,18 @@ TEST(Infer, Reductions) {
             "max(f32[4,0]): axis 1 has size 0, and max of nothing has no value; expected at least "
             "1 element");
   EXPECT_THAT(Infer(Op::kArgmin, {"f32[0]"}), HasSubstr("argmin of nothing has no value"));
+  EXPECT_EQ(Infer(Op::kMaxWithIndex, {"bf16[2,n]"}, {{"axis", int64_t{-2}}}), "bf16[n], i64[n]");
+  EXPECT_EQ(Infer(Op::kMinWithIndex, {"i8[2,n]"}, {{"axis", int64_t{1}}, {"keepdims", true}}),
+            "i8[2,1], i64[2,1]");
+  EXPECT_EQ(Infer(Op::kMaxWithIndex, {"f32[0,3]"}, {{"axis", int64_t{1}}}), "f32[0], i64[0]");
+  EXPECT_THAT(Infer(Op::kMaxWithIndex, {"f32[4,0]"}, {{"axis", int64_t{1}}}),
+              HasSubstr("axis 1 has size 0, and max_with_index of nothing has no value"));
+  EXPECT_EQ(Infer(Op::kMaxWithIndex, {"f32[]"}, {{"axis", int64_t{0}}}),
+            "max_with_index(f32[]): axis is 0, expected no axis, since the rank is 0");
+  EXPECT_EQ(Infer(Op::kMaxOfAll, {"f16[2,n]"}), "f16[]");
+  EXPECT_EQ(Infer(Op::kMinOfAll, {"u8[]"}), "u8[]");
+  EXPECT_THAT(Infer(Op::kMinOfAll, {"f32[3,0]"}),
+              HasSubstr("axis 1 has size 0, and min_of_all of nothing has no value"));
   EXPECT_EQ(Infer(Op::kMean, {"i32[4]"}),
             "mean(i32[4]): expected one of f16, bf16, f32, f64 for x, got i32");
 }

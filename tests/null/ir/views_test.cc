@@ -425,6 +425,10 @@ TEST(Gathers, BadInputIsRefused) {
               "expected equal sizes in dim 1 of x and indices (all but axis 0), got 8 and 7");
   ExpectError(in, "embedding(%f, %x)", "expected integers for indices, got f32");
   ExpectError(in, "embedding(%v, %v)", "weight has rank 1, expected 2: [rows, features]");
+  ExpectError(in, "embedding(%v, %x) {padding_idx=4}",
+              "padding_idx is 4, expected a row of 4 or -1 for none");
+  ExpectError(in, "embedding(%v, %x) {padding_idx=-2}",
+              "padding_idx is -2, expected a row of 4 or -1 for none");
 }
 
 TEST(Pooling, BadInputIsRefused) {
