@@ -179,7 +179,7 @@ def remainder(x1: Any, x2: Any, /) -> Array:
 
     Floats: exact where the quotient is below 2^24 (float64: 2^53).
     """
-    return _remainder("remainder", x1, x2)
+    return _remainder("remainder", "float_remainder", x1, x2)
 
 
 def fmod(x1: Any, x2: Any, /) -> Array:
@@ -187,13 +187,13 @@ def fmod(x1: Any, x2: Any, /) -> Array:
 
     Floats: exact where the quotient is below 2^24 (float64: 2^53).
     """
-    return _remainder("fmod", x1, x2)
+    return _remainder("fmod", "float_fmod", x1, x2)
 
 
-def _remainder(op: str, x1: Any, x2: Any) -> Array:
-    trace, (x1, x2), weak = lift([x1, x2], op)
+def _remainder(of_ints: str, of_floats: str, x1: Any, x2: Any) -> Array:
+    trace, (x1, x2), weak = lift([x1, x2], of_ints)
     floats = x1.dtype.kind == "float" or x2.dtype.kind == "float"
-    return _weakly(pointwise(f"float_{op}" if floats else op, [x1, x2]), weak)
+    return _weakly(pointwise(of_floats if floats else of_ints, [x1, x2]), weak)
 
 
 def pow(x1: Any, x2: Any, /) -> Array:

@@ -119,9 +119,8 @@ def _reduction(target: str) -> Callable[..., Any]:
     return call
 
 
-def _extreme(target: str) -> Callable[..., Any]:
+def _extreme(target: str, pair: str, of_all: str, with_index: str) -> Callable[..., Any]:
     """max and min: of all, of two arrays, or (values, indices) along a dim."""
-    pair = {"max": "maximum", "min": "minimum"}[target]
 
     def call(
         input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None
@@ -130,8 +129,8 @@ def _extreme(target: str) -> Callable[..., Any]:
         if other is not None or (dim is not None and not isinstance(dim, int)):
             return getattr(jf, pair)(input, dim if other is None else other)
         if dim is None:
-            return getattr(jf.ops, f"{target}_of_all")(input)
-        return getattr(jf.ops, f"{target}_with_index")(input, axis=dim, keepdims=keepdim)
+            return getattr(jf.ops, of_all)(input)
+        return getattr(jf.ops, with_index)(input, axis=dim, keepdims=keepdim)
 
     return call
 
@@ -275,8 +274,10 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
         n: _reduction(n)
         for n in "sum prod mean any all argmax argmin count_nonzero logsumexp".split()
     },
-    "amax": _reduction("max"), "amin": _reduction("min"), "max": _extreme("max"),
-    "min": _extreme("min"), "var": _variance("var"), "std": _variance("std"),
+    "amax": _reduction("max"), "amin": _reduction("min"),
+    "max": _extreme("max", "maximum", "max_of_all", "max_with_index"),
+    "min": _extreme("min", "minimum", "min_of_all", "min_with_index"),
+    "var": _variance("var"), "std": _variance("std"),
     "linalg_vector_norm": _norm, "cumsum": _scan("cumulative_sum"),
     "cumprod": _scan("cumulative_prod"), "logcumsumexp": _scan("logcumsumexp"),
     "where": lambda condition, input, other: jf.where(condition, input, other),

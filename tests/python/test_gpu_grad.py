@@ -51,6 +51,34 @@ def test_against_torch(dtype, rtol, atol):
     compare(lambda x, t: F.cross_entropy(x, t), draw(50, 100, dtype=dtype), targets, rtol=rtol, atol=atol)
 
 
+EDGES = {
+    "max": (lambda x: torch.max(x, 1)[0], [[1.0, 3, 3], [2, 2, 2], [float("nan"), 1, float("nan")]]),
+    "min": (lambda x: x.min(dim=0)[0], [[1.0, 3, 3], [1, 2, 3], [float("nan"), 1, 3]]),
+    "clip": (torch.clamp, [0.0, 1, 2, 3, 0, 2], [1.0, 1, 1, 1, 2, 2], [2.0, 2, 2, 2, 2, 1]),
+    "remainder": (torch.remainder, [6.0, -6, 7, 5.5, 1], [3.0, 3, -3, 2.75, float("-inf")]),
+    "fmod": (torch.fmod, [6.0, -6, 7, 5.5, 1], [3.0, 3, -3, 2.75, float("-inf")]),
+    "atan2": (torch.atan2, [0.0, -0.0, 0, 1], [0.0, 0, -0.0, 2]),
+    "embedding": (lambda i, w: F.embedding(i, w, padding_idx=2), [0, 2, 2, 1], [[1.0], [2], [3], [4]]),
+    "attention": (F.scaled_dot_product_attention, [[[1.0, 2], [3, 4]]], [[[0.5, 1], [-1, 2], [1, 0]]], [[[1.0], [2], [3]]],
+                  [[True, False, True], [False, False, False]]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EDGES)
+def test_edges_are_those_of_torch_on_the_cpu(name):
+    f, *values = EDGES[name]
+    own = [torch.tensor(v) for v in values]
+    own = [x.requires_grad_(x.is_floating_point()) for x in own]
+    args = [x.detach().to(DEVICE).requires_grad_(x.requires_grad) for x in own]
+    got, want = jf.jit(lambda *xs: f(*xs))(*args), f(*own)
+    torch.testing.assert_close(got.cpu(), want, equal_nan=True)
+    got.backward(torch.full_like(got, 0.75))
+    want.backward(torch.full_like(want, 0.75))
+    for a, o in zip(args, own):
+        if o.requires_grad:
+            torch.testing.assert_close(a.grad.cpu(), o.grad, equal_nan=True)
+
+
 def test_gradcheck():
     args = (draw(4, 3, dtype=torch.float64), draw(5, 3, seed=1, dtype=torch.float64), draw(5, seed=2, dtype=torch.float64))
     assert torch.autograd.gradcheck(jf.jit(layer), args)
