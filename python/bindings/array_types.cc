@@ -103,7 +103,8 @@ TypeInfo Examine(PyTypeObject* type, PyObject* object) {
   if (info.is_torch && IsTorchWrapper(type))
     ThrowTypeError("arguments of type " + TypeName(object) +
                    " are not taken: what is in their memory is not their value; pass a plain "
-                   "torch.Tensor");
+                   "torch.Tensor (torch.export, make_fx and torch.fx cannot record a jitted "
+                   "function)");
   info.api = ExchangeOf(type);
   if (info.api != nullptr) {
     info.family = Family::kExchange;

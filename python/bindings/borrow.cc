@@ -11,6 +11,7 @@
 #include "python/bindings/errors.h"
 #include "python/bindings/numpy_abi.h"
 #include "python/bindings/streams.h"
+#include "python/bindings/torch_state.h"
 
 namespace jitfuse::python {
 
@@ -156,6 +157,7 @@ Borrowed BorrowExchange(PyObject* object, const TypeInfo& type, const ArgName& w
   DLTensor t;
   if (type.api->dltensor_from_py_object_no_sync(object, &t) != 0) {
     nb::python_error error;
+    if (type.is_torch) CheckNotTransformed(object, what.Text());
     const std::string message = MessageOf(error);  // torch's goes on with frames of C++
     ThrowTypeError(what.Text() + ": expected a dense tensor with memory of its own, got a " +
                    TypeName(object) +
@@ -164,6 +166,8 @@ Borrowed BorrowExchange(PyObject* object, const TypeInfo& type, const ArgName& w
   Borrowed out;
   out.type = &type;
   out.array = ArrayOf(t, what);
+  if (type.is_torch && t.data == nullptr && out.array.num_elements() > 0)
+    CheckNotTransformed(object, what.Text());
   if (type.is_torch) CheckNotNegative(object, out.array, what);
   return out;
 }
@@ -401,40 +405,6 @@ Array NumberAs(PyObject* object, DType dtype, const ArgName& what) {
                    TypeName(object) + " " + nb::cast<std::string>(nb::repr(object)));
   if (std::isfinite(value) && std::abs(value) > LargestOf(dtype)) ThrowNoFit(object, dtype, what);
   return Array::Scalar(dtype, value);
-}
-
-bool RequiresGrad(PyObject* tensor) {
-  static PyObject* attribute = PyUnicode_InternFromString("requires_grad");
-  nb::object wants = nb::steal(CheckNew(PyObject_GetAttr(tensor, attribute)));
-  if (wants.ptr() != Py_True) return false;
-  static PyObject* enabled = nullptr;
-  if (enabled == nullptr)
-    enabled = nb::object(nb::module_::import_("torch").attr("is_grad_enabled")).release().ptr();
-  return nb::steal(CheckNew(PyObject_CallNoArgs(enabled))).is(nb::handle(Py_True));
-}
-
-bool MayHaveTangents() {
-  static PyObject* const name = PyUnicode_InternFromString("torch.autograd.forward_ad");
-  static PyObject* const level_name = PyUnicode_InternFromString("_current_level");
-  static PyObject* members = nullptr;  // guarded by the GIL; the module lives as long as torch
-  if (members == nullptr) {
-    PyObject* module = PyImport_GetModule(name);
-    if (module == nullptr) {  // none was loaded, and so none entered
-      PyErr_Clear();
-      return false;
-    }
-    members = PyModule_GetDict(module);
-  }
-  PyObject* level = members == nullptr ? nullptr : PyDict_GetItemWithError(members, level_name);
-  const long value = level == nullptr ? -1 : PyLong_AsLong(level);
-  if (level != nullptr && PyErr_Occurred() == nullptr) return value >= 0;
-  PyErr_Clear();
-  return true;  // torch calls it otherwise by now: the tensors are asked
-}
-
-bool HasTangent(PyObject* tensor) {
-  const nb::object unpack = nb::module_::import_("torch.autograd.forward_ad").attr("unpack_dual");
-  return !unpack(nb::handle(tensor)).attr("tangent").is_none();
 }
 
 std::string Describe(const Array& array) {

@@ -47,13 +47,6 @@ bool IsNumber(PyObject* object);
 // integer), ValueError where it does not fit.
 Array NumberAs(PyObject* object, DType dtype, const ArgName& what);
 
-// Whether torch has gradients switched on and the tensor asks for one.
-bool RequiresGrad(PyObject* tensor);
-// Whether torch is inside of a dual_level of forward-mode differentiation; and whether the tensor
-// has a tangent there.
-bool MayHaveTangents();
-bool HasTangent(PyObject* tensor);
-
 // "f32[2,3]".
 std::string Describe(const Array& array);
 

@@ -9,6 +9,7 @@
 #include "python/bindings/gil.h"
 #include "python/bindings/results.h"
 #include "python/bindings/streams.h"
+#include "python/bindings/torch_state.h"
 
 namespace jitfuse::python {
 namespace {
@@ -57,7 +58,7 @@ void CallInputs::Clear() {
   owners.clear();
   other_streams.clear();
   like = gpu_type = nullptr;
-  like_object = nullptr;
+  like_object = torch_tensor = nullptr;
   requires_grad = -1;
   dual_level = -1;
 }
@@ -83,7 +84,11 @@ void CallInputs::Add(PyObject* object, Borrowed&& borrowed) {
 void AddBorrowed(const PyFunction& f, std::size_t i, PyObject* object, Borrowed&& borrowed,
                  CallInputs* in) {
   if (borrowed.type->is_torch) {
-    if (in->dual_level < 0) in->dual_level = MayHaveTangents() ? 1 : 0;
+    if (in->torch_tensor == nullptr) {
+      in->torch_tensor = object;
+      in->dual_level = MayHaveTangents() ? 1 : 0;
+      CheckNotRecorded(f.name);
+    }
     if (in->dual_level == 1 && HasTangent(object))
       ThrowValueError(NameOf(f, i).Text() +
                       " has a tangent of torch.autograd.forward_ad, which would be lost: forward-" +
@@ -124,6 +129,19 @@ CallInputs BorrowArgs(const PyFunction& f, PyObject* const* args, std::size_t nu
 }
 
 namespace {
+
+// On a GPU kernels that read seed and offset from memory, as calls in a captured CUDA graph do, are
+// others, which cannot be compiled while it is captured. What is run before on a stream that is not
+// the default one is compiled both ways, for captures are made on such streams and warmed up there.
+void WarmForCapture(const PyFunction& f, const CallInputs& in, const RunOptions& options) {
+  if (f.random_ops == 0 || options.stream == nullptr || in.torch_tensor == nullptr) return;
+  if (options.rng.device_state != nullptr || IsCapturing()) return;
+  static const std::uint64_t words[2] = {0, 0};  // are not read
+  RunOptions captured;
+  captured.stream = options.stream;
+  captured.rng.device_state = words;
+  Check(f.function.Warm(in.arrays, captured));
+}
 
 // The arrays that results are written into, checked.
 struct CallOutputs {
@@ -231,6 +249,7 @@ void Execute(const PyFunction& f, CallInputs& in, const CallOptions& options, Py
     memory = &cupy.emplace();
   }
   run.allocator = memory;
+  if (in.gpu_type != nullptr) WarmForCapture(f, in, run);
   if (options.outs != nullptr) {
     for (PyObject* tensor : outs.of_torch) BumpVersion(tensor);  // also if it fails half-way
     Check(f.function.RunInto(in.arrays, outs.arrays, run));

@@ -42,8 +42,9 @@ struct CallInputs {
   PyObject* like_object = nullptr;
   const TypeInfo* gpu_type = nullptr;  // that of the first array on a GPU
   std::vector<void*> other_streams;    // of arrays on a GPU that are of another framework than that
+  PyObject* torch_tensor = nullptr;    // the first one of torch's
   int requires_grad = -1;              // the first argument of which torch would record the use
-  int dual_level = -1;                 // 1: tensors may have tangents; -1: not asked yet
+  int dual_level = -1;                 // 1: tensors may have tangents; -1: there were none
 
   void Reserve(std::size_t n) { arrays.reserve(n); }
   void Clear();  // and keeps its memory

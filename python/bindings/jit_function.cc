@@ -12,7 +12,7 @@
 #include "python/bindings/errors.h"
 #include "python/bindings/function.h"
 #include "python/bindings/out_plan.h"
-#include "python/bindings/random_state.h"
+#include "python/bindings/torch_state.h"
 
 namespace jitfuse::python {
 namespace {
@@ -178,6 +178,7 @@ struct Results {
         source.captured.is_valid() ? source.captured.ptr() : call.leaves[source.leaf].object;
     PyTuple_SetItem(args.ptr(), static_cast<Py_ssize_t>(i), Py_NewRef(object));
   }
+  const WithoutDynamo without_dynamo;
   const nb::object made =
       nb::steal(CheckNew(PyObject_CallObject(entry.autograd.ptr(), args.ptr())));
   std::vector<PyObject*> results;
@@ -214,7 +215,9 @@ PyObject* Run(const Entry& entry, ReadCall& read, PyObject* out) {
     CheckNoGrad(f, in);
   }
   CallOptions options;
-  if (f.random_ops > 0) options.rng = CurrentRandomState().Advance(f.random_ops);
+  DrawnRng drawn;
+  if (f.random_ops > 0) drawn = DrawRng(in.torch_tensor, f.random_ops);
+  options.rng = drawn.rng;
   options.outs = outs.pointers;
   options.num_outs = outs.count;
   if (entry.out.kind == OutPlan::kResult && f.outputs.size() == 1) {
@@ -248,6 +251,7 @@ struct Keywords {
 
 PyObject* CallSlow(PyObject* self, PyObject* const* args, std::size_t nargsf, PyObject* kwnames) {
   static PyObject* const name = PyUnicode_InternFromString("_call_slow");
+  const WithoutDynamo without_dynamo;
   nb::object method = nb::steal(CheckNew(PyObject_GetAttr(self, name)));
   return CheckNew(PyObject_Vectorcall(
       method.ptr(), args, static_cast<std::size_t>(PyVectorcall_NARGS(nargsf)), kwnames));

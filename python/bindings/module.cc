@@ -21,6 +21,7 @@
 #include "python/bindings/jit_function.h"
 #include "python/bindings/random_state.h"
 #include "python/bindings/results.h"
+#include "python/bindings/torch_state.h"
 
 namespace jitfuse::python {
 namespace {
@@ -37,13 +38,13 @@ struct Items {
   std::vector<PyObject*> pointers;
 };
 
-nb::tuple CallFunction(const PyFunction& f, nb::handle args, nb::handle outs, std::uint64_t seed,
-                       std::uint64_t offset) {
+nb::tuple CallFunction(const PyFunction& f, nb::handle args, nb::handle outs, nb::handle rng) {
   const Items in(args);
   const Items out(outs.is_none() ? nb::handle(nb::tuple()) : outs);
   CallOptions options;
-  options.rng.seed = seed;
-  options.rng.offset = offset;
+  DrawnRng drawn;
+  if (!rng.is_none()) drawn = DrawnOf(rng);
+  options.rng = drawn.rng;
   if (!outs.is_none()) {
     options.outs = out.pointers.data();
     options.num_outs = out.pointers.size();
@@ -145,13 +146,13 @@ auto WithArgs(const PyFunction& f, nb::handle args, Method method) {
 
 void DefineFunction(nb::module_& m) {
   nb::class_<PyFunction>(m, "Function", "A compiled graph.")
-      .def("call", CallFunction, "args"_a, "outs"_a = nb::none(), nb::kw_only(), "seed"_a = 0,
-           "offset"_a = 0,
+      .def("call", CallFunction, "args"_a, "outs"_a = nb::none(), nb::kw_only(),
+           "rng"_a = nb::none(),
            nb::sig("def call(self, args: collections.abc.Sequence[typing.Any], outs: "
-                   "collections.abc.Sequence[typing.Any] | None = None, *, seed: int = 0, offset: "
-                   "int = 0) -> tuple[typing.Any, ...]"),
+                   "collections.abc.Sequence[typing.Any] | None = None, *, rng: tuple[int, int, "
+                   "typing.Any] | None = None) -> tuple[typing.Any, ...]"),
            "Runs on arrays and numbers, one per input in the order they were declared. Results are "
-           "of the kind that went in, or are written into `outs`.")
+           "of the kind that went in, or are written into `outs`. rng: as rng_draw gives it.")
       .def_prop_ro("num_inputs", [](const PyFunction& f) { return f.inputs.size(); })
       .def_prop_ro("num_outputs", [](const PyFunction& f) { return f.outputs.size(); })
       .def_prop_ro("random_ops", [](const PyFunction& f) { return f.random_ops; })
@@ -252,13 +253,19 @@ void DefineRandom(nb::module_& m) {
       },
       "Back to the stream that was in force before rng_enter.");
   m.def(
-      "rng_advance",
-      [](std::int64_t count) {
-        const Rng rng = CurrentRandomState().Advance(count);
-        return nb::make_tuple(rng.seed, rng.offset);
+      "rng_draw",
+      [](nb::handle args, std::int64_t count) {
+        const Items items(args);
+        for (PyObject* object : items.pointers) {
+          if (TypeInfoOf(object).is_torch) return TupleOf(DrawRng(object, count));
+        }
+        return TupleOf(DrawRng(nullptr, count));
       },
-      "count"_a, nb::sig("def rng_advance(count: int) -> tuple[int, int]"),
-      "Seed and offset for a call of a function with so many random ops.");
+      "args"_a, "count"_a,
+      nb::sig("def rng_draw(args: collections.abc.Sequence[typing.Any], count: int) -> tuple[int, "
+              "int, typing.Any]"),
+      "Seed, offset, and None or a tensor in place of both, for a call on these arguments of a "
+      "function with so many random ops.");
 }
 
 // The sink is called on whatever thread logs, with the GIL; never once Python ends.

@@ -65,7 +65,7 @@ def _constant(trace: Trace, dtype: DType, value: Any) -> Any:
 def _cast(trace: Trace, tensor: Any, dtype: DType) -> Any:
     if tensor.dtype == dtype.code:
         return tensor
-    return trace.builder.apply("cast", [tensor], {"dtype": dtype.code})[0]
+    return trace.settle(trace.builder.apply("cast", [tensor], {"dtype": dtype.code}))[0]
 
 
 def _in_dtype(x: Any, dtype: DType, trace: Trace) -> Any:
@@ -158,7 +158,8 @@ def source(op: str, attrs: dict[str, Any], what: str = "") -> Array:
 
 
 def run_op(trace: Trace, op: str, tensors: list[Any], attrs: dict[str, Any]) -> tuple[Array, ...]:
-    return tuple([Array(trace, t) for t in trace.builder.apply(op, tensors, plain_attrs(attrs))])
+    made = trace.settle(trace.builder.apply(op, tensors, plain_attrs(attrs)))
+    return tuple([Array(trace, t) for t in made])
 
 
 def apply(

@@ -117,9 +117,9 @@ def split_text(text: str, wrt: Sequence[str], *, device: str = 'auto', numerics:
 class Function:
     """A compiled graph."""
 
-    def call(self, args: Sequence[Any], outs: Sequence[Any] | None = None, *, seed: int = 0, offset: int = 0) -> tuple[Any, ...]:
+    def call(self, args: Sequence[Any], outs: Sequence[Any] | None = None, *, rng: tuple[int, int, Any] | None = None) -> tuple[Any, ...]:
         """
-        Runs on arrays and numbers, one per input in the order they were declared. Results are of the kind that went in, or are written into `outs`.
+        Runs on arrays and numbers, one per input in the order they were declared. Results are of the kind that went in, or are written into `outs`. rng: as rng_draw gives it.
         """
 
     @property
@@ -187,8 +187,10 @@ def rng_enter(seed: int, offset: int = 0) -> None:
 def rng_leave() -> None:
     """Back to the stream that was in force before rng_enter."""
 
-def rng_advance(count: int) -> tuple[int, int]:
-    """Seed and offset for a call of a function with so many random ops."""
+def rng_draw(args: Sequence[Any], count: int) -> tuple[int, int, Any]:
+    """
+    Seed, offset, and None or a tensor in place of both, for a call on these arguments of a function with so many random ops.
+    """
 
 def call_in_framework_memory(function: Function, args: Sequence[Any]) -> tuple[Any, ...]:
     """

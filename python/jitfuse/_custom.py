@@ -8,10 +8,11 @@ from typing import Any
 
 from ._apply import to_array
 from ._array import Array
-from ._gradients import WeakRoot, jit_as
+from ._gradients import WeakRoot, jit_as, settled
 from ._jit import JitFunction
+from ._outside import Outside
 from ._pytree import Structure, flatten, paths, unflatten
-from ._trace import Trace, WeakArray, current_trace
+from ._trace import Trace, WeakArray, current_trace, is_recording
 from ._vjp import cotangents_for
 
 
@@ -31,7 +32,7 @@ def custom_gradient(function: Callable[..., Any]) -> CustomGradient:
     return CustomGradient(function)
 
 
-class CustomGradient:
+class CustomGradient(Outside):
     """What custom_gradient returns: call it as the function; it gives the value alone."""
 
     def __init__(self, function: Callable[..., Any]):
@@ -48,7 +49,7 @@ class CustomGradient:
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def _call_slow(self, *args: Any, **kwargs: Any) -> Any:
         trace = current_trace()
         if trace is not None:
             return self._inline(trace, args, kwargs)
@@ -76,6 +77,8 @@ class CustomGradient:
                 f"got {returned!r}"
             )
         value, gradient = returned
+        if not is_recording():  # under torch.no_grad() the value is a constant
+            return settled(trace, value)
         out, form = flatten(value)
         outputs: list[Any] = []
         weights: list[Any] = []

@@ -20,8 +20,9 @@ from ._array import Array
 from ._dtypes import DType, float64
 from ._errors import TracingError
 from ._jit import JitFunction, jit
+from ._outside import Outside
 from ._pytree import Structure, flatten, paths, unflatten
-from ._trace import Trace, WeakArray, current_trace
+from ._trace import Trace, WeakArray, current_trace, is_recording, recording
 
 
 class WeakRoot(WeakArray):
@@ -34,7 +35,8 @@ class WeakRoot(WeakArray):
     def _build(self, dtype: Any) -> Any:
         if dtype.code == self._root.dtype:
             return self._root
-        return self._trace.builder.apply("cast", [self._root], {"dtype": dtype.code})[0]
+        trace = self._trace
+        return trace.settle(trace.builder.apply("cast", [self._root], {"dtype": dtype.code}))[0]
 
     @property
     def shape(self) -> tuple[Any, ...]:
@@ -92,15 +94,29 @@ def differentiate(trace: Trace, outputs: Any, cotangents: Any, wrt: list[Array])
     """The gradients of wrt, by the builder."""
     tensors = [w._tensor for w in wrt]
     trace.differentiated += [t.dims for t in tensors]
-    found = trace.builder.vjp(outputs, cotangents, tensors) if tensors else ()
+    found = trace.settle(trace.builder.vjp(outputs, cotangents, tensors) if tensors else ())
     return [Array(trace, t, w._weak) for t, w in zip(found, wrt)]
+
+
+def settled(trace: Trace, nest: Any) -> Any:
+    """What was computed with torch's gradients switched on, as it is to what goes on now."""
+    if is_recording():
+        return nest
+    leaves, structure = flatten(nest)
+    return unflatten(structure, iter([_settled(trace, leaf) for leaf in leaves]))
+
+
+def _settled(trace: Trace, leaf: Any) -> Any:
+    if not isinstance(leaf, Array) or isinstance(leaf, WeakArray) or leaf._trace is not trace:
+        return leaf
+    return Array(trace, trace.settle([leaf._tensor])[0], leaf._weak)
 
 
 def _kind(value: Any) -> str:
     return repr(value) if isinstance(value, (Array, int, float)) else f"a {type(value).__name__}"
 
 
-class Gradient:
+class Gradient(Outside):
     """What grad and value_and_grad return: call it as the function."""
 
     def __init__(
@@ -125,7 +141,7 @@ class Gradient:
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def _call_slow(self, *args: Any, **kwargs: Any) -> Any:
         if current_trace() is not None:
             return self._inline(args, kwargs, fresh=True)
         if self._jitted is None:
@@ -187,11 +203,13 @@ class Gradient:
             holder[place] = unflatten(structure, iter(roots))
             wrt += roots
             structures.append(structure)
-        loss, aux = self._loss(self._function(*args, **kwargs), trace)
+        with recording():  # torch.no_grad() around this counts for what comes out of it
+            loss, aux = self._loss(self._function(*args, **kwargs), trace)
         one = trace.builder.constant(loss.dtype.code, 1.0)
         found = iter(differentiate(trace, [loss._tensor], [one], wrt))
         gradients: Any = tuple([unflatten(structure, found) for structure in structures])
         gradients = gradients[0] if self._one else gradients
+        loss, aux = settled(trace, (loss, aux))
         if self._with_value:
             return ((loss, aux) if self._has_aux else loss), gradients
         return (gradients, aux) if self._has_aux else gradients

@@ -7,6 +7,7 @@ from typing import Any
 from . import _core
 from ._arguments import device_of
 from ._lowered import Explanation
+from ._outside import outside
 
 
 class Graph:
@@ -37,13 +38,11 @@ class Graph:
     def run(self, *args: Any, out: Any = None, **options: Any) -> Any:
         """The results for these arguments: one, or a tuple. options: those of jit but dynamic and
         static ones."""
-        outs = None if out is None else tuple(out) if isinstance(out, (tuple, list)) else (out,)
-        results = tuple(self._function(args, options).call(args, outs))
-        return results[0] if len(results) == 1 else results
+        return _run(self, args, out, options)
 
     def explain(self, *args: Any, **options: Any) -> Explanation:
         """What was fused into which kernels for these arguments, and why not more."""
-        return Explanation(self._function(args, options).explain(args))
+        return Explanation(self._compiled(args, options).explain(args))
 
     def source(
         self, *args: Any, stage: str = "cuda", arch: str = "", **options: Any
@@ -57,9 +56,16 @@ class Graph:
         results = tuple(_core.evaluate(self._text, args))
         return results[0] if len(results) == 1 else results
 
-    def _function(self, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    def _compiled(self, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         options = {**options, "device": device_of(options.get("device", "auto"), args)}
         key = tuple(sorted(options.items()))
         if key not in self._functions:
             self._functions[key] = _core.compile_text(self._text, **options)
         return self._functions[key]
+
+
+@outside
+def _run(graph: Graph, args: tuple[Any, ...], out: Any, options: dict[str, Any]) -> Any:
+    outs = None if out is None else tuple(out) if isinstance(out, (tuple, list)) else (out,)
+    results = tuple(graph._compiled(args, options).call(args, outs))
+    return results[0] if len(results) == 1 else results

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from . import _core, _logging
 from ._arguments import describe, is_numpy_scalar, is_on_gpu
 from ._array import Array
+from ._outside import outside
 from ._pytree import flatten, unflatten
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 _DYNAMIC = (None, "all", "none")
 _NUMERICS = ("default", "fast", "strict")
 _VERIFY_ACTIONS = ("error", "fallback")
+_KINDS_OF_ERROR = (TypeError, ValueError, RuntimeError)
 _MANY_ENTRIES = 32  # for different sizes alone: a warning
 _MAX_SHAPES = 4096  # remembered for each combination; then forgotten and found again
 
@@ -170,10 +172,8 @@ class JitFunction(_core.JitFunction):
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """What a call with these arguments compiles: its text, groups, sources and costs."""
-        from ._lowered import Lowered
-
-        call = self._read(args, kwargs)
-        return Lowered(self, call, self._entry(call))
+        found: Lowered = _lower(self, args, kwargs)
+        return found
 
     def cache_info(self) -> CacheInfo:
         """Calls that found their entry, calls that traced, and entries."""
@@ -304,14 +304,17 @@ class JitFunction(_core.JitFunction):
         if isinstance(leaf, str):
             return None
         try:
+            if hasattr(type(leaf), "__torch_function__"):  # some describe themselves, and are empty
+                _core.describe_array(leaf)
             found = describe(leaf)
             return found and (*found, is_on_gpu(leaf))
         except Exception as error:  # a library's own, too
             from ._tracer import leaf_names
 
             name = leaf_names(structure, self._positional)[i]
-            kind = type(error) if type(error) in (TypeError, ValueError) else TypeError
-            raise kind(f"{self._name}: argument {name!r}: {error}") from error
+            kind = type(error) if type(error) in _KINDS_OF_ERROR else TypeError
+            said = str(error).removeprefix("array: ")  # as describe_array calls it
+            raise kind(f"{self._name}: argument {name!r}: {said}") from error
 
     def _entry(self, call: Call) -> Entry:
         try:
@@ -371,6 +374,14 @@ class JitFunction(_core.JitFunction):
             return self._function(*args, **kwargs)
 
         return Tracer(call, self._name, structure, leaves).compile(self._dynamic, self._options)
+
+
+@outside
+def _lower(function: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    from ._lowered import Lowered
+
+    call = function._read(args, kwargs)
+    return Lowered(function, call, function._entry(call))
 
 
 def _signature_of(function: Callable[..., Any]) -> inspect.Signature:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import _core
+from ._outside import Outside
 from ._tracer import Entry
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class Lowered:
         return Compiled(self._function, self._call, self._entry)
 
 
-class Compiled:
+class Compiled(Outside):
     """A compiled function. It takes arguments of the structure, dtypes, sizes and static values it
     was lowered for."""
 
@@ -79,7 +80,7 @@ class Compiled:
     def __repr__(self) -> str:
         return f"<jitfuse.Compiled of {self._function!r}>"
 
-    def __call__(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+    def _call_slow(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
         call = self._function._read(args, kwargs)
         if call.key != self._call.key or not self._entry.matches(call.shapes):
             raise TypeError(

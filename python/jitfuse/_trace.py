@@ -8,8 +8,9 @@ what it meets. Must not know: arrays' operators, caches.
 
 from __future__ import annotations
 
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,6 +22,7 @@ from ._dtypes import DType, float64, int64
 from ._dtypes import bool_ as bool_dtype
 from ._errors import TracingError, describe_place, user_place
 
+FLOATS = ("f16", "bf16", "f32", "f64")
 WEAK_DTYPES = {bool: bool_dtype, int: int64, float: float64}
 
 
@@ -113,6 +115,18 @@ class Trace:
     def size_value(self, size: int | str) -> int:
         return evaluate(size, self.symbols)
 
+    # torch's gradient mode.
+
+    def settle(self, tensors: Iterable[Any]) -> list[Any]:
+        """Results of ops: constants to gradients where the function has switched torch's off."""
+        made = list(tensors)
+        if not is_recording():
+            made = [
+                self.builder.apply("stop_gradient", [t], {})[0] if t.dtype in FLOATS else t
+                for t in made
+            ]
+        return made
+
     # State.
 
     def check_alive(self, array: Array) -> None:
@@ -177,6 +191,24 @@ class WeakArgument(WeakArray):
     @property
     def ndim(self) -> int:
         return 0
+
+
+def is_recording() -> bool:
+    """False under torch.no_grad() and torch.inference_mode()."""
+    enabled = getattr(sys.modules.get("torch"), "is_grad_enabled", None)
+    return enabled is None or bool(enabled())
+
+
+@contextmanager
+def recording() -> Iterator[None]:
+    """Torch's gradient mode switched on: what is traced is for calls in either, so that only what
+    the function itself switches off counts."""
+    torch = sys.modules.get("torch")
+    if is_recording() or torch is None:
+        yield
+        return
+    with torch.inference_mode(False), torch.enable_grad():
+        yield
 
 
 _state = threading.local()

@@ -16,16 +16,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from . import _core, _logging
+from . import _logging
 from ._arguments import describe, is_number, is_numpy_scalar, is_on_gpu
 from ._array import Array
-from ._autograd import Differentiable, wants_grad
+from ._autograd import Differentiable, draw, wants_grad
 from ._dims import Dim
 from ._dtypes import DType, as_dtype
 from ._errors import TracingError, describe_place
 from ._pytree import Structure, flatten, paths, unflatten
 from ._sizes import Classes, Dims, symbol_name
-from ._trace import Trace, tracing
+from ._trace import Trace, recording, tracing
 
 
 @dataclass
@@ -93,11 +93,8 @@ class Entry:
                     "use the results, or call it under torch.no_grad()"
                 )
             return self.result(self.graph(*arguments))
-        random_ops = self.function.random_ops
-        if random_ops:
-            seed, offset = _core.rng_advance(random_ops)
-            return self.result(self.function.call(arguments, outs, seed=seed, offset=offset))
-        return self.result(self.function.call(arguments, outs))
+        rng = draw(self.function, arguments)
+        return self.result(self.function.call(arguments, outs, rng=rng))
 
     def result(self, outputs: Any) -> Any:
         leaves = (leaf[0] if isinstance(leaf, list) else outputs[leaf] for leaf in self.out_leaves)
@@ -154,7 +151,7 @@ class Tracer:
         """Runs the function on traced arguments of these sizes; the trace and what it returned."""
         trace = Trace(self.name)
         trace.symbols = symbols
-        with tracing(trace):
+        with tracing(trace), recording():
             values = []
             for i, (leaf, d) in enumerate(zip(self.leaves, dims)):
                 if leaf.kind == "array":

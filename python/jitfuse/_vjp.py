@@ -10,22 +10,23 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from . import _core
 from ._apply import to_array
 from ._arguments import describe, is_number
 from ._array import Array
-from ._autograd import FLOATS, as_torch, is_torch
+from ._autograd import as_torch, draw, is_torch
 from ._dtypes import DType
 from ._errors import TracingError
-from ._gradients import differentiate, jit_as, root_of
+from ._gradients import differentiate, jit_as, root_of, settled
 from ._jit import Call, JitFunction, jit
+from ._outside import Outside, outside
 from ._pytree import LEAF, Structure, flatten, paths, unflatten
-from ._trace import Trace, current_trace
+from ._trace import FLOATS, Trace, current_trace, recording
 
 if TYPE_CHECKING:
     from ._tracer import Entry
 
 
+@outside
 def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """(value, pull): the function's value, and a function that gives the sum over all elements of
     cotangent * d value / d primal, a tuple with one entry for each primal, of its form.
@@ -141,7 +142,8 @@ def _traced(
     trace: Trace, function: Callable[..., Any], primals: Any, has_aux: bool, what: str
 ) -> tuple[Any, Any, Any]:
     args, wrt, structures, numbers = rooted(trace, what, primals, fresh=True)
-    value, aux = _split_aux(what, function(*args), has_aux)
+    with recording():  # as Gradient has it
+        value, aux = _split_aux(what, function(*args), has_aux)
     leaves, form = flatten(value)
 
     def pull(cotangent: Any, /) -> tuple[Any, ...]:
@@ -157,6 +159,7 @@ def _traced(
         found = differentiate(trace, outputs, weights, wrt)
         return gradients_by_form(structures, numbers, found)
 
+    value, aux = settled(trace, (value, aux))
     return value, pull, aux
 
 
@@ -204,7 +207,7 @@ def _compiled(
     return value, pull, aux
 
 
-class _Pull:
+class _Pull(Outside):
     """What vjp of real arrays gives: holds what the backward function reads."""
 
     def __init__(self, what: str, entry: Entry, call: Call):
@@ -218,12 +221,17 @@ class _Pull:
         assert entry.graph is not None
         self._split = entry.graph.split(tuple(wrt))
         forward = self._split.forward
-        self._rng = dict(zip(("seed", "offset"), _core.rng_advance(forward.random_ops)))
-        results = forward.call(arguments, **self._rng)
+        self._rng = draw(forward, arguments)
+        results = forward.call(arguments, rng=self._rng)
         self.outputs = results[: entry.function.num_outputs]
         self.form: Structure = None
         self._leaves = entry.out_leaves
         self._saved = [(arguments if own else results)[i] for own, i in self._split.saved]
+        self._names = [
+            f"argument {forward.inputs[i]['name']!r}" if own else f"result {i}"
+            for own, i in self._split.saved
+        ]
+        self._versions = [_version(x) for x in self._saved]
         self._structures = list(call.structure[2][0][2])
         places = {at: n for n, at in enumerate(wrt)}
         self._numbers = [places.get(of_leaf.get(i, -1)) for i in range(len(call.leaves))]
@@ -232,7 +240,7 @@ class _Pull:
     def __repr__(self) -> str:
         return f"<jitfuse.{self._what}: a function of the cotangent>"
 
-    def __call__(self, cotangent: Any, /) -> tuple[Any, ...]:
+    def _call_slow(self, cotangent: Any, /) -> tuple[Any, ...]:
         given = cotangents_for(self._what, self.form, cotangent)
         by_output: dict[int, Any] = {}
         for leaf, ct in zip(self._leaves, given):
@@ -249,10 +257,21 @@ class _Pull:
             by_output[i] if i in by_output else _zeros_like()(self.outputs[i])
             for i in self._split.cotangents
         ]
-        found = self._split.backward.call((*self._saved, *cts), **self._rng)
+        self._check_unchanged()
+        found = self._split.backward.call((*self._saved, *cts), rng=self._rng)
         if self._like is not None:
             found = tuple([as_torch(g) for g in found])
         return gradients_by_form(self._structures, self._numbers, list(found))
+
+    def _check_unchanged(self) -> None:
+        for x, name, version in zip(self._saved, self._names, self._versions):
+            now = _version(x)
+            if now != version:
+                raise RuntimeError(
+                    f"{self._what}: {name}, which the gradient is computed from, was changed in "
+                    f"place since (it is at version {now}, and was at {version}); take the vjp of "
+                    "a clone, or call the function that it gave before the change"
+                )
 
     def _checked(self, ct: Any, output: Any) -> Any:
         """A cotangent that is like its output. The backward function knows no more of an output's
@@ -268,6 +287,11 @@ class _Pull:
                 "value is there"
             )
         return ct
+
+
+def _version(x: Any) -> int | None:
+    """How often a torch tensor was changed in place; None of what does not tell."""
+    return int(x._version) if is_torch(x) and not x.is_inference() else None
 
 
 def _described(array: Any) -> tuple[DType, tuple[int, ...]]:

@@ -1,7 +1,8 @@
 """Random numbers inside traced functions, and the seed that they and nn.dropout draw from.
 
 Each call of a function with random ops draws other numbers: seed and position are passed with the
-call. After `jitfuse.random.seed(s)` the same calls give the same numbers, on every device.
+call. After `jitfuse.random.seed(s)` the same calls give the same numbers, on every device. Calls on
+torch tensors draw from torch's generators instead, but inside of `seeded`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ __all__ = ["bernoulli", "get_state", "normal", "seed", "seeded", "set_state", "u
 
 
 def seed(value: int) -> None:
-    """Begins the stream of random numbers anew; value is an int. A process begins with seed(0)."""
+    """Begins the stream of random numbers anew; value is an int. A process begins with seed(0).
+
+    Of calls on torch tensors torch.manual_seed does so.
+    """
     _core.rng_set(operator.index(value) % 2**64)
 
 

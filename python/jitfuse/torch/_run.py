@@ -215,10 +215,5 @@ def run(owner: Any, input: Any, chain: Chain) -> Any:
 def _call(input: Any, chain: Chain) -> Any:
     dtype = _autocast(input.device.type, input)
     rows = input.flatten(0, -2) if input.ndim > 2 else input
-    if any(chain.drops):  # masks depend on torch's generator: torch.manual_seed repeats them
-        draw = torch.empty((), dtype=torch.int64, device="cpu").random_()
-        with jf.random.seeded(int(draw)):
-            result = _fused(rows, *chain, dtype)
-    else:
-        result = _fused(rows, *chain, dtype)
+    result = _fused(rows, *chain, dtype)
     return result.view(*input.shape[:-1], result.shape[-1]) if input.ndim > 2 else result
