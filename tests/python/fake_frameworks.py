@@ -22,6 +22,12 @@ def module(name, **members):
 class Tensor(fake_gpu.Array):
     __dlpack_c_exchange_api__ = fake_gpu.exchange_table
     requires_grad = False
+    is_cuda = True
+    device = types.SimpleNamespace(type="cuda", index=0)
+
+    def random_(self):
+        asked.append(("torch", "random_", self.shape))
+        return self
 
     @classmethod
     def __torch_function__(cls, *args, **kwargs):
@@ -92,7 +98,32 @@ def from_dlpack(array):
 
 
 guards = types.SimpleNamespace(_empty_strided_cuda=fake_gpu.empty_strided)
-torch = module("torch", Tensor=Tensor, is_grad_enabled=lambda: True, empty_strided=empty_strided, **dict(zip(NAMES, NAMES)),
+
+
+class Generator:
+    """torch's for a GPU."""
+
+    seed, offset = 42, 8
+
+    def initial_seed(self):
+        return self.seed
+
+    def get_offset(self):
+        return self.offset
+
+    def set_offset(self, offset):
+        self.offset = offset
+
+
+def torch_empty(size, *, dtype, device):
+    asked.append(("torch", "empty", (size, dtype)))
+    return Tensor((size,), np.dtype("i8"), 0, 64)
+
+
+capturing = types.SimpleNamespace(on=False)
+torch_cuda = types.SimpleNamespace(is_current_stream_capturing=lambda: capturing.on, default_generators=[Generator()])
+
+torch = module("torch", Tensor=Tensor, is_grad_enabled=lambda: True, empty_strided=empty_strided, cuda=torch_cuda, empty=torch_empty, **dict(zip(NAMES, NAMES)),
                _C=types.SimpleNamespace(_dynamo=types.SimpleNamespace(guards=guards)))
 module("torch.autograd")
 module("torch.autograd.graph", increment_version=lambda tensor: asked.append(("torch", "increment_version", None)))

@@ -105,9 +105,9 @@ def test_random_ops_take_seed_and_offset_of_the_call():
     f = b.compile([a, c, d], device="cpu")
     assert f.num_inputs == 2
     ones = np.ones(1000, np.float32)
-    first = f.call((ones, 0.25), seed=7, offset=3)
-    again = f.call((ones, 0.25), seed=7, offset=3)
-    later = f.call((ones, 0.25), seed=7, offset=6)
+    first = f.call((ones, 0.25), rng=(7, 3, None))
+    again = f.call((ones, 0.25), rng=(7, 3, None))
+    later = f.call((ones, 0.25), rng=(7, 6, None))
     for i in range(3):
         np.testing.assert_array_equal(first[i], again[i])
         assert (first[i] != later[i]).any()

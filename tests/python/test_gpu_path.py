@@ -243,3 +243,28 @@ def test_an_nvrtc_that_does_not_look_beside_itself(run, tmp_path):
     for other in builtins:
         (tmp_path / other.name).symlink_to(other)
     run("x = make(Tensor, 8); f(x, x); assert calls('launch')", JITFUSE_NVRTC_PATH=str(tmp_path / where.name))
+
+
+def test_random_numbers_are_of_torchs_generator(run):
+    """Its offset moves on; in a capture an operator of torch draws, and what reads that was compiled before."""
+    run("""
+(generator,) = F.torch.cuda.default_generators
+noisy = jf.jit(lambda x: [jf.nn.dropout(x, 0.5) for _ in range(5)])
+x = make(Tensor, 256)
+state = jf.random.get_state()
+noisy(x)
+assert generator.offset == 16, generator.offset
+noisy(x)
+assert generator.offset == 24 and jf.random.get_state() == state
+with jf.random.seeded(3):
+    noisy(x)
+assert generator.offset == 24
+before = _core.total_stats()["compiles"]
+fresh()
+F.capturing.on = True
+noisy(x)
+assert generator.offset == 24
+assert [a for a in asked if a[0] == "torch"][:2] == [("torch", "empty", (2, "int64")), ("torch", "random_", (2,))], asked
+assert any(call[0] == "launch" and call[1] == 0x100 for call in F.fake_gpu.take_log())
+assert _core.total_stats()["compiles"] == before
+""")

@@ -174,9 +174,9 @@ def test_dropout_draws_one_mask():
     x.grad = None
     first.backward(torch.ones_like(x))  # again, after others have drawn
     torch.testing.assert_close(x.grad, first.detach())
-    jf.random.seed(3)
+    torch.manual_seed(3)
     with_grad = f(x)
-    jf.random.seed(3)
+    torch.manual_seed(3)
     assert torch.equal(f(x.detach()), with_grad)  # the same numbers as without grad
     grad = torch.autograd.grad((f(x) ** 3).sum(), x, create_graph=True)[0]
     y = f(x.detach())
@@ -191,6 +191,20 @@ def test_dropout_in_second_derivatives():
     torch.testing.assert_close(first.detach(), kept * 3 * x.detach() ** 2)
     second = torch.autograd.grad(first.sum(), x)[0]
     torch.testing.assert_close(second, kept * 6 * x.detach())
+
+
+@pytest.mark.parametrize("name", ["tanh between", "linear"])
+def test_random_numbers_in_second_derivatives_of_results(name):
+    """With a value from inside that is kept, and without."""
+    w = draw(6, 5, seed=1, grad=False)
+    body = {"tanh between": lambda x: F.dropout(torch.tanh(F.dropout(x, 0.3, training=True)), 0.5, training=True), "linear": lambda x: F.dropout(x @ w, 0.5, training=True) ** 2}
+    f = jf.jit(body[name])
+
+    def seeded(x):
+        with jf.random.seeded(3):
+            return f(x * 1.1)
+
+    assert torch.autograd.gradgradcheck(seeded, draw(4, 6))
 
 
 def test_second_derivatives():
@@ -214,20 +228,99 @@ def test_second_derivatives():
         torch.testing.assert_close(a, b)
 
 
-def test_second_derivatives_that_are_not_there_say_why():
-    x = draw(5)
-    y = jf.jit(lambda x: torch.tanh(x))(x * 2)  # what tanh reads of x is its result: x * 2 is not kept
-    with pytest.raises(RuntimeError, match=r"second derivatives .* need argument 0 'x' again.*jitfuse.grad"):
-        torch.autograd.grad(y.sum(), x, create_graph=True)
+def middle(function, *args):
+    """Second and third derivatives where the arguments are results of other operations."""
+    jitted = jf.jit(function)
+    found = []
+    for call in (jitted, function):
+        own = [a.detach().clone().requires_grad_() for a in args]
+        sizes = []
+        with torch.autograd.graph.saved_tensors_hooks(lambda t: sizes.append(t.numel()) or t, lambda t: t):
+            inside = [a.sin() for a in own]
+            before = len(sizes)
+            y = call(*inside)
+            saved = sum(sizes[before:])
+        weight = draw(*y.shape, seed=7, dtype=y.dtype)
+        first = torch.autograd.grad(y, own, weight, create_graph=True)
+        second = torch.autograd.grad(sum((g * g).sum() for g in first), [*own, weight], create_graph=True, allow_unused=True)
+        third = torch.autograd.grad(sum((g * g).sum() for g in second if g is not None), own)
+        found.append((first, second, third, saved))
+    for got, want in zip(found[0][:3], found[1][:3]):
+        for g, w in zip(got, want):
+            torch.testing.assert_close(0 * args[0] if g is None else g, 0 * g if w is None else w)
+    return found[0][3], found[1][3]
 
+
+def norm(x):
+    if not isinstance(x, torch.Tensor):
+        return F.layer_norm(x, (6,))
+    centred = x - x.mean(-1, keepdim=True)  # the third derivative of torch's own is wrong
+    return centred / torch.sqrt(centred.square().mean(-1, keepdim=True) + 1e-5)
+
+
+SECOND = {
+    "tanh": (lambda x: torch.tanh(x), 1), "softmax": (lambda x: F.softmax(x, dim=-1), 1), "exp": (lambda x: torch.exp(x) * 2, 1),
+    "sigmoid": (lambda x: torch.sigmoid(x), 1), "square": (lambda x: x * x, 1), "norm": (norm, 1),
+    "product": (lambda x, y: torch.tanh(x @ y.T), 2), "bias": (lambda x, y: F.gelu(x @ y.T) @ y + y.sum(), 2), "sum": (lambda x: torch.sum(torch.tanh(x), dim=0), 1),
+    "linear": (lambda x, y: x * 3 + torch.sum(y, dim=0), 2),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SECOND)
+def test_second_derivatives_in_the_middle_of_a_graph(name):
+    function, count = SECOND[name]
+    middle(function, *[draw(4, 6, seed=i) for i in range(count)])
+
+
+def test_second_derivatives_cost_first_ones_nothing_where_outputs_do():
+    """As torch: of tanh and softmax the result is kept, and of what is linear nothing."""
+    for name in ("tanh", "softmax"):
+        own, torchs = middle(SECOND[name][0], draw(4, 6))
+        assert own == torchs == 24
+    assert middle(lambda x: x * 3, draw(4, 6))[0] == 0
+
+
+def test_arguments_that_only_second_derivatives_read():
+    """They are saved by torch: hooks see them, and a change in place is an error where it matters."""
+    f = jf.jit(lambda x, w, b: F.gelu(F.linear(x, w, b)) @ w)  # keeps linear's result, and not b
+    args = [draw(4, 3), draw(5, 3, seed=1), draw(5, seed=2)]
+    x, w, b = inside = [a * 1.5 for a in args]
+    sizes = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: sizes.append(tuple(t.shape)) or t, lambda t: t):
+        f(*inside)
+    y = f(x, w, b)
+    kept = (5,) in sizes
+    assert kept
+    with torch.no_grad():
+        b.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        torch.autograd.grad(y.sum(), args, create_graph=True)
+    got = torch.autograd.grad(y.sum(), args)  # does not read b
+    want = torch.autograd.grad((F.gelu(F.linear(args[0] * 1.5, args[1] * 1.5, args[2] * 1.5)) @ (args[1] * 1.5)).sum(), args)
+    for g, v in zip(got, want):
+        torch.testing.assert_close(g, v)
+    y = f(*[a * 1.5 for a in args])
+    y.sum().backward()
+    with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+        y.sum().backward()
+
+
+def test_second_derivatives_of_custom_gradients():
     @jf.custom_gradient
     def cube(x):
         return x**3, lambda g: g * 3 * x**2
 
-    y = jf.jit(cube)(x)
-    with pytest.raises(RuntimeError, match="no second derivatives .*custom gradient"):
+    x = draw(5)
+    first = torch.autograd.grad(jf.jit(cube)(x).sum(), x, create_graph=True)[0]
+    torch.testing.assert_close(first.detach(), 3 * x.detach() ** 2)
+    torch.testing.assert_close(torch.autograd.grad(first.sum(), x)[0], 6 * x.detach())
+
+    hidden = jf.jit(lambda x, w: cube(F.gelu(x @ w)) @ w)  # keeps what is neither argument nor output
+    w = draw(5, 5, seed=1)
+    y = hidden(x[None], w)
+    with pytest.raises(RuntimeError, match="no second derivatives .*custom gradient.*jitfuse.grad"):
         torch.autograd.grad(y.sum(), x, create_graph=True)
-    torch.testing.assert_close(torch.autograd.grad(y.sum(), x)[0], 3 * x.detach() ** 2)
+    torch.autograd.grad(y.sum(), x)
 
 
 def test_gradients_by_jitfuse_inside():
@@ -289,6 +382,33 @@ def test_other_arguments():
     zero.backward()
 
 
+def odd_cotangents(*shape):
+    """Tensors of that shape that are not simply rows in memory."""
+    size = int(np.prod(shape))
+    yield torch.tensor(2.0, dtype=torch.float64).expand(shape)
+    yield draw(shape[-1], grad=False).expand(shape)
+    yield draw(*shape[::-1], grad=False).T
+    yield draw(size, grad=False).as_strided(shape, (1, 1))  # overlaps itself
+    yield draw(shape[0], 2 * shape[1], grad=False)[:, ::2]
+    yield torch.randn(shape, dtype=torch.complex128).conj().imag  # has the negative bit
+    yield torch._efficientzerotensor(shape, dtype=torch.float64)  # has no memory
+    yield draw(*shape, grad=False).to_sparse()
+
+
+@pytest.mark.parametrize("name", ["tanh", "softmax", "product", "linear"])
+def test_cotangents_of_any_layout(name):
+    function, count = SECOND[name]
+    args = [draw(4, 6, seed=i) for i in range(count)]
+    got, want = jf.jit(function)(*args), function(*args)
+    for i, ct in enumerate(odd_cotangents(*got.shape)):
+        dense = ct.to_dense().clone() if ct.layout is torch.sparse_coo else ct.resolve_neg() + 0
+        for create in (False, True):
+            first = torch.autograd.grad(got, args, ct, retain_graph=True, create_graph=create)
+            expected = torch.autograd.grad(want, args, dense, retain_graph=True)
+            for g, w in zip(first, expected):
+                torch.testing.assert_close(g, w, msg=lambda m: f"cotangent {i}, create_graph={create}: {m}")
+
+
 def test_what_results_do_not_depend_on_has_zeros():
     x, y = draw(3), draw(3, seed=1)
     jf.jit(lambda x, y: x * 2)(x, y).sum().backward()
@@ -296,7 +416,7 @@ def test_what_results_do_not_depend_on_has_zeros():
 
 
 def test_checkpoints():
-    """A second forward run draws the same numbers from a seeded stream."""
+    """A second forward run draws the same numbers, from torch's generator and from a seeded stream."""
     from torch.utils.checkpoint import checkpoint
 
     f = jf.jit(lambda x: F.dropout(torch.tanh(x) * 2, 0.5, training=True))
@@ -306,15 +426,18 @@ def test_checkpoints():
             return f(x)
 
     x = draw(50, 40)
-    y = checkpoint(seeded, x, use_reentrant=False)
-    y.sum().backward()
-    torch.testing.assert_close(x.grad, (y.detach() != 0).double() * 4 * (1 - torch.tanh(x.detach()) ** 2))
+    for function in (f, seeded):
+        for reentrant in (False, True):
+            x.grad = None
+            y = checkpoint(function, x, use_reentrant=reentrant)
+            torch.rand(3)  # the generator has moved on
+            f(x)
+            y.sum().backward()
+            torch.testing.assert_close(x.grad, (y.detach() != 0).double() * 4 * (1 - torch.tanh(x.detach()) ** 2))
 
 
-def test_transforms_of_torch_func_say_what_to_use():
+def test_jacobians_of_torch_autograd():
     f = jf.jit(lambda x: torch.tanh(x))
-    with pytest.raises(RuntimeError, match="not in the transforms of torch.func.*use jitfuse.grad or jitfuse.vjp"):
-        torch.func.grad(lambda x: f(x).sum())(draw(4, grad=False))
     x = draw(4)
     jacobian = torch.autograd.functional.jacobian(f, x.detach())
     torch.testing.assert_close(jacobian, torch.diag(1 - torch.tanh(x.detach()) ** 2))

@@ -81,9 +81,9 @@ def widen(value):
 def check(torch, row, dtype, sizes):
     arrays, options = arguments(row, sizes, np.random.default_rng(len(row.name)))
     given = {name: to_torch(torch, value, dtype) for name, value in arrays.items()}
-    jf.random.seed(7)
-    want = evaluate(row, {name: widen(value) for name, value in given.items()}, options, sizes)
-    got = row.function(**given, **options)
+    with jf.random.seeded(7):
+        want = evaluate(row, {name: widen(value) for name, value in given.items()}, options, sizes)
+        got = row.function(**given, **options)
     got = got if isinstance(got, tuple) else (got,)
     assert len(got) == len(want)
     eps = EPS[str(dtype).split(".")[1]]
