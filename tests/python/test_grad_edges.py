@@ -166,6 +166,15 @@ def test_atan2_at_zero():
     as_in_torch(torch.atan2, *grid([0.0, -0.0, 1, INF, NAN, 1e-200], [0.0, -0.0, 2, -2, INF, 1e-200]))
 
 
+def test_lgamma_at_its_poles_and_selu_far_below_0():
+    as_in_torch(torch.lgamma, tensor(-3, -1, 0, -1.5, 0.5, 2, -INF, INF, NAN))
+    x = tensor(-30, -20, -1, 0, 2)
+    gradient = jf.grad(lambda x: jf.sum(jf.nn.selu(x)))(x)
+    own = x.clone().requires_grad_()
+    F.selu(own).sum().backward()
+    torch.testing.assert_close(gradient, own.grad, rtol=1e-13, atol=0)
+
+
 # Rows that are padding.
 
 
