@@ -417,13 +417,11 @@ const GraphCase kGraphs[] = {
     {"graph total_and_each(%x: f16[70003]) -> (f16[70003], f32[]) { %0 = square(%x) : f16[70003] "
      "%1 = cast(%0) {dtype=f32} : f32[70003] %2 = sum(%1) : f32[] return %0, %2 }",
      {}},
-    {"graph norm_grad(%g: bf16[n,520], %x: bf16[n,520]) -> (bf16[n,520], bf16[520], bf16[520]) { "
-     "%0 = square(%x) : bf16[n,520] %1 = sum(%0) {axes=[1], keepdims=true} : bf16[n,1] %2 = "
-     "divide(%0, %1) : bf16[n,520] %3 = add(%g, %2) : bf16[n,520] %4 = sum(%2) {axes=[0]} : "
-     "bf16[520] %5 = square(%g) : bf16[n,520] %6 = sum(%5) {axes=[0]} : bf16[520] %7 = "
-     "negative(%6) "
-     ": bf16[520] return %3, %4, %7 }",
-     {45}},
+    {"graph norm_grad(%g: bf16[n,4104], %x: bf16[n,4104]) -> (bf16[n,4104], bf16[4104]) { %0 = "
+     "square(%x) : bf16[n,4104] %1 = sum(%0) {axes=[1], keepdims=true} : bf16[n,1] %2 = "
+     "divide(%0, %1) : bf16[n,4104] %3 = add(%g, %2) : bf16[n,4104] %4 = sum(%2) {axes=[0]} : "
+     "bf16[4104] %5 = negative(%4) : bf16[4104] return %3, %5 }",
+     {9}},
     {"graph norm_grad_warps(%x: f32[100,96]) -> (f32[100,96], f32[96]) { %0 = square(%x) : "
      "f32[100,96] %1 = sum(%0) {axes=[1], keepdims=true} : f32[100,1] %2 = divide(%0, %1) : "
      "f32[100,96] %3 = sum(%2) {axes=[0]} : f32[96] return %2, %3 }",
