@@ -77,6 +77,8 @@ class Explainer {
     out["lines"] = lines;
     out["domain"] = ShapeToString(group.domain, exe_.graph.symbols().names);
     out["reduce_axes"] = group.reduce_axes;
+    out["column_sums"] = json::array();
+    for (NodeId id : group.column_sums) out["column_sums"].push_back(name_(Value{id, 0}));
     out["bytes"] = GroupBytes(exe_.graph, group).Eval(call_.symbols);
     out["bytes_unfused"] = UnfusedBytes(exe_.graph, group.nodes).Eval(call_.symbols);
     out["kernels"] = json::array();

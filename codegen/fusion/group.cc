@@ -58,6 +58,9 @@ void WriteGroup(const Graph& graph, const ValueNamer& name, const Group& group, 
     absl::StrAppend(&head, " over ", ShapeToString(group.domain, names));
   if (!group.reduce_axes.empty())
     absl::StrAppend(&head, ", reduces axes [", absl::StrJoin(group.reduce_axes, ","), "]");
+  std::vector<Value> sums;
+  for (NodeId id : group.column_sums) sums.push_back({id, 0});
+  if (!sums.empty()) absl::StrAppend(&head, ", over its rows ", Listed(graph, name, sums));
   w->Line(head).Indent();
   if (!group.inputs.empty()) w->Line("in  ", Listed(graph, name, group.inputs));
   for (NodeId id : group.nodes) {

@@ -1,6 +1,7 @@
 // Sums over rows beside what is computed of each: by columns in chunks of rows, where no result of
 // a row is needed, and by blocks of rows, where a group reduces its rows too. Plans, values by the
 // interpreter, and what may not be joined.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <random>
@@ -183,6 +184,8 @@ TEST(ColumnSums, WhatNeedsAllRowsComesLater) {
   FusionPlan plan = Grouped(one, "sm_90");
   ASSERT_EQ(plan.groups.size(), 1u) << FusionPlanToString(one, plan);
   EXPECT_EQ(plan.groups[0].column_sums.size(), 1u);
+  EXPECT_THAT(FusionPlanToString(one, plan),
+              testing::HasSubstr("reduces axes [1], over its rows %"));
   const Graph two = Optimized(
       Parsed(head + "%3 = broadcast(%2) {shape=[n,96]} : f32[n,96] %4 = multiply(%0, %3) : "
                     "f32[n,96] return %4, %2 }"));
