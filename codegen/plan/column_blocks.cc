@@ -72,14 +72,17 @@ Group InRowsFor(const Target& target, const Graph& graph, const Group& group) {
 }
 
 SizeExpr BlockRows(const KernelPlan& plan, const Target& target) {
-  constexpr int64_t kFewestRows = 8, kMostRows = 512;
+  // Fewer rows are more blocks; each writes a row of f32s for each sum, and has it read again.
+  constexpr int64_t kFewestOnCpu = 8, kFewestOnGpu = 4, kMostRows = 512;
   constexpr int64_t kCpuBlocks = 64, kGpuBlocks = 256;  // the latter of 512 threads each
   constexpr int64_t kGpuElements = int64_t{1} << 20;    // of the rows that are worked on at once
   constexpr int64_t kShortRow = 256;
-  int64_t blocks = kCpuBlocks;
-  if (target.kind == TargetKind::kCuda)
-    blocks = std::max(kGpuBlocks, kGpuElements / std::max(kShortRow, InnerPoints(plan)));
-  return Min(Max(CeilDiv(NumElements(plan.parallel), blocks), kFewestRows), kMostRows);
+  const bool gpu = target.kind == TargetKind::kCuda;
+  const int64_t blocks =
+      gpu ? std::max(kGpuBlocks, kGpuElements / std::max(kShortRow, InnerPoints(plan)))
+          : kCpuBlocks;
+  const SizeExpr fewest(gpu ? kFewestOnGpu : kFewestOnCpu);
+  return Min(Max(CeilDiv(NumElements(plan.parallel), blocks), fewest), kMostRows);
 }
 
 std::vector<bool> MadeOfColumnSums(const Graph& graph, const Group& group) {

@@ -37,10 +37,10 @@
 // p3: output bf16, align 16
 // p4: scratch f32, align 16
 // p5: scratch f32, align 16
-// z0 = min(max(ceildiv(s0,4096),8),512)
+// z0 = min(max(ceildiv(s0,4096),4),512)
 // z1 = s0
 // row, 1 rows a block, 32 threads a row, 1 x 8; 64-bit offsets
-// launch: grid ceildiv(s0,min(max(ceildiv(s0,4096),8),512)), 32 threads
+// launch: grid ceildiv(s0,min(max(ceildiv(s0,4096),4),512)), 32 threads
 
 JF_FN void k0_cast_moments_subtract_add_rsqrt_multiply_cast_and_15_blocks_combine0(float& a0, float b0) {
   const float t2 = a0 + b0;
