@@ -3,17 +3,31 @@
 // numerics: kDefault is the contract of the semantics page. kStrict and batch_invariant are asked
 // for but not built yet: compile returns Unimplemented. kFast may reassociate and use approximate
 // transcendentals; until it does something it equals kDefault and explain() says so. dynamic:
-// kLeading = as the graph's types say (symbols are symbols).
+// kLeading = as the graph's types say (symbols are symbols). `products` is no option of a caller:
+// jit/call_cache.h sets it where an algorithm is missing, or where timing has shown what is faster.
 #ifndef JITFUSE_IR_OPTIONS_H_
 #define JITFUSE_IR_OPTIONS_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "ir/support/hash128.h"
 
 namespace jitfuse::internal {
 
 enum class Numerics : uint8_t { kDefault = 0, kStrict, kFast };
+
+// What is taken out of the planner's hands at one matrix product.
+struct ProductChoice {
+  // What of the nodes behind it its library computes: all that it can, sums and factors without an
+  // activation, or nothing.
+  enum class Epilogue : uint8_t { kAll, kSums, kNone };
+  enum class Padding : uint8_t { kByCost, kNever };
+  Epilogue epilogue = Epilogue::kAll;
+  bool no_algorithm = false;  // kNone because the library has no algorithm; else it was timed
+  Padding padding = Padding::kByCost;
+  friend bool operator==(const ProductChoice&, const ProductChoice&) = default;
+};
 
 struct Options {
   Numerics numerics = Numerics::kDefault;
@@ -22,15 +36,25 @@ struct Options {
   bool rewrite = true;           // false: Optimize is skipped
   bool use_gemm_library = true;  // false: every matmul becomes a loop group
   int64_t max_fusions = -1;      // bisect: stop fusing after so many merges (JITFUSE_MAX_FUSIONS)
+  bool autotune = false;         // the first call of a key times what it may choose from
+  std::vector<ProductChoice> products;  // by product, in the graph's order; beyond its end: {}
 
+  ProductChoice ChoiceOf(size_t product) const {
+    return product < products.size() ? products[product] : ProductChoice();
+  }
   Hash128 Key() const {
-    return Hasher()
-        .Int(static_cast<int64_t>(numerics))
+    Hasher hasher;
+    for (const ProductChoice& p : products)
+      hasher.Int(static_cast<int64_t>(p.epilogue))
+          .Int(p.no_algorithm)
+          .Int(static_cast<int64_t>(p.padding));
+    return hasher.Int(static_cast<int64_t>(numerics))
         .Int(batch_invariant)
         .Int(fuse)
         .Int(rewrite)
         .Int(use_gemm_library)
         .Int(max_fusions)
+        .Int(autotune)
         .Finish();
   }
 };

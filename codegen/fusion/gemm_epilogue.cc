@@ -64,6 +64,7 @@ class Matcher {
     int64_t chains = 0;
     for (NodeId id = 0; id < graph_.size(); ++id) {
       if (graph_.node(id).kind() != OpKind::kMatMul) continue;
+      choice_ = out.size() < q_.choices.size() ? q_.choices[out.size()] : ProductChoice();
       const bool may = q_.library && (q_.max_chains < 0 || chains < q_.max_chains);
       out.push_back(Match(id, may));
       if (!out.back().nodes.empty()) {
@@ -97,6 +98,11 @@ class Matcher {
       }
       const NodeId id = reader_[At(at.node)];
       const Node& node = graph_.node(id);
+      if (node.kind() == OpKind::kPointwise && choice_.epilogue == ProductChoice::Epilogue::kNone) {
+        m.stopped = {choice_.no_algorithm ? Reason::kEpilogueNoAlgorithm : Reason::kEpilogueTuned,
+                     std::string(node.def().name)};
+        return m;
+      }
       if (node.kind() == OpKind::kView) {
         if (q_.views.IsCut(id) || is_output_[At(id)] || !IsReshape(id)) return m;
         at = {id, 0};
@@ -118,7 +124,7 @@ class Matcher {
   // An activation that is written out with smaller ops ends the chain.
   std::optional<EpilogueMatch> TakeWritten(Value at, const EpilogueMatch& m) const {
     if (m.epilogue.activation != GemmActivation::kNone || uses_[At(at.node)] < 2 ||
-        !PositiveK(m.product))
+        !PositiveK(m.product) || choice_.epilogue != ProductChoice::Epilogue::kAll)
       return std::nullopt;
     const DType dtype = graph_.type(at).dtype;
     EpilogueMatch next = m;
@@ -180,9 +186,11 @@ class Matcher {
     return (a[a.size() - (node.Get<bool>("transpose_a") ? 2 : 1)] - 1).IsKnownNonNegative();
   }
 
-  static std::optional<Rejection> TakeActivation(const Node& node, EpilogueMatch* m) {
+  std::optional<Rejection> TakeActivation(const Node& node, EpilogueMatch* m) const {
     for (const ActivationRow& row : kActivations) {
       if (row.op != node.op) continue;
+      if (choice_.epilogue != ProductChoice::Epilogue::kAll)
+        return Rejection{Reason::kEpilogueTuned, std::string(node.def().name)};
       m->epilogue.activation = row.activation;
       return std::nullopt;
     }
@@ -311,6 +319,7 @@ class Matcher {
 
   const EpilogueQuestion& q_;
   const Graph& graph_;
+  ProductChoice choice_;  // of the product that is being matched
   std::vector<std::vector<NodeId>> users_;
   std::vector<int> uses_;         // by node: operands that are it
   std::vector<NodeId> reader_;    // by node: the last that reads it
@@ -335,6 +344,10 @@ std::optional<Reason> TableRefusal(TargetKind target, DType dtype, const GemmEpi
 }
 
 std::vector<EpilogueMatch> MatchEpilogues(const EpilogueQuestion& question) {
+  bool any = false;
+  for (NodeId id = 0; id < question.graph.size() && !any; ++id)
+    any = question.graph.node(id).kind() == OpKind::kMatMul;
+  if (!any) return {};  // most graphs, which need no tables
   return Matcher(question).Run();
 }
 

@@ -38,9 +38,10 @@ struct EpilogueQuestion {
   const Graph& graph;
   const Views& views;
   TargetKind target;
-  const EpilogueSupportFn& library;        // null: takes none
-  absl::Span<const Layout> input_layouts;  // as in Partition
-  int64_t max_chains = -1;                 // so many are looked for; -1: all
+  const EpilogueSupportFn& library;              // null: takes none
+  absl::Span<const Layout> input_layouts;        // as in Partition
+  int64_t max_chains = -1;                       // so many are looked for; -1: all
+  absl::Span<const ProductChoice> choices = {};  // as Options::products
 };
 std::vector<EpilogueMatch> MatchEpilogues(const EpilogueQuestion& question);
 

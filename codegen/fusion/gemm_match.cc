@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/fusion/relation.h"
+#include "ir/op_enum.h"
 #include "ir/support/status.h"
 
 namespace jitfuse::internal {
@@ -164,6 +165,22 @@ std::optional<GemmMatrix> AsMatrix(const Shape& dims, const Shape& strides) {
   std::optional<SizeExpr> batch_stride = CollapseBatch(batch);
   if (!ld || !batch_stride) return std::nullopt;
   return GemmMatrix{*ld, *batch_stride};
+}
+
+std::optional<DType> CastFrom16Bits(const Graph& graph, Value v) {
+  const Node& node = graph.node(v);
+  if (node.op != Op::kCast || node.types[0].dtype != DType::kF32) return std::nullopt;
+  const DType from = graph.type(node.in[0]).dtype;
+  return from == DType::kF16 || from == DType::kBF16 ? std::optional<DType>(from) : std::nullopt;
+}
+
+DType OperandType(const Graph& graph, const Node& node,
+                  const std::function<bool(DType)>& gives_f32) {
+  const DType own = node.types[0].dtype;
+  if (!gives_f32) return own;
+  const std::optional<DType> a = CastFrom16Bits(graph, node.in[0]),
+                             b = CastFrom16Bits(graph, node.in[1]);
+  return a && a == b && gives_f32(*a) ? *a : own;
 }
 
 GemmCall MakeGemmCall(const Graph& graph, const Node& node, const OperandLayout& a,

@@ -9,6 +9,7 @@
 #ifndef JITFUSE_CODEGEN_FUSION_GEMM_MATCH_H_
 #define JITFUSE_CODEGEN_FUSION_GEMM_MATCH_H_
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <variant>
@@ -55,6 +56,13 @@ std::optional<GemmMatrix> AsMatrix(const Shape& dims, const Shape& strides);
 bool DenseBatchNests(const Graph& graph, const Node& node, int index);
 // C as MatchEpilogues found it, if the epilogue has one. Where all matrices of a batch lie one
 // behind the other and share B, their rows become rows of one product.
+// The f16 or bf16 that `v`, f32, is a cast of.
+std::optional<DType> CastFrom16Bits(const Graph& graph, Value v);
+// The type of what the library reads: where both operands are f32 casts of one 16-bit type that
+// the library gives f32 results of, that type, and what is cast is read; else the product's own.
+DType OperandType(const Graph& graph, const Node& node,
+                  const std::function<bool(DType)>& gives_f32);
+
 GemmCall MakeGemmCall(const Graph& graph, const Node& node, const OperandLayout& a,
                       const OperandLayout& b, const GemmEpilogue& epilogue = {},
                       const GemmMatrix& c = {});

@@ -13,9 +13,10 @@ GemmRuns OneByOne(const GemmProblem& problem) {
                 problem.batch_stride_d};
   GemmProblem& p = runs.each;
   // What an operand is aligned to holds for its first matrix; the next begin `stride` elements on.
-  const int64_t size = ItemSize(p.dtype);
-  for (int64_t stride : {p.batch_stride_a, p.batch_stride_b, p.batch_stride_c, p.batch_stride_d}) {
-    while (p.align > size && stride * size % p.align != 0) p.align /= 2;
+  const int64_t size = ItemSize(p.dtype), wide = ItemSize(p.result());
+  for (int64_t bytes : {p.batch_stride_a * size, p.batch_stride_b * size, p.batch_stride_c * wide,
+                        p.batch_stride_d * wide}) {
+    while (p.align > wide && bytes % p.align != 0) p.align /= 2;
   }
   p.batch = 1;
   p.batch_stride_a = p.batch_stride_b = p.batch_stride_c = p.batch_stride_d = 0;

@@ -37,9 +37,9 @@ std::string Listed(const Graph& graph, const ValueNamer& name, const std::vector
 
 std::string GemmToString(const GemmCall& call, absl::Span<const std::string> names) {
   return absl::StrCat(
-      ToAbsl(DTypeName(call.dtype)), call.allow_tf32 ? " (as tf32)" : "",
-      " batch=", call.batch.ToString(names), " m=", call.m.ToString(names),
-      " n=", call.n.ToString(names), " k=", call.k.ToString(names),
+      ToAbsl(DTypeName(call.dtype)), call.f32_result ? " (f32 result)" : "",
+      call.allow_tf32 ? " (as tf32)" : "", " batch=", call.batch.ToString(names),
+      " m=", call.m.ToString(names), " n=", call.n.ToString(names), " k=", call.k.ToString(names),
       call.transpose_a ? " a^T" : " a", " ld=", call.lda.ToString(names),
       " batch stride=", call.batch_stride_a.ToString(names), call.transpose_b ? ", b^T" : ", b",
       " ld=", call.ldb.ToString(names), " batch stride=", call.batch_stride_b.ToString(names),
@@ -111,6 +111,7 @@ Hash128 GemmProblem::Key() const {
       .Int(n)
       .Int(k)
       .Int(static_cast<int64_t>(dtype))
+      .Int(f32_result)
       .Int(transpose_a)
       .Int(transpose_b)
       .Int(lda)
@@ -138,6 +139,7 @@ GemmProblem Concrete(const GemmCall& call, absl::Span<const int64_t> symbols) {
   p.n = call.n.Eval(symbols);
   p.k = call.k.Eval(symbols);
   p.dtype = call.dtype;
+  p.f32_result = call.f32_result;
   p.transpose_a = call.transpose_a;
   p.transpose_b = call.transpose_b;
   p.lda = call.lda.Eval(symbols);

@@ -61,7 +61,8 @@ std::string EpilogueToString(const GemmEpilogue& e);  // "0.5 * product + c + bi
 // cannot be (its strides do not nest) is not routed to a library.
 struct GemmCall {
   Dim batch{1}, m, n, k;
-  DType dtype = DType::kF32;  // of A, B and D
+  DType dtype = DType::kF32;  // of A and B, and of C, bias and D unless `f32_result`
+  bool f32_result = false;    // of 16-bit A and B: C, bias and D are f32
   bool transpose_a = false,
        transpose_b = false;  // as stored: A is [m,k] (or [k,m] if transposed), rows contiguous
   SizeExpr lda, ldb, ldd;    // distance of stored rows
@@ -69,10 +70,12 @@ struct GemmCall {
   GemmEpilogue epilogue = {};
   SizeExpr ldc, batch_stride_c;  // of C, if there is one
   bool allow_tf32 = false;       // f32 operands may be rounded to TF32
+  DType result() const { return f32_result ? DType::kF32 : dtype; }
 };
 struct GemmProblem {  // GemmCall with numbers, and what pointers are aligned to
   int64_t batch = 1, m = 0, n = 0, k = 0;
   DType dtype = DType::kF32;
+  bool f32_result = false;
   bool transpose_a = false, transpose_b = false;
   int64_t lda = 0, ldb = 0, ldd = 0;
   int64_t batch_stride_a = 0, batch_stride_b = 0, batch_stride_d = 0;
@@ -81,6 +84,7 @@ struct GemmProblem {  // GemmCall with numbers, and what pointers are aligned to
   int align = 16;  // of the least aligned of A, B, C, D and bias, up to 16
   bool allow_tf32 = false;
   bool symbolic_m = false;  // other calls have other m: the algorithm is that of m's bucket
+  DType result() const { return f32_result ? DType::kF32 : dtype; }
   Hash128 Key() const;
   friend bool operator==(const GemmProblem&, const GemmProblem&) = default;
 };

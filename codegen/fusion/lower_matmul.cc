@@ -1,8 +1,11 @@
 // LowerMatMul: see codegen/fusion/partition.h.
+#include <algorithm>
+#include <limits>
 #include <utility>
 #include <vector>
 
 #include "codegen/fusion/gemm_match.h"
+#include "codegen/fusion/gemm_padding.h"
 #include "codegen/fusion/partition.h"
 #include "ir/op_enum.h"
 #include "ir/support/status.h"
@@ -13,9 +16,9 @@ namespace {
 
 class Lowering {
  public:
-  Lowering(const Graph& from, const Options& options, const GemmSupportFn& support,
-           absl::Span<const Layout> layouts)
-      : from_(from), options_(options), support_(support), layouts_(layouts) {
+  Lowering(const Graph& from, const Options& options, const GemmLibrary& library,
+           absl::Span<const Layout> layouts, const Target* target)
+      : from_(from), options_(options), library_(library), layouts_(layouts), target_(target) {
     out_.graph.InheritFrom(from);
     map_.resize(static_cast<size_t>(from.size()));
   }
@@ -74,7 +77,7 @@ class Lowering {
 
   absl::StatusOr<Value> MatMul(const Node& node) {
     std::optional<Reason> library =
-        options_.use_gemm_library ? support_(node.types[0].dtype) : std::nullopt;
+        options_.use_gemm_library ? library_.product(node.types[0].dtype) : std::nullopt;
     std::optional<Rejection> rejection =
         RejectMatMul(from_, node, options_.use_gemm_library, library);
     if (!rejection) return ForLibrary(node);
@@ -85,21 +88,105 @@ class Lowering {
   }
 
   absl::StatusOr<Value> ForLibrary(const Node& node) {
+    const std::optional<DType> narrow = NarrowType(node);
     absl::InlinedVector<Value, 2> in;
     for (int i = 0; i < 2; ++i) {
       Value v = Map(node.in[static_cast<size_t>(i)]);
+      if (narrow) {
+        JF_ASSIGN_OR_RETURN(v, Narrowed(v));
+      }
       if (!DenseBatchNests(from_, node, i)) {
         const Shape& dims = out_.graph.type(v).dims;
         Shape full = Batch(node);
         full.insert(full.end(), dims.end() - 2, dims.end());
         JF_ASSIGN_OR_RETURN(v, Broadcast(v, full));
-      } else if (IsStridedInput(node,
-                                i)) {  // the copy needs a value of its own: a view of the input
+      } else if (IsStridedInput(node, i,
+                                v)) {  // the copy needs a value of its own: a view of the input
         JF_ASSIGN_OR_RETURN(v, Reshape(v, Shape(out_.graph.type(v).dims)));
       }
       in.push_back(v);
     }
+    const ProductChoice choice = options_.ChoiceOf(products_++);
+    const bool may_pad =
+        target_ != nullptr && options_.fuse && choice.padding == ProductChoice::Padding::kByCost;
+    const std::optional<GemmPad> pad =
+        may_pad ? PaddingOf(from_, node, narrow.value_or(node.types[0].dtype), *target_,
+                            options_.numerics)
+                : std::nullopt;
+    return pad ? Padded(node, in, *pad) : Multiply(node, in);
+  }
+
+  // Of operands that may be narrower than the product means them: then by casts, which the library
+  // does not see.
+  absl::StatusOr<Value> Multiply(const Node& node, absl::InlinedVector<Value, 2> in) {
+    for (Value& v : in) {
+      JF_ASSIGN_OR_RETURN(v, Cast(v, node.types[0].dtype));
+    }
     return out_.graph.Add(node.op, in, node.attrs);
+  }
+
+  // The 16-bit type that both operands are f32 casts of, if the library takes such.
+  std::optional<DType> NarrowType(const Node& node) const {
+    if (!library_.gives_f32 || node.types[0].dtype != DType::kF32) return std::nullopt;
+    std::optional<DType> out;
+    for (Value v : node.in) {
+      v = Map(v);
+      while (out_.graph.node(v).kind() == OpKind::kView) v = out_.graph.node(v).in[0];
+      const std::optional<DType> own = CastFrom16Bits(out_.graph, v);
+      if (!own || (out && *out != *own)) return std::nullopt;
+      out = own;
+    }
+    return out && library_.gives_f32(*out) ? out : std::nullopt;
+  }
+
+  // What `v` is a cast of, behind the views that `v` has it behind.
+  absl::StatusOr<Value> Narrowed(Value v) {
+    std::vector<NodeId> views;
+    for (; out_.graph.node(v).kind() == OpKind::kView; v = out_.graph.node(v).in[0])
+      views.push_back(v.node);
+    v = out_.graph.node(v).in[0];
+    for (; !views.empty(); views.pop_back()) {
+      const Node view = out_.graph.node(views.back());
+      JF_ASSIGN_OR_RETURN(v, out_.graph.Add(view.op, {v}, view.attrs));
+    }
+    return v;
+  }
+
+  // With zeros behind k, and columns behind n that are cut off again.
+  absl::StatusOr<Value> Padded(const Node& node, absl::InlinedVector<Value, 2> in,
+                               const GemmPad& pad) {
+    const Shape& a = from_.type(node.in[0]).dims;
+    const size_t k_from_end = node.Get<bool>("transpose_a") ? 2 : 1;
+    const int64_t k = a[a.size() - k_from_end].constant(), n = node.types[0].dims.back().constant();
+    const std::string detail = PaddingToString(pad, k, n);
+    const bool tb = node.Get<bool>("transpose_b");
+    JF_ASSIGN_OR_RETURN(
+        in[0], WithZeros(in[0], k_from_end == 1 ? 0 : pad.k, k_from_end == 1 ? pad.k : 0, detail));
+    JF_ASSIGN_OR_RETURN(in[1], WithZeros(in[1], tb ? pad.n : pad.k, tb ? pad.k : pad.n, detail));
+    JF_ASSIGN_OR_RETURN(Value product, Multiply(node, in));
+    if (pad.n == 0) return product;
+    const size_t rank = node.types[0].dims.size();
+    std::vector<int64_t> starts(rank, 0), steps(rank, 1);
+    std::vector<int64_t> stops(rank, std::numeric_limits<int64_t>::max());
+    stops.back() = n;
+    return out_.graph.Add(Op::kSlice, {product},
+                          {{"starts", starts}, {"stops", stops}, {"steps", steps}});
+  }
+
+  // Behind the last dim but one, and behind the last.
+  absl::StatusOr<Value> WithZeros(Value v, int64_t rows, int64_t columns,
+                                  const std::string& detail) {
+    if (rows == 0 && columns == 0) return v;
+    const size_t rank = out_.graph.type(v).dims.size();
+    std::vector<Dim> low(rank, Dim(0)), high(rank, Dim(0));
+    high[rank - 2] = Dim(rows);
+    high[rank - 1] = Dim(columns);
+    JF_ASSIGN_OR_RETURN(Value padded,
+                        out_.graph.Add(Op::kPad, {v}, {{"low", low}, {"high", high}}));
+    const bool noted = std::any_of(out_.lowered.begin(), out_.lowered.end(),
+                                   [&](const LoweredMatMul& l) { return l.node == padded.node; });
+    if (!noted) out_.lowered.push_back({padded.node, Reason::kGemmPadded, detail});
+    return padded;
   }
 
   // A sort reads a dense buffer, a segment sum any, but no number.
@@ -144,11 +231,12 @@ class Lowering {
     return false;
   }
 
-  bool IsStridedInput(const Node& node, int i) const {
-    Value v = node.in[static_cast<size_t>(i)];
+  // Operand `i`, as it is now.
+  bool IsStridedInput(const Node& node, int i, Value now) const {
     for (size_t p = 0; p < layouts_.size(); ++p) {
-      if (from_.inputs()[p] != v.node || layouts_[p].strides.empty()) continue;
-      auto match = MatchOperand(from_, node, i, nullptr, from_.type(v).dims, layouts_[p].strides);
+      if (Map({from_.inputs()[p], 0}) != now || layouts_[p].strides.empty()) continue;
+      auto match =
+          MatchOperand(from_, node, i, nullptr, out_.graph.type(now).dims, layouts_[p].strides);
       return std::holds_alternative<Rejection>(match);
     }
     return false;
@@ -239,8 +327,10 @@ class Lowering {
 
   const Graph& from_;
   const Options& options_;
-  const GemmSupportFn& support_;
+  const GemmLibrary& library_;
   absl::Span<const Layout> layouts_;
+  const Target* const target_;
+  size_t products_ = 0;  // of the library, so far
   LoweredGraph out_;
   std::vector<Value> map_;
 };
@@ -248,14 +338,15 @@ class Lowering {
 }  // namespace
 
 absl::StatusOr<LoweredGraph> LowerMatMul(const Graph& graph, const Options& options,
-                                         const GemmSupportFn& gemm_support,
-                                         absl::Span<const Layout> input_layouts) {
+                                         const GemmLibrary& library,
+                                         absl::Span<const Layout> input_layouts,
+                                         const Target* target) {
   bool any = false;
   for (NodeId id = 0; id < graph.size() && !any; ++id)
     any = graph.node(id).kind() == OpKind::kMatMul || graph.node(id).kind() == OpKind::kSort ||
           graph.node(id).kind() == OpKind::kSegment;
   if (!any) return LoweredGraph{graph, {}};
-  return Lowering(graph, options, gemm_support, input_layouts).Run();
+  return Lowering(graph, options, library, input_layouts, target).Run();
 }
 
 void AddLoweringNotes(const LoweredGraph& lowered, FusionPlan* plan) {

@@ -37,14 +37,18 @@ struct GemmLibrary {
   // Of a product's function alone, too.
   template <typename Fn>
     requires std::is_invocable_r_v<std::optional<Reason>, Fn, DType>
-  GemmLibrary(Fn p, EpilogueSupportFn e = nullptr)  // NOLINT(*-explicit-*)
-      : product(std::move(p)), epilogue(std::move(e)) {}
+  GemmLibrary(Fn p, EpilogueSupportFn e = nullptr,  // NOLINT(*-explicit-*)
+              std::function<bool(DType)> f = nullptr)
+      : product(std::move(p)), epilogue(std::move(e)), gives_f32(std::move(f)) {}
   GemmSupportFn product;
   EpilogueSupportFn epilogue;  // null: none
+  // Whether a product of operands of this 16-bit type, which it takes, may have an f32 result;
+  // null: none.
+  std::function<bool(DType)> gives_f32;
 };
 
 struct LoweredMatMul {
-  NodeId node = -1;  // the sum over k, in the lowered graph
+  NodeId node = -1;  // in the lowered graph: the sum over k; of what is padded, the padded operand
   Reason reason;
   std::string detail;
 };
@@ -52,16 +56,20 @@ struct LoweredGraph {
   Graph graph;
   std::vector<LoweredMatMul> lowered;
 };
-// Every matmul that `options` or `gemm_support` keeps from the library, or that has an extent of 0,
+// Every matmul that `options` or `library` keeps from the library, or that has an extent of 0,
 // as multiply and sum over k (accumulated in f32 for f16 and bf16; integers wrap as their own type
 // does). What sorts and segment sums read of numbers and of strided inputs becomes a value of its
-// own, which lies in memory. Without such nodes the graph comes back as it is. `input_layouts`: by
-// signature position, as in CallClass; empty, or empty strides: contiguous. The same for Partition;
-// matters for matrix operands only.
+// own, which lies in memory. Where the library gives f32 results of 16-bit operands, f32 operands
+// that are casts of such, maybe behind views, become casts in front of the product. Products that
+// the library has slow kernels for are given zeros behind k and n where that pays on `target`
+// (gemm_padding.h; null: nowhere). Without such nodes the graph comes back as it is.
+// `input_layouts`: by signature position, as in CallClass; empty, or empty strides: contiguous. The
+// same for Partition; matters for matrix operands only.
 absl::StatusOr<LoweredGraph> LowerMatMul(const Graph& graph, const Options& options,
-                                         const GemmSupportFn& gemm_support,
-                                         absl::Span<const Layout> input_layouts = {});
-// A Note for each lowered product in the group that now computes it.
+                                         const GemmLibrary& library,
+                                         absl::Span<const Layout> input_layouts = {},
+                                         const Target* target = nullptr);
+// A Note for each lowered product, and each padded operand, in the group that now computes it.
 void AddLoweringNotes(const LoweredGraph& lowered, FusionPlan* plan);
 
 absl::StatusOr<FusionPlan> Partition(const Graph& graph, const Target& target,

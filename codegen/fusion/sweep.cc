@@ -82,7 +82,7 @@ void Sweep::PrepareEpilogues() {
   const bool may = options_.fuse && library_.epilogue;
   epilogues_ =
       MatchEpilogues({graph_, *views_, target_.kind, may ? library_.epilogue : EpilogueSupportFn(),
-                      input_layouts_, options_.max_fusions});
+                      input_layouts_, options_.max_fusions, options_.products});
   for (size_t i = 0; i < epilogues_.size(); ++i) {
     const EpilogueMatch& match = epilogues_[i];
     if (!match.nodes.empty()) ++fusions_;
@@ -397,8 +397,9 @@ void Sweep::Apply(const Ask& ask, const JoinPlan& plan) {
 absl::Status Sweep::PlaceMatMul(const EpilogueMatch& match) {
   const NodeId id = match.product;
   const Node& node = graph_.node(id);
+  const DType dtype = OperandType(graph_, node, library_.gives_f32);
   std::optional<Reason> library =
-      options_.use_gemm_library ? library_.product(node.types[0].dtype) : std::nullopt;
+      options_.use_gemm_library ? library_.product(dtype) : std::nullopt;
   if (auto rejection = RejectMatMul(graph_, node, options_.use_gemm_library, library)) {
     return InternalError(rejection->detail, " goes to no library (",
                          ToAbsl(ReasonName(rejection->reason)),
@@ -417,6 +418,8 @@ absl::Status Sweep::PlaceMatMul(const EpilogueMatch& match) {
   }
   group.gemm = MakeGemmCall(graph_, node, layouts[0], layouts[1], match.epilogue,
                             {match.ldc, match.batch_stride_c});
+  group.gemm->dtype = dtype;
+  group.gemm->f32_result = dtype != node.types[0].dtype;
   PlaceCall(match.result.node, std::move(group));
   return absl::OkStatus();
 }
@@ -467,6 +470,8 @@ absl::StatusOr<OperandLayout> Sweep::GemmOperand(NodeId id, int index, Value* ba
                                                  WorkGroup* group) {
   const Node& node = graph_.node(id);
   Value v = node.in[static_cast<size_t>(index)];
+  if (OperandType(graph_, node, library_.gives_f32) != node.types[0].dtype)
+    v = graph_.node(v).in[0];  // what is cast
   bool stored = Home(v) >= 0;
   *base = stored ? v : views_->Base(v);
   const ViewChain* chain = stored ? nullptr : views_->Chain(v);

@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "codegen/fusion/gemm_match.h"
 #include "codegen/fusion/partition.h"
 #include "codegen/fusion/relation.h"
 #include "codegen/fusion/view_chain.h"
@@ -290,6 +291,20 @@ class Puller {
   absl::flat_hash_map<NodeId, IndexMap> reduce_map_;
 };
 
+// What the call reads is of its type, where the product has f32 casts of that.
+absl::Status CheckOperandTypes(const Graph& graph, const Node& product, const Group& group) {
+  for (size_t i = 0; i < 2; ++i) {
+    const bool cast = CastFrom16Bits(graph, product.in[i]) == group.gemm->dtype;
+    if (graph.type(group.inputs[i]).dtype != group.gemm->dtype || cast < group.gemm->f32_result)
+      return InternalError("a gemm call of ", ToAbsl(DTypeName(group.gemm->dtype)), " reads ",
+                           graph.TypeString(group.inputs[i]), " for ",
+                           graph.TypeString(product.in[i]));
+  }
+  if (product.types[0].dtype == group.gemm->result()) return absl::OkStatus();
+  return InternalError("a gemm call writes ", ToAbsl(DTypeName(group.gemm->result())), " for ",
+                       ToAbsl(DTypeName(product.types[0].dtype)));
+}
+
 // One product; all else is on the way to its operands or behind it, and nothing but the last node
 // is seen outside.
 absl::Status CheckGemm(const Graph& graph, const Group& group) {
@@ -300,8 +315,10 @@ absl::Status CheckGemm(const Graph& graph, const Group& group) {
   if (group.inputs.size() != inputs)
     return InternalError("a gemm group reads ", group.inputs.size(), " values, its call ", inputs);
   int products = 0, behind = 0;
+  NodeId product = -1;
   for (NodeId id : group.nodes) {
     OpKind kind = graph.node(id).kind();
+    if (kind == OpKind::kMatMul) product = id;
     products += kind == OpKind::kMatMul ? 1 : 0;
     behind += kind == OpKind::kPointwise ? 1 : 0;
     if (kind != OpKind::kMatMul && kind != OpKind::kView && kind != OpKind::kPointwise &&
@@ -309,6 +326,9 @@ absl::Status CheckGemm(const Graph& graph, const Group& group) {
       return InternalError(ToAbsl(graph.node(id).def().name), " in a gemm group");
   }
   if (products != 1) return InternalError(products, " products in a gemm group");
+  const auto& read = graph.node(product).in;
+  JF_RETURN_IF_ERROR(CheckOperandTypes(graph, graph.node(product), group));
+  if (group.gemm->f32_result) behind -= read[0] == read[1] ? 1 : 2;  // the casts
   if (epilogue.empty() != (behind == 0))
     return InternalError(behind, " nodes behind a product with the epilogue ",
                          EpilogueToString(epilogue));

@@ -32,11 +32,13 @@ inline std::optional<Reason> FakeLibrary(DType dtype) {
 inline std::optional<Reason> TakeEpilogues(DType, const GemmEpilogue&) { return std::nullopt; }
 
 struct Setting {
+  bool pads = false;  // products, where that pays on the target
   Options options;
   Target target = *TargetFor("sm_90");
   GemmSupportFn library = FakeLibrary;
   EpilogueSupportFn epilogues = nullptr;  // null: the library computes none
   std::vector<Layout> layouts;
+  std::function<bool(DType)> gives_f32 = nullptr;  // of 16-bit operands; null: of none
 };
 
 struct Planned {
@@ -92,11 +94,12 @@ struct Planned {
 
 inline Planned PlanOf(const Graph& expanded, const Setting& setting = {}) {
   Planned out;
-  auto lowered = LowerMatMul(expanded, setting.options, setting.library, setting.layouts);
+  const GemmLibrary library = {setting.library, setting.epilogues, setting.gives_f32};
+  auto lowered = LowerMatMul(expanded, setting.options, library, setting.layouts,
+                             setting.pads ? &setting.target : nullptr);
   EXPECT_TRUE(lowered.ok()) << lowered.status();
   if (!lowered.ok()) return out;
-  auto plan = Partition(lowered->graph, setting.target, setting.options,
-                        {setting.library, setting.epilogues}, setting.layouts);
+  auto plan = Partition(lowered->graph, setting.target, setting.options, library, setting.layouts);
   EXPECT_TRUE(plan.ok()) << plan.status();
   if (!plan.ok()) return out;
   AddLoweringNotes(*lowered, &*plan);

@@ -16,6 +16,7 @@
 #include "jit/interpret_backend.h"
 #include "jit/verify_run.h"
 #include "tests/null/fusion/fusion_kit.h"
+#include "tests/null/jit/timed_backend.h"
 #include "tests/test_util/golden.h"
 #include "tests/test_util/idle_backend.h"
 
@@ -48,6 +49,13 @@ Codes Compiled(std::string_view text, const Options& options = {}) {
   return planned.ok() ? CodesOf(planned->fusion) : Codes();
 }
 
+template <typename T>
+Options With(T Options::* option, T value) {
+  Options options;
+  options.*option = value;
+  return options;
+}
+
 // Grouping alone, with settings and a library that no machine need have.
 Codes Grouped(std::string_view text, const Setting& setting = {}) {
   return CodesOf(PlanOf(text, setting).plan);
@@ -68,12 +76,14 @@ Setting TakesAll() {
 }
 
 // x @ w, then `behind` ("%0 = matmul(...)" is there).
-Codes Behind(const std::string& dtype, std::string_view behind, const char* inputs = "") {
+Codes Behind(const std::string& dtype, std::string_view behind, const char* inputs = "",
+             const ProductChoice& choice = {}) {
+  Setting setting = TakesAll();
+  setting.options.products = {choice};
   std::string text = absl::StrReplaceAll(
       "graph f(%x: T[n,32], %w: T[32,64]I) -> (T[n,64]) {\n  %0 = matmul(%x, %w) : T[n,64]\n",
       {{"T", dtype}, {"I", inputs}});
-  return Grouped(absl::StrCat(text, absl::string_view(behind.data(), behind.size()), "}"),
-                 TakesAll());
+  return Grouped(absl::StrCat(text, absl::string_view(behind.data(), behind.size()), "}"), setting);
 }
 
 // x, then `step` so many times.
@@ -110,6 +120,15 @@ class NothingBackend : public IdleBackend {
   }
 };
 
+Codes FallbacksOf(const CallCache& cache) {
+  Codes codes;
+  const auto stats = cache.stats();
+  for (size_t r = 0; r < static_cast<size_t>(Reason::kCount); ++r) {
+    if (stats.fallbacks[r] > 0) codes.emplace(ReasonName(static_cast<Reason>(r)));
+  }
+  return codes;
+}
+
 // How calls are compared with the evaluator is found out when they run, not when they are planned.
 // On a back end that computes nothing: results are the zeros that were there.
 Codes Checked(std::string_view text, int64_t n) {
@@ -131,14 +150,30 @@ Codes Checked(std::string_view text, int64_t n) {
   const std::vector<uint64_t> scalars(1);
   call.scalars = scalars;
   EXPECT_TRUE(RunChecked(call, [] { return absl::OkStatus(); }).ok());
-  Codes codes;
-  const auto stats = cache.stats();
-  for (size_t r = 0; r < static_cast<size_t>(Reason::kCount); ++r) {
-    if (stats.fallbacks[r] > 0) codes.emplace(ReasonName(static_cast<Reason>(r)));
-  }
-  return codes;
+  return FallbacksOf(cache);
 }
 
+// Nor is what timing was asked for and did not do. A call of f32[8,8] inputs on a GPU of tests.
+Codes Timed(std::string_view text, const std::function<void(TimedBackend*)>& set) {
+  TimedBackend backend;
+  set(&backend);
+  KernelCache kernels;
+  Options options;
+  options.autotune = true;
+  CallCache cache(*ParseGraph(text), options, &backend, &kernels);
+  const std::vector<float> in(64, 1);
+  const std::vector<int64_t> dims = {8, 8};
+  const std::vector<TensorView> inputs(cache.graph().inputs().size(),
+                                       {in.data(), DType::kF32, dims, {}});
+  const std::vector<uint64_t> scalars(inputs.size());
+  EXPECT_TRUE(cache.TuneFirst({inputs, {}, scalars, nullptr, nullptr}).ok());
+  return FallbacksOf(cache);
+}
+
+constexpr char kSquares[] =
+    "graph f(%a: f32[8,8], %b: f32[8,8]) -> (f32[8,8]) {\n %0 = matmul(%a, %b) : f32[8,8]\n"
+    " return %0\n}";
+constexpr char kRelu[] = "  %1 = relu(%0) : f32[n,64]\n  return %1\n";
 constexpr char kSubtract[] =
     "graph f(%a: f32[n]) -> (f32[n]) {\n %0 = subtract(%a, %a) : f32[n]\n return %0\n}";
 constexpr char kNegative[] =
@@ -189,8 +224,9 @@ const std::map<Reason, std::function<Codes()>>& Examples() {
   static const auto* examples = new std::map<Reason, std::function<Codes()>>{
       {Reason::kGraphInput, [] { return Compiled(kChain); }},
       {Reason::kGraphOutput, [] { return Compiled(kChain); }},
-      {Reason::kFusionOff, [] { return Compiled(kChain, {.fuse = false}); }},
-      {Reason::kMaxFusions, [] { return Compiled(kChain, {.max_fusions = 0}); }},
+      {Reason::kFusionOff, [] { return Compiled(kChain, With(&Options::fuse, false)); }},
+      {Reason::kMaxFusions,
+       [] { return Compiled(kChain, With(&Options::max_fusions, int64_t{0})); }},
       {Reason::kDomainDiffers,
        [] {
          return Compiled(R"(graph f(%x: f32[1048576]) -> (f32[1048576]) {
@@ -293,13 +329,14 @@ const std::map<Reason, std::function<Codes()>>& Examples() {
              "return %2\n}");
        }},
       {Reason::kOffsets64, [] { return Compiled(OneOp("f32[65536,32769]", "abs", "")); }},
-      {Reason::kNumericsFastSame, [] { return Compiled(kChain, {.numerics = Numerics::kFast}); }},
+      {Reason::kNumericsFastSame,
+       [] { return Compiled(kChain, With(&Options::numerics, Numerics::kFast)); }},
       {Reason::kNumericsFastTf32,
        [] {
          return Compiled(
              "graph f(%x: f32[n,64], %w: f32[64,32]) -> (f32[n,32]) {\n%0 = matmul(%x, %w) : "
              "f32[n,32]\nreturn %0\n}",
-             {.numerics = Numerics::kFast});
+             With(&Options::numerics, Numerics::kFast));
        }},
       {Reason::kVerifySkipped, [] { return Checked(LongLine(), 6'000'000); }},
       {Reason::kVerifySampled, [] { return Checked(kSubtract, 12'000'000); }},
@@ -369,6 +406,24 @@ const std::map<Reason, std::function<Codes()>>& Examples() {
   return %3
 })",
                         TakesAll());
+       }},
+      {Reason::kEpilogueNoAlgorithm,
+       [] {
+         return Behind("f32", kRelu, "", {ProductChoice::Epilogue::kNone, /*no_algorithm=*/true});
+       }},
+      {Reason::kEpilogueTuned,
+       [] { return Behind("f32", kRelu, "", {ProductChoice::Epilogue::kSums}); }},
+      {Reason::kTuneNothing,
+       [] { return Timed(kSquares, [](TimedBackend* b) { b->can_tune = false; }); }},
+      {Reason::kTuneCapturing,
+       [] { return Timed(kSquares, [](TimedBackend* b) { b->capturing = true; }); }},
+      {Reason::kTuneFailed,
+       [] { return Timed(kSquares, [](TimedBackend* b) { b->largest_allocation = 1; }); }},
+      {Reason::kGemmPadded,
+       [] {
+         return Compiled(
+             "graph f(%x: bf16[1024,2047], %w: bf16[2047,1024]) -> (bf16[1024,1024]) {\n"
+             "  %0 = matmul(%x, %w) : bf16[1024,1024]\n  return %0\n}");
        }},
   };
   return *examples;
