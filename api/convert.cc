@@ -60,6 +60,7 @@ Options FromPublic(const CompileOptions& options) {
   out.rewrite = options.rewrite;
   out.use_gemm_library = options.use_gemm_library;
   out.max_fusions = options.max_fusions;
+  out.autotune = options.autotune;
   return out;
 }
 

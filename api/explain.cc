@@ -51,6 +51,7 @@ class Explainer {
     for (const Boundary& b : exe_.fusion.boundaries) out["boundaries"].push_back(BoundaryJson(b));
     out["notes"] = json::array();
     for (const Note& n : exe_.fusion.notes) out["notes"].push_back(NoteJson(n));
+    AddTuning(&out);
     AddVerify(&out);
     return out;
   }
@@ -107,6 +108,30 @@ class Explainer {
                                                : "none: sums of nothing, the result is zeros";
     }
     return out;
+  }
+
+  // What timing has shown of the key, or why it was not timed.
+  void AddTuning(json* out) const {
+    if (call_.untuned) (*out)["notes"].push_back(NoteJson(*call_.untuned));
+    if (call_.tuned == nullptr) return;
+    json plans = json::array();
+    for (const TuneRecord::Plan& plan : call_.tuned->plans) {
+      json products = json::array();
+      for (const TuneRecord::Product& product : plan.products) {
+        json tried = json::array();
+        for (const TuneRecord::Algorithm& a : product.tried)
+          tried.push_back({{"algorithm", a.text}, {"us", a.us}});
+        products.push_back({{"problem", product.problem},
+                            {"like", product.like},
+                            {"tried", tried},
+                            {"chosen", product.chosen}});
+      }
+      plans.push_back(
+          {{"epilogues", ChoicesToString(plan.choices)}, {"us", plan.us}, {"products", products}});
+    }
+    (*out)["tuning"] = {{"plans", plans},
+                        {"chosen", call_.tuned->chosen},
+                        {"record", TuneRecordToText(*call_.tuned)}};
   }
 
   // What comparing the executable's calls with the evaluator has shown, if any were to be compared.
@@ -241,6 +266,29 @@ std::string VerifyLines(const json& v) {
   return out;
 }
 
+std::string TuningLines(const json& tuning) {
+  std::string out = "  tuned by timing:\n";
+  for (size_t p = 0; p < tuning["plans"].size(); ++p) {
+    const json& plan = tuning["plans"][p];
+    absl::StrAppend(&out, "    epilogues: ", plan["epilogues"].get<std::string>(),
+                    absl::StrFormat(", %.2f us a call", plan["us"].get<double>()),
+                    p == tuning["chosen"].get<size_t>() ? ", chosen" : "", "\n");
+    for (const json& product : plan["products"]) {
+      absl::StrAppend(&out, "      product ", product["problem"].get<std::string>(),
+                      product["like"].get<int>() < 0
+                          ? ""
+                          : absl::StrCat(", as product ", product["like"].get<int>()),
+                      "\n");
+      for (size_t a = 0; a < product["tried"].size(); ++a)
+        absl::StrAppend(
+            &out, absl::StrFormat("        %9.2f us ", product["tried"][a]["us"].get<double>()),
+            a == product["chosen"].get<size_t>() ? "* " : "  ",
+            product["tried"][a]["algorithm"].get<std::string>(), "\n");
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string ExplainJson(const BoundCall& call, const ValueNames& names) {
@@ -271,6 +319,7 @@ std::string ExplainText(const BoundCall& call, const ValueNames& names) {
   for (const json& n : e["notes"]) {
     if (n["group"] == -1) absl::StrAppend(&out, "  note ", WithDetail(n), "\n");
   }
+  if (e.contains("tuning")) out += TuningLines(e["tuning"]);
   if (e.contains("verify")) out += VerifyLines(e["verify"]);
   return out;
 }

@@ -108,6 +108,20 @@ absl::StatusOr<std::shared_ptr<const internal::BoundCall>> Find(
   return call.cache->Find(call.inputs, outputs, &watcher);
 }
 
+// Of a call that will run: its key is timed first where that was asked for.
+absl::StatusOr<std::shared_ptr<const internal::BoundCall>> FindToRun(
+    const Call& call, absl::Span<const TensorView> outputs, const RunOptions& options) {
+  JF_ASSIGN_OR_RETURN(std::shared_ptr<const internal::BoundCall> bound,
+                      Find(call, outputs, options));
+  if (!bound->tune_first) [[likely]]
+    return bound;
+  internal::TuneRequest request{call.inputs, outputs, call.scalars, options.stream, nullptr};
+  if (options.long_work == nullptr) return call.cache->TuneFirst(request);
+  Watcher watcher(options.long_work);
+  request.watcher = &watcher;
+  return call.cache->TuneFirst(request);
+}
+
 // Element operations that take some ten microseconds.
 constexpr double kLongWork = 1 << 17;
 
@@ -394,7 +408,9 @@ absl::StatusOr<std::shared_ptr<const internal::BoundCall>> BindShapes(
   JF_ASSIGN_OR_RETURN(
       internal::CallClass cls,
       internal::ClassifyCall(f.graph(), internal::ComputeShapeFacts(f.graph()), call.inputs, {}));
-  *names = internal::CarryNames(f.graph(), f.names(), cls, f.options(), call.cache->backend(),
+  internal::Options options_of_plan = f.options();
+  options_of_plan.products = bound->executable->products;
+  *names = internal::CarryNames(f.graph(), f.names(), cls, options_of_plan, call.cache->backend(),
                                 bound->executable->graph);
   return bound;
 }
@@ -408,7 +424,7 @@ StatusOr<std::vector<Array>> Function::Run(const std::vector<Array>& inputs,
   JF_API_RETURN_IF_ERROR(
       MakeCall(*state_, inputs, nullptr, /*shapes_only=*/false, options.rng, &call));
   JF_API_ASSIGN_OR_RETURN(std::shared_ptr<const internal::BoundCall> bound,
-                          Find(call, {}, options));
+                          FindToRun(call, {}, options));
   const Device device = DeviceOf(*state_, *call.backend);
   std::vector<Array> results;
   results.reserve(bound->output_dims.size());
@@ -421,7 +437,7 @@ StatusOr<std::vector<Array>> Function::Run(const std::vector<Array>& inputs,
     results.push_back(std::move(result));
   }
   if (!AreAligned(call.output_data)) {  // by the caller; the code found above counts on it
-    JF_API_ASSIGN_OR_RETURN(bound, Find(call, call.outputs, options));
+    JF_API_ASSIGN_OR_RETURN(bound, FindToRun(call, call.outputs, options));
   }
   JF_API_RETURN_IF_ERROR(Launch(*bound, call, options));
   return results;
@@ -438,7 +454,7 @@ Status Function::RunInto(const std::vector<Array>& inputs, const std::vector<Arr
         state_->graph().name(), ": expected ", num_outputs(), " outputs, got ", outputs.size()));
   }
   JF_API_ASSIGN_OR_RETURN(std::shared_ptr<const internal::BoundCall> bound,
-                          Find(call, call.outputs, options));
+                          FindToRun(call, call.outputs, options));
   return internal::ToPublic(Launch(*bound, call, options));
 }
 
@@ -453,6 +469,30 @@ StatusOr<std::size_t> Function::WorkspaceBytes(const std::vector<Array>& inputs,
   JF_API_ASSIGN_OR_RETURN(std::shared_ptr<const internal::BoundCall> bound,
                           BindShapes(*state_, inputs, options));
   return static_cast<std::size_t>(bound->arena_bytes);
+}
+
+StatusOr<std::string> Function::Tune(const std::vector<Array>& inputs,
+                                     const RunOptions& options) const {
+  if (state_ == nullptr) return Empty();
+  Call call;
+  JF_API_RETURN_IF_ERROR(
+      MakeCall(*state_, inputs, nullptr, /*shapes_only=*/false, options.rng, &call));
+  internal::TuneRequest request{call.inputs, {}, call.scalars, options.stream, nullptr};
+  std::optional<Watcher> watcher;
+  if (options.long_work != nullptr) request.watcher = &watcher.emplace(options.long_work);
+  JF_API_ASSIGN_OR_RETURN(std::shared_ptr<const internal::TuneRecord> record,
+                          call.cache->Tune(request));
+  return record == nullptr ? std::string() : internal::TuneRecordToText(*record);
+}
+
+Status Function::UseTuning(const std::vector<Array>& inputs, const std::string& record,
+                           const RunOptions& options) const {
+  if (state_ == nullptr) return Empty();
+  Call call;
+  JF_API_RETURN_IF_ERROR(
+      MakeCall(*state_, inputs, nullptr, /*shapes_only=*/true, options.rng, &call));
+  JF_API_ASSIGN_OR_RETURN(internal::TuneRecord parsed, internal::ParseTuneRecord(record));
+  return internal::ToPublic(call.cache->UseRecord(call.inputs, {}, parsed));
 }
 
 StatusOr<std::string> Function::Explain(const std::vector<Array>& inputs,

@@ -51,6 +51,20 @@ class Function {
   StatusOr<std::size_t> WorkspaceBytes(const std::vector<Array>& inputs,
                                        const RunOptions& options = {}) const;
 
+  // Times what calls like this one may choose from: algorithms of the matrix library, and what of
+  // the ops behind a product it computes. From now on calls of this key (CompileOptions::autotune)
+  // run what was the fastest; until then they run what is planned without timing, whose results
+  // may differ in the last bits. Reads these inputs; results and scratch lie in memory of the
+  // library's own. Waits for options.stream; kFailedPrecondition while that is captured. Gives the
+  // record of what was tried as text, to keep for UseTuning; "" where there was nothing to choose
+  // from, as on the CPU.
+  StatusOr<std::string> Tune(const std::vector<Array>& inputs,
+                             const RunOptions& options = {}) const;
+  // As if Tune had found this record, which is of the same graph, options, key, kind of device and
+  // version of the matrix library; else kInvalidArgument says which of these differs.
+  Status UseTuning(const std::vector<Array>& inputs, const std::string& record,
+                   const RunOptions& options = {}) const;
+
   // What was fused and why not more, for calls like this one: groups, what each contains, bytes
   // moved against unfused, the reason of every boundary and fallback, kernels and their compile
   // times. Text for people; JSON with a "version" for programs (docs/explain.md).

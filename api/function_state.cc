@@ -101,6 +101,7 @@ v1::Stats ToPublic(const Counters& counters) {
   out.kernels = SharedKernels()->stats().entries;
   out.verified = counters.verified;
   out.mismatches = counters.mismatches;
+  out.tuned = counters.tuned;
   for (size_t r = 0; r < counters.fallbacks.size(); ++r) {
     const std::string name(ReasonName(static_cast<Reason>(r)));
     if (counters.fallbacks[r] > 0) out.fallbacks[name] = counters.fallbacks[r];

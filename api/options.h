@@ -4,9 +4,9 @@
 // Compile returns kUnimplemented. kFast may be faster and less exact; where it has nothing to offer
 // it equals kDefault and explain() says so. RunOptions name resources of the caller: Jitfuse
 // enqueues on `stream` and nowhere else, takes scratch memory from `workspace` or `allocator`, and
-// never synchronises, but for calls that are verified. All pointers must stay valid until the
-// stream has passed the call; allocator and stream longer: until the last copy of the last result
-// of the call is gone, since it is freed with both of them.
+// never synchronises, but for calls that are verified or timed. All pointers must stay valid until
+// the stream has passed the call; allocator and stream longer: until the last copy of the last
+// result of the call is gone, since it is freed with both of them.
 #ifndef JITFUSE_API_OPTIONS_H_
 #define JITFUSE_API_OPTIONS_H_
 
@@ -38,6 +38,10 @@ struct CompileOptions {
   // compared with the reference evaluator. Such calls wait for their stream.
   long long verify = 0;
   VerifyAction verify_action = VerifyAction::kError;
+  // The first call of each key (a class of calls, with the power of two that bounds each size)
+  // times what it may choose from before it runs (docs/gemm.md); it waits for its stream. Without:
+  // nothing is ever timed, and the same calls choose the same.
+  bool autotune = false;
 };
 
 // Memory for intermediates and for results the library allocates. Must be safe to call from any

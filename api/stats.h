@@ -3,9 +3,10 @@
 // Of one function (Function::stats) or of all functions this process has had (TotalStats). A call
 // whose shapes, strides and alignment its thread has had before counts nothing: it takes no lock.
 // Reason codes are those of explain() (docs/explain.md), counted once for each executable made,
-// verify_skipped, verify_sampled and verify_fallback once for each call. Only codes that occurred
-// are in the maps. What comparing calls with the reference evaluator has shown (docs/verify.md) is
-// in VerifyReports, one for each executable of the function that had such calls.
+// verify_skipped, verify_sampled and verify_fallback once for each call, tune_* for each key. Only
+// codes that occurred are in the maps. What comparing calls with the reference evaluator has shown
+// (docs/verify.md) is in VerifyReports, one for each executable of the function that had such
+// calls.
 #ifndef JITFUSE_API_STATS_H_
 #define JITFUSE_API_STATS_H_
 
@@ -49,6 +50,7 @@ struct Stats {
   long long kernels = 0;      // kernels loaded in this process, whichever function asked
   long long verified = 0;     // calls compared with the evaluator (docs/verify.md)
   long long mismatches = 0;   // of them, those whose results differed
+  long long tuned = 0;        // keys that were timed, or given a record (docs/gemm.md)
   std::map<std::string, long long> fallbacks;   // by reason code: the notes of explain()
   std::map<std::string, long long> boundaries;  // by reason code: borders between groups
   std::vector<VerifyReport> verify;             // of one function alone

@@ -19,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -68,6 +69,8 @@ class PreparedGemm {  // an algorithm chosen for one GemmProblem
   virtual ~PreparedGemm() = default;
   virtual size_t workspace_bytes() const = 0;
   virtual std::string Describe() const = 0;  // library, algorithm, for explain()
+  // What PrepareGemmWith takes, one word; empty where there is no choice of algorithms.
+  virtual std::string algorithm() const { return ""; }
 };
 
 struct GemmBuffers {  // of a GemmProblem; c and bias as its epilogue has them; c may be d, if alike
@@ -102,10 +105,27 @@ class Backend {
   // group behind the product.
   virtual absl::Status EpilogueSupport(DType dtype, const GemmEpilogue& epilogue,
                                        Reason* reason) const = 0;
+  // Whether products of these 16-bit operands may have an f32 result (GemmCall::f32_result).
+  virtual bool GemmGivesF32(DType) const { return false; }
   virtual absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareGemm(
       const GemmProblem& problem) const = 0;
   virtual absl::Status RunGemm(const PreparedGemm& gemm, const GemmBuffers& buffers,
                                StreamHandle stream) const = 0;
+
+  // Tuning (jit/tune.h). Where products have one algorithm only: false, and the rest is unused.
+  virtual bool CanTune() const { return false; }
+  virtual std::string GemmLibrary() const { return ""; }  // name and version: "cuBLASLt 13.1.0"
+  // What may compute `problem`, that of PrepareGemm first; at most `most`.
+  virtual absl::StatusOr<std::vector<std::shared_ptr<const PreparedGemm>>> GemmCandidates(
+      const GemmProblem& problem, int most) const;
+  // With what algorithm() said of a problem of the same kind, maybe in another process with the
+  // same GemmLibrary(). NotFound if it does not fit.
+  virtual absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareGemmWith(
+      const GemmProblem& problem, const std::string& algorithm) const;
+  // Microseconds of the device between the first and the last of what `work` enqueues on `stream`.
+  // Waits for it; never while the stream is captured.
+  virtual absl::StatusOr<double> TimeOnDevice(absl::FunctionRef<absl::Status()> work,
+                                              StreamHandle stream) const;
 
   // What grouping positions by indices of this dtype compiles; nothing where it is built in.
   // RunSort takes the loaded kernels in that order, and `workspace`: so many bytes, aligned to 256.

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <mutex>
 
+#include "absl/strings/str_cat.h"
 #include "ir/support/flags.h"
 #include "ir/support/fork.h"
 #include "ir/support/status.h"
@@ -112,6 +113,7 @@ struct CallCache::ThreadTable {
   // Of `calls`, what was asked for last: comparing costs less than hashing. Null after a change.
   const std::pair<const ExactKey, std::shared_ptr<const BoundCall>>* last = nullptr;
   std::atomic<bool> orphan{false};  // the CallCache is gone
+  uint64_t tunings = 0;             // what the CallCache had when these were bound
 };
 
 CallCache::CallCache(Graph graph, const Options& options, const Backend* backend,
@@ -174,6 +176,12 @@ absl::StatusOr<std::shared_ptr<const BoundCall>> CallCache::Find(
   for (const TensorView& v : outputs) AppendView(v, &key);
   AppendOverlaps(inputs, outputs, &key);
   ThreadTable& table = TableOfThisThread();
+  if (const uint64_t tunings = tunings_.load(std::memory_order_acquire); table.tunings != tunings)
+      [[unlikely]] {
+    table.last = nullptr;
+    table.calls.clear();
+    table.tunings = tunings;
+  }
   if (table.last != nullptr && table.last->first == key) return table.last->second;
   if (auto it = table.calls.find(key); it != table.calls.end()) {
     table.last = &*it;
@@ -181,18 +189,16 @@ absl::StatusOr<std::shared_ptr<const BoundCall>> CallCache::Find(
   }
 
   JF_ASSIGN_OR_RETURN(CallClass cls, ClassifyCall(graph_, facts_, inputs, outputs));
-  JF_ASSIGN_OR_RETURN(std::shared_ptr<const Executable> executable, FindClass(cls, watcher));
-  JF_ASSIGN_OR_RETURN(std::shared_ptr<const BoundCall> bound,
-                      Bind(std::move(executable), cls.symbols, cls.least_align));
+  JF_ASSIGN_OR_RETURN(std::shared_ptr<const BoundCall> bound, BindClass(cls, watcher));
   table.last = nullptr;
   if (table.calls.size() >= kMaxL1Entries) table.calls.clear();
   table.calls.emplace(std::move(key), bound);
   return bound;
 }
 
-std::shared_ptr<const Executable> CallCache::ReadyClass(const CallClass& cls) {
+std::shared_ptr<const Executable> CallCache::ReadyClass(const std::string& key) {
   CachesLock lock(LockOf(ForkLock::kCaches));
-  const auto it = classes_.find(cls.key);
+  const auto it = classes_.find(key);
   if (it == classes_.end() || it->second == nullptr || !it->second->done) return nullptr;
   ++counters_.l2_hits;
   ++Totals().l2_hits;
@@ -200,8 +206,13 @@ std::shared_ptr<const Executable> CallCache::ReadyClass(const CallClass& cls) {
 }
 
 absl::StatusOr<std::shared_ptr<const Executable>> CallCache::FindClass(const CallClass& cls,
+                                                                       const Choices& choices,
                                                                        CompileWatcher* watcher) {
-  if (std::shared_ptr<const Executable> ready = ReadyClass(cls); ready != nullptr) return ready;
+  Options options = options_;
+  options.products = choices;
+  const std::string key =
+      choices.empty() ? cls.key : absl::StrCat(cls.key, "|", options.Key().ToHex());
+  if (std::shared_ptr<const Executable> ready = ReadyClass(key); ready != nullptr) return ready;
   struct Watched {
     CompileWatcher* const watcher;
     explicit Watched(CompileWatcher* w) : watcher(w) {
@@ -215,7 +226,7 @@ absl::StatusOr<std::shared_ptr<const Executable>> CallCache::FindClass(const Cal
   entry->generation = ForkGeneration();
   {
     std::unique_lock<std::mutex> lock(LockOf(ForkLock::kCaches));
-    std::shared_ptr<Entry> there = classes_[cls.key];
+    std::shared_ptr<Entry> there = classes_[key];
     while (there != nullptr && !there->done && there->generation == ForkGeneration())
       WaitForCaches(&lock);
     if (there != nullptr && there->done) {
@@ -224,10 +235,10 @@ absl::StatusOr<std::shared_ptr<const Executable>> CallCache::FindClass(const Cal
       ++Totals().l2_hits;
       return there->executable;
     }
-    classes_[cls.key] = entry;
+    classes_[key] = entry;
   }
   absl::StatusOr<std::shared_ptr<const Executable>> made =
-      Compile(graph_, cls, options_, *backend_, kernels_);
+      Compile(graph_, cls, options, *backend_, kernels_);
   CachesLock lock(LockOf(ForkLock::kCaches));
   entry->done = true;
   entry->status = made.status();
@@ -238,10 +249,15 @@ absl::StatusOr<std::shared_ptr<const Executable>> CallCache::FindClass(const Cal
     counters_.Add(counted);
     Totals().Add(counted);
   } else {
-    classes_.erase(cls.key);
+    classes_.erase(key);
   }
   NotifyCaches();
   return made;
+}
+
+void CallCache::CountTuned(const std::optional<Note>& refused) {
+  for (Counters* c : {&counters_, &Totals()})
+    ++(refused ? c->fallbacks[static_cast<size_t>(refused->reason)] : c->tuned);
 }
 
 Counters CallCache::stats() const {

@@ -5,13 +5,19 @@
 // bounded; a hit costs a hash of a few integers. The tables belong to this object and end with it,
 // or with their thread. L2 (class): jit/call_class.h's key, compared as a whole -> Executable.
 // Shared, one lock; a class is compiled once, however many threads ask, and binding a new size to
-// it compiles and plans nothing. Failures are not cached. In: a graph, options, a back end, the
+// it compiles and plans nothing. Failures are not cached. Where the matrix library has no algorithm
+// for a product with its epilogue, the class is planned anew with that product alone. What tuning
+// has chosen (jit/tune.h) holds for the calls of a class whose sizes have the same powers of two as
+// bounds, from then on; bound calls of before are bound anew. In: a graph, options, a back end, the
 // kernel cache they share. Safe for any number of threads. The object must outlive its calls.
 #ifndef JITFUSE_JIT_CALL_CACHE_H_
 #define JITFUSE_JIT_CALL_CACHE_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +31,7 @@
 #include "jit/counters.h"
 #include "jit/executable.h"
 #include "jit/kernel_cache.h"
+#include "jit/tune_record.h"
 
 namespace jitfuse::internal {
 
@@ -45,6 +52,14 @@ struct VerifyPolicy {
   int64_t calls = 0;      // the first so many of each executable
   bool fallback = false;  // the evaluator answers instead; else it is an error
 };
+// A call to be timed, with its data.
+struct TuneRequest {
+  absl::Span<const TensorView> inputs, outputs;  // as in Find
+  absl::Span<const uint64_t> scalars;            // by signature position
+  StreamHandle stream = nullptr;
+  CompileWatcher* watcher = nullptr;
+};
+
 enum class VerifyEvent { kVerified, kSampled, kSkipped, kMismatch, kFallbackCall };
 
 class CallCache {
@@ -60,6 +75,17 @@ class CallCache {
   absl::StatusOr<std::shared_ptr<const BoundCall>> Find(absl::Span<const TensorView> inputs,
                                                         absl::Span<const TensorView> outputs,
                                                         CompileWatcher* watcher = nullptr);
+
+  // Times what this call may choose from (Options::autotune) unless its key has been tuned or was
+  // refused, and gives the call to run. What cannot be timed is a note of the call, not an error.
+  absl::StatusOr<std::shared_ptr<const BoundCall>> TuneFirst(const TuneRequest& request);
+  // Times it in any case. Null if there is nothing to choose from. FailedPrecondition while the
+  // stream is captured.
+  absl::StatusOr<std::shared_ptr<const TuneRecord>> Tune(const TuneRequest& request);
+  // As if Tune had given this record. InvalidArgument if it is of another graph, class of calls,
+  // target or library.
+  absl::Status UseRecord(absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs,
+                         const TuneRecord& record);
 
   Counters stats() const;
   void Count(VerifyEvent event);
@@ -83,10 +109,32 @@ class CallCache {
     absl::Status status;
     std::shared_ptr<const Executable> executable;
   };
+  // What tuning has said of a key: a record, or why there is none.
+  struct Tuned {
+    std::shared_ptr<const TuneRecord> record;
+    std::optional<Note> refused;
+    bool empty() const { return record == nullptr && !refused; }
+  };
+  using Choices = std::vector<ProductChoice>;
   absl::StatusOr<std::shared_ptr<const Executable>> FindClass(const CallClass& cls,
+                                                              const Choices& choices,
                                                               CompileWatcher* watcher);
   // Null if it is not there, or not yet.
-  std::shared_ptr<const Executable> ReadyClass(const CallClass& cls);
+  std::shared_ptr<const Executable> ReadyClass(const std::string& key);
+  // By what tuning has said, if anything.
+  absl::StatusOr<std::shared_ptr<const BoundCall>> BindClass(const CallClass& cls,
+                                                             CompileWatcher* watcher);
+  absl::StatusOr<std::shared_ptr<BoundCall>> BindWith(const CallClass& cls, Choices choices,
+                                                      const std::vector<std::string>& algorithms,
+                                                      CompileWatcher* watcher);
+  Tuned TunedOf(const std::string& key);
+  void SetTuned(const std::string& key, Tuned tuned);
+  void CountTuned(const std::optional<Note>& refused);  // under the lock of caches
+  // Null, or why it cannot be tuned (`refused`), which is an error only where timing failed.
+  absl::StatusOr<std::shared_ptr<const TuneRecord>> TuneClass(const CallClass& cls,
+                                                              const TuneRequest& request,
+                                                              std::optional<Note>* refused);
+  void Identify(const CallClass& cls, TuneRecord* record) const;
 
   ThreadTable& TableOfThisThread();
 
@@ -100,7 +148,11 @@ class CallCache {
   const int64_t verify_env_;
   const bool verify_;
 
+  std::mutex tune_mu_;                // one key is timed at a time
+  std::atomic<uint64_t> tunings_{0};  // tables of threads are of so many
+
   // Guarded by LockOf(ForkLock::kCaches).
+  absl::flat_hash_map<std::string, Tuned> tuned_;
   std::vector<std::shared_ptr<ThreadTable>> tables_;
   absl::flat_hash_map<std::string, std::shared_ptr<Entry>> classes_;
   std::vector<std::shared_ptr<const Executable>> order_;

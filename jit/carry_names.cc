@@ -8,6 +8,7 @@
 #include "ir/expand.h"
 #include "ir/rewrite/optimize.h"
 #include "ir/support/status.h"
+#include "jit/compile.h"
 
 namespace jitfuse::internal {
 namespace {
@@ -20,12 +21,8 @@ absl::StatusOr<Graph> RunPasses(const Graph& graph, const CallClass& cls, const 
   if (options.rewrite) {
     JF_ASSIGN_OR_RETURN(now, Optimize(now));
   }
-  auto refusal = [&](DType dtype) -> std::optional<Reason> {
-    Reason reason = Reason::kGemmNoLibrary;
-    if (backend.GemmSupport(dtype, &reason).ok()) return std::nullopt;
-    return reason;
-  };
-  JF_ASSIGN_OR_RETURN(LoweredGraph lowered, LowerMatMul(now, options, refusal, cls.inputs));
+  JF_ASSIGN_OR_RETURN(LoweredGraph lowered,
+                      LowerMatMul(now, options, LibraryOf(backend), cls.inputs, &backend.target()));
   return std::move(lowered.graph);
 }
 

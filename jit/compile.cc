@@ -42,15 +42,6 @@ std::optional<Reason> GemmRefusal(const Backend& backend, DType dtype) {
   return reason;
 }
 
-GemmLibrary LibraryOf(const Backend& backend) {
-  return {[&backend](DType dtype) { return GemmRefusal(backend, dtype); },
-          [&backend](DType dtype, const GemmEpilogue& epilogue) {
-            Reason reason = Reason::kEpilogueActivation;
-            const bool takes = backend.EpilogueSupport(dtype, epilogue, &reason).ok();
-            return takes ? std::nullopt : std::optional<Reason>(reason);
-          }};
-}
-
 // What numerics=fast has to offer so far.
 void AllowTf32(const Target& target, FusionPlan* plan) {
   bool any = false;
@@ -112,7 +103,7 @@ absl::StatusOr<Planned> Plan(const Graph& graph, const CallClass& cls, Options o
   Planned out;
   JF_ASSIGN_OR_RETURN(Graph prepared, PrepareGraph(graph, cls, options));
   JF_ASSIGN_OR_RETURN(LoweredGraph lowered,
-                      LowerMatMul(prepared, options, library.product, cls.inputs));
+                      LowerMatMul(prepared, options, library, cls.inputs, &backend.target()));
   out.graph.graph = lowered.graph;
   const Graph& g = out.graph.graph;
   JF_ASSIGN_OR_RETURN(out.graph.fusion,
@@ -166,6 +157,15 @@ int SignaturePosition(const Graph& graph, Value v) {
   JF_CHECK(false);
 }
 
+// Which of the graph's products the group holds.
+int ProductNumber(const Graph& graph, const Group& group) {
+  const auto is_product = [&](NodeId id) { return graph.node(id).kind() == OpKind::kMatMul; };
+  const NodeId own = *std::find_if(group.nodes.begin(), group.nodes.end(), is_product);
+  int before = 0;
+  for (NodeId id = 0; id < own; ++id) before += is_product(id) ? 1 : 0;
+  return before;
+}
+
 // Steps in group order; buffers are named as they are first touched.
 class StepBuilder {
  public:
@@ -210,6 +210,7 @@ class StepBuilder {
     const Group& group = exe_->fusion.groups[static_cast<size_t>(g)];
     GemmStep step;
     step.call = *group.gemm;
+    step.product = ProductNumber(exe_->graph, group);
     step.a = buffers_->ReadRef(group.inputs[0], Now());
     step.b = buffers_->ReadRef(group.inputs[1], Now());
     size_t next = 2;
@@ -247,6 +248,18 @@ class StepBuilder {
 };
 
 }  // namespace
+
+GemmLibrary LibraryOf(const Backend& backend) {
+  return {[&backend](DType dtype) { return GemmRefusal(backend, dtype); },
+          [&backend](DType dtype, const GemmEpilogue& epilogue) {
+            Reason reason = Reason::kEpilogueActivation;
+            const bool takes = backend.EpilogueSupport(dtype, epilogue, &reason).ok();
+            return takes ? std::nullopt : std::optional<Reason>(reason);
+          },
+          [&backend](DType dtype) {
+            return backend.GemmGivesF32(dtype) && !GemmRefusal(backend, dtype);
+          }};
+}
 
 absl::StatusOr<Graph> PrepareGraph(const Graph& graph, const CallClass& cls,
                                    const Options& options) {
@@ -286,6 +299,7 @@ absl::StatusOr<std::shared_ptr<const Executable>> Compile(const Graph& graph, co
   auto exe = std::make_shared<Executable>();
   exe->backend = &backend;
   exe->graph = planned.graph.graph;
+  exe->products = options.products;
   exe->fusion = std::move(planned.graph.fusion);
   exe->plans = std::move(planned.graph.plans);
   StepBuilder(exe.get(), planned.buffers.get()).Build(std::move(emitted), std::move(compiled));

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "codegen/fusion/partition.h"
 #include "ir/graph.h"
 #include "ir/options.h"
 #include "jit/backend.h"
@@ -19,6 +20,9 @@
 #include "jit/kernel_cache.h"
 
 namespace jitfuse::internal {
+
+// What planning asks of the back end's matrix library.
+GemmLibrary LibraryOf(const Backend& backend);
 
 // Graph passes only: specialise, expand, optimise. Also used by explain().
 absl::StatusOr<Graph> PrepareGraph(const Graph& graph, const CallClass& cls,

@@ -3,8 +3,8 @@
 // Only cold paths count (a call whose shapes, strides and alignment a thread has had before changes
 // nothing), so one lock, that of the caches, guards all. `fallbacks` are the notes of explain(),
 // `boundaries` the borders between groups, by reason; both once per executable made, except
-// verify_skipped, verify_sampled and verify_fallback, which count calls. Must not know: what the
-// numbers are for.
+// verify_skipped, verify_sampled and verify_fallback, which count calls, and tune_*, which count
+// keys. Must not know: what the numbers are for.
 #ifndef JITFUSE_JIT_COUNTERS_H_
 #define JITFUSE_JIT_COUNTERS_H_
 
@@ -24,6 +24,7 @@ struct Counters {
   double compile_ms = 0;    // in compilers, over all threads
   int64_t verified = 0;     // calls compared with the evaluator
   int64_t mismatches = 0;   // of them, those whose results differed
+  int64_t tuned = 0;        // keys that were timed, or given a record
   ByReason fallbacks{}, boundaries{};
 
   void CountPlan(const FusionPlan& plan) {
@@ -38,6 +39,7 @@ struct Counters {
     compile_ms += other.compile_ms;
     verified += other.verified;
     mismatches += other.mismatches;
+    tuned += other.tuned;
     for (size_t r = 0; r < fallbacks.size(); ++r) {
       fallbacks[r] += other.fallbacks[r];
       boundaries[r] += other.boundaries[r];

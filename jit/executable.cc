@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
+#include "ir/support/dump.h"
 #include "ir/support/fork.h"
 #include "ir/support/status.h"
 #include "jit/verify_run.h"
@@ -24,29 +26,49 @@ BoundStep BindKernel(const KernelSource& source, absl::Span<const int64_t> symbo
   return out;
 }
 
+absl::StatusOr<std::shared_ptr<const PreparedGemm>> Prepare(const Backend& backend,
+                                                            const GemmProblem& problem,
+                                                            const std::string& algorithm) {
+  if (!algorithm.empty()) {
+    absl::StatusOr<std::shared_ptr<const PreparedGemm>> chosen =
+        backend.PrepareGemmWith(problem, algorithm);
+    if (chosen.ok() || chosen.status().code() != absl::StatusCode::kNotFound) return chosen;
+    Log(1, absl::StrCat("tuning: ", chosen.status().ToString()));
+  }
+  return backend.PrepareGemm(problem);
+}
+
 absl::StatusOr<BoundStep> BindGemm(const Backend& backend, const GemmCall& call,
-                                   absl::Span<const int64_t> symbols, int align) {
+                                   absl::Span<const int64_t> symbols, int align,
+                                   const std::string& algorithm) {
   BoundStep out;
-  GemmProblem problem = Concrete(call, symbols);
-  // `align` is that of the least aligned buffer of the call, maybe one of smaller elements.
-  problem.align = std::max(align, static_cast<int>(ItemSize(problem.dtype)));
+  const GemmProblem problem = ProblemOf(call, symbols, align);
   if (problem.batch == 0 || problem.m == 0 || problem.n == 0) return out;
   if (problem.k == 0) {  // sums of nothing; the result is dense
     out.zero_bytes = static_cast<size_t>(problem.batch * problem.m * problem.n) *
-                     static_cast<size_t>(ItemSize(problem.dtype));
+                     static_cast<size_t>(ItemSize(problem.result()));
     return out;
   }
   CompileGate gate;
-  JF_ASSIGN_OR_RETURN(out.gemm, backend.PrepareGemm(problem));
+  JF_ASSIGN_OR_RETURN(out.gemm, Prepare(backend, problem, algorithm));
   return out;
 }
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const BoundCall>> Bind(std::shared_ptr<const Executable> executable,
-                                                      absl::Span<const int64_t> symbols,
-                                                      int align) {
+GemmProblem ProblemOf(const GemmCall& call, absl::Span<const int64_t> symbols, int align) {
+  GemmProblem problem = Concrete(call, symbols);
+  // `align` is that of the least aligned buffer of the call, maybe one of smaller elements.
+  problem.align = std::max({align, static_cast<int>(ItemSize(problem.dtype)),
+                            static_cast<int>(ItemSize(problem.result()))});
+  return problem;
+}
+
+absl::StatusOr<std::shared_ptr<BoundCall>> Bind(std::shared_ptr<const Executable> executable,
+                                                absl::Span<const int64_t> symbols, int align,
+                                                const BindOptions& options) {
   const Executable& exe = *executable;
+  if (options.failed_gemm != nullptr) *options.failed_gemm = -1;
   auto bound = std::make_shared<BoundCall>();
   size_t workspace = 0;
   for (const Step& step : exe.steps) {
@@ -63,9 +85,16 @@ absl::StatusOr<std::shared_ptr<const BoundCall>> Bind(std::shared_ptr<const Exec
       bound->steps.push_back(std::move(sort));
       continue;
     }
-    JF_ASSIGN_OR_RETURN(BoundStep gemm, BindGemm(*exe.backend, exe.gemms[i].call, symbols, align));
-    if (gemm.gemm != nullptr) workspace = std::max(workspace, gemm.gemm->workspace_bytes());
-    bound->steps.push_back(std::move(gemm));
+    const auto product = static_cast<size_t>(exe.gemms[i].product);
+    absl::StatusOr<BoundStep> gemm =
+        BindGemm(*exe.backend, exe.gemms[i].call, symbols, align,
+                 product < options.algorithms.size() ? options.algorithms[product] : std::string());
+    if (!gemm.ok()) {
+      if (options.failed_gemm != nullptr) *options.failed_gemm = step.index;
+      return gemm.status();
+    }
+    if (gemm->gemm != nullptr) workspace = std::max(workspace, gemm->gemm->workspace_bytes());
+    bound->steps.push_back(*std::move(gemm));
   }
   for (const SizeExpr& offset : exe.memory.offsets)
     bound->slot_offsets.push_back(offset.Eval(symbols));
@@ -78,7 +107,7 @@ absl::StatusOr<std::shared_ptr<const BoundCall>> Bind(std::shared_ptr<const Exec
   bound->eval_work = EvalWork(exe.graph, symbols);
   bound->symbols.assign(symbols.begin(), symbols.end());
   bound->executable = std::move(executable);
-  return std::shared_ptr<const BoundCall>(std::move(bound));
+  return bound;
 }
 
 }  // namespace jitfuse::internal

@@ -23,7 +23,9 @@
 #include "codegen/fusion/memory_plan.h"
 #include "codegen/plan/kernel_source.h"
 #include "ir/graph.h"
+#include "ir/options.h"
 #include "jit/backend.h"
+#include "jit/tune_record.h"
 #include "jit/verify_log.h"
 
 namespace jitfuse::internal {
@@ -44,6 +46,7 @@ struct KernelStep {
 };
 struct GemmStep {
   GemmCall call;
+  int product = 0;  // number among the products of the graph
   BufferRef a, b;
   std::optional<BufferRef> c, bias;
   BufferRef d;
@@ -72,7 +75,8 @@ struct Executable {
   std::vector<KernelStep> kernels;
   std::vector<GemmStep> gemms;
   std::vector<SortStep> sorts;
-  MemoryPlan memory;  // slots of the arena
+  std::vector<ProductChoice> products;  // of the options it was planned with
+  MemoryPlan memory;                    // slots of the arena
   std::vector<TensorType> outputs;
   double plan_ms = 0;  // everything before the compiler
   // What comparing its calls with the evaluator has shown. Threads share it: it has its own lock.
@@ -103,12 +107,29 @@ struct BoundCall {
   // kDone: a call has been compared, or is being; kTooMuch: none can be.
   enum class Verify : uint8_t { kNotYet, kDone, kTooMuch };
   mutable std::atomic<Verify> verify{Verify::kNotYet};
+  // Whether this is to be timed before it runs (Options::autotune); what timing chose, if it was;
+  // else why it was not, if it was asked for.
+  bool tune_first = false;
+  std::shared_ptr<const TuneRecord> tuned;
+  std::optional<Note> untuned;
+};
+
+// The product of a step as the back end is asked for it.
+GemmProblem ProblemOf(const GemmCall& call, absl::Span<const int64_t> symbols, int align);
+
+// What Bind is told of algorithms, and what it says.
+struct BindOptions {
+  // By product: PreparedGemm::algorithm(); empty, or beyond the end: the back end's choice. So it
+  // is, too, where one does not fit.
+  std::vector<std::string> algorithms;
+  int* failed_gemm = nullptr;  // if set: the GemmStep that an error is about, or -1
 };
 
 // `symbols`: values of the class's symbols (see jit/call_class.h). `align`: the least alignment of
 // any input or output pointer, for GEMMs.
-absl::StatusOr<std::shared_ptr<const BoundCall>> Bind(std::shared_ptr<const Executable> executable,
-                                                      absl::Span<const int64_t> symbols, int align);
+absl::StatusOr<std::shared_ptr<BoundCall>> Bind(std::shared_ptr<const Executable> executable,
+                                                absl::Span<const int64_t> symbols, int align,
+                                                const BindOptions& options = {});
 
 }  // namespace jitfuse::internal
 

@@ -11,9 +11,16 @@ class Runner {
   Runner(const BoundCall& call, const CallBuffers& buffers)
       : call_(call), exe_(*call.executable), buffers_(buffers) {}
 
-  absl::Status Run() {
-    for (size_t i = 0; i < exe_.steps.size(); ++i) {
-      JF_RETURN_IF_ERROR(RunStep(exe_.steps[i], call_.steps[i]));
+  absl::Status Run() { return Run(0, exe_.steps.size(), nullptr); }
+
+  absl::Status Run(size_t first, size_t last, const PreparedGemm* gemm) {
+    for (size_t i = first; i < last; ++i) {
+      const Step& step = exe_.steps[i];
+      const BoundStep& bound = call_.steps[i];
+      if (i == first && gemm != nullptr && step.kind == Step::Kind::kGemm)
+        JF_RETURN_IF_ERROR(Multiply(exe_.gemms[static_cast<size_t>(step.index)], *gemm));
+      else
+        JF_RETURN_IF_ERROR(RunStep(step, bound));
     }
     return absl::OkStatus();
   }
@@ -66,14 +73,18 @@ class Runner {
   absl::Status RunGemm(const GemmStep& step, const BoundStep& bound) {
     if (bound.gemm == nullptr)  // an extent of 0
       return exe_.backend->Zero(Pointer(step.d), bound.zero_bytes, buffers_.stream);
+    return Multiply(step, *bound.gemm);
+  }
+
+  absl::Status Multiply(const GemmStep& step, const PreparedGemm& gemm) {
     GemmBuffers buffers;
     buffers.a = Pointer(step.a);
     buffers.b = Pointer(step.b);
     if (step.c) buffers.c = Pointer(*step.c);
     if (step.bias) buffers.bias = Pointer(*step.bias);
     buffers.d = Pointer(step.d);
-    if (bound.gemm->workspace_bytes() > 0) buffers.workspace = Workspace();
-    return exe_.backend->RunGemm(*bound.gemm, buffers, buffers_.stream);
+    if (gemm.workspace_bytes() > 0) buffers.workspace = Workspace();
+    return exe_.backend->RunGemm(gemm, buffers, buffers_.stream);
   }
 
   absl::Status RunSort(const SortStep& step, const BoundStep& bound) {
@@ -105,6 +116,11 @@ absl::Status CheckAlignment(const void* allocated, const std::string& graph) {
 
 absl::Status Execute(const BoundCall& call, const CallBuffers& buffers) {
   return Runner(call, buffers).Run();
+}
+
+absl::Status ExecuteSteps(const BoundCall& call, const CallBuffers& buffers, size_t first,
+                          size_t last, const PreparedGemm* gemm) {
+  return Runner(call, buffers).Run(first, last, gemm);
 }
 
 absl::Status ExecuteWithAllocator(const BoundCall& call, CallBuffers buffers,

@@ -31,6 +31,11 @@ absl::Status CheckAlignment(const void* allocated, const std::string& graph);
 
 absl::Status Execute(const BoundCall& call, const CallBuffers& buffers);
 
+// Steps [first, last) alone; step `first`, if it is a product, by `gemm` if that is set, whose
+// workspace the arena has to hold.
+absl::Status ExecuteSteps(const BoundCall& call, const CallBuffers& buffers, size_t first,
+                          size_t last, const PreparedGemm* gemm = nullptr);
+
 // As above, with the arena taken from `allocator` for the duration of the call (stream-ordered).
 absl::Status ExecuteWithAllocator(const BoundCall& call, CallBuffers buffers, Allocator* allocator);
 

@@ -226,6 +226,8 @@ class Checker {
     if (!options.fuse) out += " --no-fuse";
     if (!options.rewrite) out += " --no-rewrite";
     if (!options.use_gemm_library) out += " --no-gemm-library";
+    if (options.numerics == Numerics::kFast) out += " --numerics fast";
+    if (options.autotune) out += " --autotune";
     return out.empty() ? out : out.substr(1);
   }
 

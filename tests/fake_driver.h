@@ -57,6 +57,11 @@ class FakeDriver {
   std::map<CuContext, unsigned long long> ids;  // told by cuCtxGetId; else 1
   bool capturing = false;
   int streams = 0;  // made and not destroyed
+  int events = 0;   // likewise
+  // The device's clock in microseconds, as events read it: fakes and tests let it run.
+  double clock_us = 0;
+  static void Advance(double us) { active_->clock_us += us; }
+  int l2_bytes = 50 << 20;
 
  private:
   static FakeDriver& Get() { return *active_; }
@@ -67,6 +72,7 @@ class FakeDriver {
     return it == failures_.end() ? kCuSuccess : it->second;
   }
   void Fill();
+  void FillEvents();
 
   static inline FakeDriver* active_ = nullptr;
   std::mutex mu_;
@@ -79,6 +85,7 @@ class FakeDriver {
   };
   std::map<CuModule, CuContext> modules_;
   std::map<CuFunction, Function> functions_;
+  std::map<CuEvent, double> recorded_;
   DriverApi api_;
 };
 
@@ -115,7 +122,7 @@ inline void FakeDriver::Fill() {
     const std::map<int, int> values = {{kCuMultiprocessorCount, 132},
                                        {kCuMemoryClockRate, 2619000},
                                        {kCuMemoryBusWidth, 5120},
-                                       {kCuL2CacheSize, 50 << 20},
+                                       {kCuL2CacheSize, Get().l2_bytes},
                                        {kCuComputeCapabilityMajor, Get().major},
                                        {kCuComputeCapabilityMinor, Get().minor},
                                        {kCuMemoryPoolsSupported, Get().pools}};
@@ -266,6 +273,7 @@ inline void FakeDriver::Fill() {
     --Get().streams;
     return kCuSuccess;
   };
+  FillEvents();
   api_.ThreadExchangeStreamCaptureMode = [](CuCaptureMode* mode) {
     JF_FAKE(ThreadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode");
     static thread_local CuCaptureMode now{};
@@ -281,6 +289,32 @@ inline void FakeDriver::Fill() {
   };
   api_.GetErrorString = [](CuResult r, const char** text) {
     *text = r == kCuErrorOutOfMemory ? "out of memory" : "it was told to fail";
+    return kCuSuccess;
+  };
+}
+
+inline void FakeDriver::FillEvents() {
+  api_.EventCreate = [](CuEvent* event, unsigned) {
+    JF_FAKE(EventCreate, "cuEventCreate");
+    static uintptr_t made = 0;
+    ++Get().events;
+    *event = reinterpret_cast<CuEvent>(0x6000 + 16 * ++made);
+    return kCuSuccess;
+  };
+  api_.EventDestroy = [](CuEvent) {
+    JF_FAKE(EventDestroy, "cuEventDestroy");
+    --Get().events;
+    return kCuSuccess;
+  };
+  api_.EventRecord = [](CuEvent event, CuStream) {
+    JF_FAKE(EventRecord, "cuEventRecord");
+    Get().recorded_[event] = Get().clock_us;
+    return kCuSuccess;
+  };
+  api_.EventSynchronize = [](CuEvent) { return Get().Note("cuEventSynchronize"); };
+  api_.EventElapsedTime = [](float* ms, CuEvent begin, CuEvent end) {
+    JF_FAKE(EventElapsedTime, "cuEventElapsedTime");
+    *ms = static_cast<float>((Get().recorded_.at(end) - Get().recorded_.at(begin)) / 1e3);
     return kCuSuccess;
   };
 }

@@ -15,6 +15,7 @@
 #include "ir/support/status.h"
 #include "jit/cuda/cuda_allocator.h"
 #include "jit/cuda/device.h"
+#include "jit/cuda/device_time.h"
 #include "jit/cuda/disassemble.h"
 #include "jit/cuda/gemm_cublaslt.h"
 #include "jit/cuda/nvrtc_compile.h"
@@ -102,6 +103,9 @@ class CudaBackend : public Backend {
   absl::Status Launch(const Kernel& kernel, const LaunchArgs& args) const override;
 
   absl::Status GemmSupport(DType dtype, Reason* reason) const override;
+  bool GemmGivesF32(DType dtype) const override {
+    return dtype == DType::kF16 || dtype == DType::kBF16;
+  }
   absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareGemm(
       const GemmProblem& problem) const override;
   // What the table has, cuBLASLt takes.
@@ -110,6 +114,21 @@ class CudaBackend : public Backend {
   }
   absl::Status RunGemm(const PreparedGemm& gemm, const GemmBuffers& buffers,
                        StreamHandle stream) const override;
+  bool CanTune() const override { return device_ != nullptr; }
+  std::string GemmLibrary() const override;
+  absl::StatusOr<std::vector<std::shared_ptr<const PreparedGemm>>> GemmCandidates(
+      const GemmProblem& problem, int most) const override;
+  absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareGemmWith(
+      const GemmProblem& problem, const std::string& algorithm) const override;
+  absl::StatusOr<double> TimeOnDevice(absl::FunctionRef<absl::Status()> work,
+                                      StreamHandle stream) const override {
+    double us = 0;
+    JF_RETURN_IF_ERROR(OnDevice([&](const DriverApi& driver) -> absl::Status {
+      JF_ASSIGN_OR_RETURN(us, TimeOnStream(driver, ToStream(stream), work));
+      return absl::OkStatus();
+    }));
+    return us;
+  }
 
   absl::StatusOr<std::vector<KernelSource>> EmitSort(DType indices) const override {
     return EmitCudaSort(indices, target_);
@@ -146,6 +165,17 @@ class CudaBackend : public Backend {
 
  private:
   absl::StatusOr<CublasLtGemms*> Gemms() const;
+  // fn(gemms) in the device's context.
+  template <typename Result, typename Fn>
+  absl::StatusOr<Result> WithGemms(Fn fn) const {
+    Result out;
+    JF_RETURN_IF_ERROR(OnDevice([&](const DriverApi&) -> absl::Status {
+      JF_ASSIGN_OR_RETURN(CublasLtGemms * gemms, Gemms());
+      JF_ASSIGN_OR_RETURN(out, fn(gemms));
+      return absl::OkStatus();
+    }));
+    return out;
+  }
   // Runs fn(driver) in the device's context.
   template <typename Fn>
   absl::Status OnDevice(Fn fn) const {
@@ -231,13 +261,26 @@ absl::Status CudaBackend::GemmSupport(DType dtype, Reason* reason) const {
 
 absl::StatusOr<std::shared_ptr<const PreparedGemm>> CudaBackend::PrepareGemm(
     const GemmProblem& problem) const {
-  std::shared_ptr<const PreparedGemm> out;
-  JF_RETURN_IF_ERROR(OnDevice([&](const DriverApi&) -> absl::Status {
-    JF_ASSIGN_OR_RETURN(CublasLtGemms * gemms, Gemms());
-    JF_ASSIGN_OR_RETURN(out, gemms->Prepare(problem));
-    return absl::OkStatus();
-  }));
-  return out;
+  return WithGemms<std::shared_ptr<const PreparedGemm>>(
+      [&](CublasLtGemms* gemms) { return gemms->Prepare(problem); });
+}
+
+std::string CudaBackend::GemmLibrary() const {
+  const absl::StatusOr<std::string> version = WithGemms<std::string>(
+      [](CublasLtGemms* gemms) { return absl::StatusOr<std::string>(gemms->version()); });
+  return version.ok() ? absl::StrCat("cuBLASLt ", *version) : "";
+}
+
+absl::StatusOr<std::vector<std::shared_ptr<const PreparedGemm>>> CudaBackend::GemmCandidates(
+    const GemmProblem& problem, int most) const {
+  return WithGemms<std::vector<std::shared_ptr<const PreparedGemm>>>(
+      [&](CublasLtGemms* gemms) { return gemms->Candidates(problem, most); });
+}
+
+absl::StatusOr<std::shared_ptr<const PreparedGemm>> CudaBackend::PrepareGemmWith(
+    const GemmProblem& problem, const std::string& algorithm) const {
+  return WithGemms<std::shared_ptr<const PreparedGemm>>(
+      [&](CublasLtGemms* gemms) { return gemms->PrepareWith(problem, algorithm); });
 }
 
 absl::Status CudaBackend::RunGemm(const PreparedGemm& gemm, const GemmBuffers& buffers,

@@ -55,6 +55,21 @@ class ScopedContext {
   absl::Status status_;
 };
 
+// Lets this thread allocate and wait while a stream of the process is being captured.
+class RelaxedCapture {
+ public:
+  explicit RelaxedCapture(const DriverApi& driver) : driver_(driver) {
+    driver_.ThreadExchangeStreamCaptureMode(&mode_);
+  }
+  ~RelaxedCapture() { driver_.ThreadExchangeStreamCaptureMode(&mode_); }
+  RelaxedCapture(const RelaxedCapture&) = delete;
+  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
+
+ private:
+  const DriverApi& driver_;
+  CuCaptureMode mode_ = kCuCaptureModeRelaxed;
+};
+
 }  // namespace jitfuse::internal
 
 #endif  // JITFUSE_JIT_CUDA_DEVICE_H_

@@ -23,6 +23,7 @@ using CuContext = struct CuContextOpaque*;
 using CuModule = struct CuModuleOpaque*;
 using CuFunction = struct CuFunctionOpaque*;
 using CuStream = struct CuStreamOpaque*;
+using CuEvent = struct CuEventOpaque*;
 using CuMemPool = struct CuMemPoolOpaque*;
 using CuDevicePtr = unsigned long long;
 using CuDevice = int;

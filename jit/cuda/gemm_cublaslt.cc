@@ -50,8 +50,8 @@ int32_t AlgoAttribute(const CublasLtApi& api, const LtAlgo& algo, LtAlgoAttribut
              : -1;
 }
 
-absl::StatusOr<std::vector<LtHeuristicResult>> Candidates(const CublasLtApi& api,
-                                                          const LtGemm& gemm, int wanted) {
+absl::StatusOr<std::vector<LtHeuristicResult>> HeuristicsOf(const CublasLtApi& api,
+                                                            const LtGemm& gemm, int wanted) {
   const GemmProblem& p = gemm.problem();
   LtOwned<LtPreference> preference(api.MatmulPreferenceDestroy);
   JF_RETURN_IF_ERROR(
@@ -124,11 +124,11 @@ GemmProblem Small(GemmProblem p) {
 }
 
 bool AllNan(const GemmProblem& p, const std::string& d) {
-  const auto size = static_cast<size_t>(ItemSize(p.dtype));
+  const auto size = static_cast<size_t>(ItemSize(p.result()));
   for (int64_t row = 0; row < p.m; ++row) {
     for (int64_t column = 0; column < p.n; ++column) {
       const auto at = static_cast<size_t>(row * p.ldd + column) * size;
-      const double x = ScalarToDouble(p.dtype, LoadScalar(p.dtype, d.data() + at));
+      const double x = ScalarToDouble(p.result(), LoadScalar(p.result(), d.data() + at));
       if (x == x) return false;
     }
   }
@@ -141,13 +141,25 @@ absl::Status CheckProblem(const GemmProblem& p) {
   if (p.batch > 0 && p.m > 0 && p.n > 0 && p.k == 0)
     return InvalidArgument("matrix product ", LtText(p),
                            ": k is 0, so the result is zeros, which the library is not asked for");
-  if (p.align < ItemSize(p.dtype))
+  if (p.align < ItemSize(p.result()))
     return InvalidArgument("matrix product ", LtText(p),
                            ": operands must be aligned to their elements");
   if (p.batch > 1 && p.m > 0 && p.n > 0 && p.batch_stride_d < (p.m - 1) * p.ldd + p.n)
     return InvalidArgument("matrix product ", LtText(p), ": results ", p.batch_stride_d,
                            " elements apart overlap");
   return absl::OkStatus();
+}
+
+absl::StatusOr<const LtTypes*> TypesOf(const GemmProblem& p) {
+  const LtTypes* types = FindLtTypes(p.dtype);
+  if (types == nullptr)
+    return InvalidArgument("cuBLASLt does not multiply ", ToAbsl(DTypeName(p.dtype)));
+  JF_RETURN_IF_ERROR(CheckProblem(p));
+  return types;
+}
+
+bool SameAlgo(const LtAlgo& a, const LtAlgo& b) {
+  return std::equal(std::begin(a.data), std::end(a.data), std::begin(b.data));
 }
 
 bool UsesRelu(const GemmProblem& p) { return p.epilogue.activation == GemmActivation::kRelu; }
@@ -167,18 +179,72 @@ absl::StatusOr<LtHandle> CublasLtGemms::Handle() {
 
 absl::StatusOr<std::shared_ptr<const PreparedGemm>> CublasLtGemms::Prepare(
     const GemmProblem& problem) {
-  const LtTypes* types = FindLtTypes(problem.dtype);
-  if (types == nullptr)
-    return InvalidArgument("cuBLASLt does not multiply ", ToAbsl(DTypeName(problem.dtype)));
-  JF_RETURN_IF_ERROR(CheckProblem(problem));
-  const Hash128 key = problem.Key();
+  JF_ASSIGN_OR_RETURN(const LtTypes* types, TypesOf(problem));
   std::lock_guard<std::mutex> lock(mu_);
+  return PrepareLocked(problem, *types);
+}
+
+absl::StatusOr<std::shared_ptr<const PreparedGemm>> CublasLtGemms::PrepareLocked(
+    const GemmProblem& problem, const LtTypes& types) {
+  const Hash128 key = problem.Key();
   if (const auto* there = prepared_.Find(key)) return *there;
   JF_RETURN_IF_ERROR(Handle().status());
-  JF_ASSIGN_OR_RETURN(std::shared_ptr<LtGemm> gemm, problem.symbolic_m
-                                                        ? ChooseByBucket(problem, *types)
-                                                        : Choose(problem, *types));
+  JF_ASSIGN_OR_RETURN(std::shared_ptr<LtGemm> gemm,
+                      problem.symbolic_m ? ChooseByBucket(problem, types) : Choose(problem, types));
   return prepared_.Insert(key, std::move(gemm));
+}
+
+absl::StatusOr<std::vector<std::shared_ptr<const PreparedGemm>>> CublasLtGemms::Candidates(
+    const GemmProblem& problem, int most) {
+  JF_ASSIGN_OR_RETURN(const LtTypes* types, TypesOf(problem));
+  std::lock_guard<std::mutex> lock(mu_);
+  JF_ASSIGN_OR_RETURN(std::shared_ptr<const PreparedGemm> first, PrepareLocked(problem, *types));
+  std::vector<std::shared_ptr<const PreparedGemm>> out = {first};
+  const auto& chosen = static_cast<const LtGemm&>(*first);
+  if (chosen.IsEmpty()) return out;
+  const GemmProblem largest = problem.symbolic_m ? LargestOfBucket(problem) : problem;
+  LtGemm asked(api_, chosen.aux ? OneByOne(largest) : RunsOf(largest, MatrixEnd::kLastElement),
+               *types);
+  asked.aux = chosen.aux;
+  asked.handle = handle_;
+  JF_RETURN_IF_ERROR(DescribeLtGemm(api_, &asked));
+  JF_ASSIGN_OR_RETURN(std::vector<LtHeuristicResult> found,
+                      HeuristicsOf(api_, asked, std::max(most, kCandidates)));
+  const bool relu = UsesRelu(problem);
+  for (const LtHeuristicResult& candidate : found) {
+    if (out.size() >= static_cast<size_t>(most)) break;
+    if (candidate.state != kCublasSuccess || SameAlgo(candidate.algo, chosen.algo)) continue;
+    const Nan nan = relu ? WhatBecomesOfNan(asked, candidate.algo) : Nan::kKept;
+    if (nan == Nan::kLost || (nan == Nan::kUnknown && !chosen.aux)) continue;
+    JF_ASSIGN_OR_RETURN(std::shared_ptr<LtGemm> fits,
+                        Fitted(problem, *types, candidate.algo, chosen.aux));
+    if (fits != nullptr) out.push_back(std::move(fits));
+  }
+  return out;
+}
+
+absl::StatusOr<std::shared_ptr<const PreparedGemm>> CublasLtGemms::PrepareWith(
+    const GemmProblem& problem, const std::string& algorithm) {
+  JF_ASSIGN_OR_RETURN(const LtTypes* types, TypesOf(problem));
+  LtAlgo algo;
+  bool aux = false;
+  if (!ParseLtAlgo(algorithm, &algo, &aux))
+    return InvalidArgument("'", algorithm,
+                           "' is no algorithm of cuBLASLt, expected lt:, 128 "
+                           "hexadecimal digits, and maybe +mask");
+  std::lock_guard<std::mutex> lock(mu_);
+  JF_RETURN_IF_ERROR(Handle().status());
+  const auto refused = [&](const char* why) {
+    return NotFound("the algorithm that was chosen ", why, " in ", LtText(problem));
+  };
+  if (aux && !UsesRelu(problem)) return refused("writes a mask of relu, which there is none of");
+  JF_ASSIGN_OR_RETURN(std::shared_ptr<LtGemm> gemm, Fitted(problem, *types, algo, aux));
+  if (gemm == nullptr) return refused("does not fit");
+  if (UsesRelu(problem)) {
+    const Nan nan = WhatBecomesOfNan(*gemm, algo);
+    if (nan == Nan::kLost || (nan == Nan::kUnknown && !aux)) return refused("loses NaN");
+  }
+  return std::shared_ptr<const PreparedGemm>(std::move(gemm));
 }
 
 absl::StatusOr<std::shared_ptr<LtGemm>> CublasLtGemms::Choose(const GemmProblem& problem,
@@ -206,21 +272,29 @@ absl::StatusOr<std::shared_ptr<LtGemm>> CublasLtGemms::ChooseByBucket(const Gemm
     if (!made.ok()) return Choose(problem, types);  // beyond the library's limits, say
     bucket = buckets_.Insert(largest.Key(), *std::move(made));
   }
+  JF_ASSIGN_OR_RETURN(std::shared_ptr<LtGemm> gemm,
+                      Fitted(problem, types, bucket->algo, bucket->aux));
+  if (gemm == nullptr) return Choose(problem, types);
+  absl::StrAppend(&gemm->text, ", chosen for m up to ", largest.m);
+  return gemm;
+}
+
+absl::StatusOr<std::shared_ptr<LtGemm>> CublasLtGemms::Fitted(const GemmProblem& problem,
+                                                              const LtTypes& types,
+                                                              const LtAlgo& algo, bool aux) {
   auto gemm = std::make_shared<LtGemm>(
-      api_, bucket->aux ? OneByOne(problem) : RunsOf(problem, MatrixEnd::kLastElement), types);
-  if (gemm->IsEmpty()) return Choose(problem, types);
-  gemm->aux = bucket->aux;
+      api_, aux ? OneByOne(problem) : RunsOf(problem, MatrixEnd::kLastElement), types);
+  if (gemm->IsEmpty()) return nullptr;
+  gemm->aux = aux;
   gemm->handle = handle_;
   JF_RETURN_IF_ERROR(DescribeLtGemm(api_, gemm.get()));
   LtHeuristicResult checked{};
   const CublasResult fits =
       api_.MatmulAlgoCheck(handle_, gemm->desc.get(), gemm->a.get(), gemm->b.get(),
-                           gemm->c_layout(), gemm->d.get(), &bucket->algo, &checked);
-  if (fits != kCublasSuccess || checked.workspace_bytes > kMaxWorkspace)
-    return Choose(problem, types);
-  checked.algo = bucket->algo;
+                           gemm->c_layout(), gemm->d.get(), &algo, &checked);
+  if (fits != kCublasSuccess || checked.workspace_bytes > kMaxWorkspace) return nullptr;
+  checked.algo = algo;
   Use(api_, checked, gemm.get());
-  absl::StrAppend(&gemm->text, ", chosen for m up to ", largest.m);
   return gemm;
 }
 
@@ -228,7 +302,7 @@ absl::StatusOr<std::shared_ptr<LtGemm>> CublasLtGemms::ChooseByBucket(const Gemm
 absl::StatusOr<bool> CublasLtGemms::Pick(LtGemm* gemm) {
   const bool relu = UsesRelu(gemm->problem());
   JF_ASSIGN_OR_RETURN(std::vector<LtHeuristicResult> candidates,
-                      Candidates(api_, *gemm, relu ? kCandidates : 1));
+                      HeuristicsOf(api_, *gemm, relu ? kCandidates : 1));
   for (const LtHeuristicResult& candidate : candidates) {
     if (candidate.state != kCublasSuccess ||
         (relu && WhatBecomesOfNan(*gemm, candidate.algo) != Nan::kKept))
@@ -248,7 +322,7 @@ absl::StatusOr<std::shared_ptr<LtGemm>> CublasLtGemms::WithMask(const GemmProble
   gemm->handle = handle_;
   JF_RETURN_IF_ERROR(DescribeLtGemm(api_, gemm.get()));
   JF_ASSIGN_OR_RETURN(std::vector<LtHeuristicResult> candidates,
-                      Candidates(api_, *gemm, kCandidates));
+                      HeuristicsOf(api_, *gemm, kCandidates));
   for (const LtHeuristicResult& candidate : candidates) {
     if (candidate.state != kCublasSuccess || WhatBecomesOfNan(*gemm, candidate.algo) == Nan::kLost)
       continue;
@@ -290,15 +364,16 @@ absl::StatusOr<bool> CublasLtGemms::Try(const GemmProblem& small, const LtGemm& 
                                     gemm.c_layout(), gemm.d.get(), &algo, &checked),
                "cublasLtMatmulAlgoCheck", small));
   gemm.workspace = checked.workspace_bytes;
-  auto bytes = [&](int64_t rows, int64_t ld) {
-    return static_cast<size_t>(rows * ld * ItemSize(small.dtype));
+  auto bytes = [&](int64_t rows, int64_t ld, DType dtype) {
+    return static_cast<size_t>(rows * ld * ItemSize(dtype));
   };
+  const DType result = small.result();
   GemmTrial trial;
-  trial.a_bytes = bytes(small.transpose_a ? small.k : small.m, small.lda);
-  trial.b_bytes = bytes(small.transpose_b ? small.n : small.k, small.ldb);
-  trial.c_bytes = small.epilogue.has_c() ? bytes(small.m, small.ldc) : 0;
-  trial.bias_bytes = bytes(1, small.n);
-  trial.d_bytes = bytes(small.m, small.ldd);
+  trial.a_bytes = bytes(small.transpose_a ? small.k : small.m, small.lda, small.dtype);
+  trial.b_bytes = bytes(small.transpose_b ? small.n : small.k, small.ldb, small.dtype);
+  trial.c_bytes = small.epilogue.has_c() ? bytes(small.m, small.ldc, result) : 0;
+  trial.bias_bytes = bytes(1, small.n, result);
+  trial.d_bytes = bytes(small.m, small.ldd, result);
   trial.workspace_bytes = gemm.workspace_bytes();
   trial.launch = [&](const GemmBuffers& buffers, StreamHandle stream) {
     return RunLtGemm(api_, gemm, buffers, stream);

@@ -14,7 +14,9 @@
 
 #include <memory>
 #include <mutex>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -39,6 +41,14 @@ class CublasLtGemms {
   // An empty result is prepared as nothing to do; products of nothing (k = 0) are not the
   // library's.
   absl::StatusOr<std::shared_ptr<const PreparedGemm>> Prepare(const GemmProblem& problem);
+  // The algorithms to choose from, Prepare's first, at most `most`: those of the heuristic (where m
+  // is a symbol, for the greatest m of its bucket) that fit `problem` and keep NaN.
+  absl::StatusOr<std::vector<std::shared_ptr<const PreparedGemm>>> Candidates(
+      const GemmProblem& problem, int most);
+  // With what algorithm() of one of them said. NotFound if it does not fit or loses NaN.
+  absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareWith(const GemmProblem& problem,
+                                                                  const std::string& algorithm);
+  const std::string& version() const { return api_.version; }
   absl::Status Run(const PreparedGemm& gemm, const GemmBuffers& buffers, StreamHandle stream) const;
 
  private:
@@ -46,6 +56,11 @@ class CublasLtGemms {
   absl::StatusOr<std::shared_ptr<LtGemm>> Choose(const GemmProblem& problem, const LtTypes& types);
   absl::StatusOr<std::shared_ptr<LtGemm>> ChooseByBucket(const GemmProblem& problem,
                                                          const LtTypes& types);
+  absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareLocked(const GemmProblem& problem,
+                                                                    const LtTypes& types);
+  // With this algorithm, maybe relu's mask; null where the library does not take it.
+  absl::StatusOr<std::shared_ptr<LtGemm>> Fitted(const GemmProblem& problem, const LtTypes& types,
+                                                 const LtAlgo& algo, bool aux);
   absl::StatusOr<bool> Pick(LtGemm* gemm);
   absl::StatusOr<std::shared_ptr<LtGemm>> WithMask(const GemmProblem& problem,
                                                    const LtTypes& types);

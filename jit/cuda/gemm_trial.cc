@@ -1,24 +1,10 @@
 #include "jit/cuda/gemm_trial.h"
 
 #include "ir/support/status.h"
+#include "jit/cuda/device.h"
 
 namespace jitfuse::internal {
 namespace {
-
-// Lets this thread allocate while a stream of the process is being captured.
-class RelaxedCapture {
- public:
-  explicit RelaxedCapture(const DriverApi& driver) : driver_(driver) {
-    driver_.ThreadExchangeStreamCaptureMode(&mode_);
-  }
-  ~RelaxedCapture() { driver_.ThreadExchangeStreamCaptureMode(&mode_); }
-  RelaxedCapture(const RelaxedCapture&) = delete;
-  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
-
- private:
-  const DriverApi& driver_;
-  CuCaptureMode mode_ = kCuCaptureModeRelaxed;
-};
 
 struct Resources {
   explicit Resources(const DriverApi& d) : driver(d) {}

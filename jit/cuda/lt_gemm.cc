@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "ir/support/status.h"
 
 namespace jitfuse::internal {
@@ -18,8 +22,8 @@ constexpr std::array<LtTypes, 4> kTypes = {
 
 // One operand as the library sees it: our row-major [rows, columns] is its column-major [columns,
 // rows].
-absl::Status MakeLayout(const CublasLtApi& api, const LtGemm& gemm, int64_t rows, int64_t columns,
-                        int64_t ld, int64_t batch_stride, LtMatrixLayout* out) {
+absl::Status MakeLayout(const CublasLtApi& api, const LtGemm& gemm, CudaDataType type, int64_t rows,
+                        int64_t columns, int64_t ld, int64_t batch_stride, LtMatrixLayout* out) {
   const GemmProblem& p = gemm.problem();
   // The distance of rows means nothing where there is one row; the library still checks it.
   if (rows <= 1) ld = std::max(ld, columns);
@@ -27,7 +31,7 @@ absl::Status MakeLayout(const CublasLtApi& api, const LtGemm& gemm, int64_t rows
     return InvalidArgument("matrix product ", LtText(p), ": rows of ", columns, " elements are ",
                            ld, " apart");
   JF_RETURN_IF_ERROR(
-      LtStatus(api.MatrixLayoutCreate(out, gemm.types.data, static_cast<uint64_t>(columns),
+      LtStatus(api.MatrixLayoutCreate(out, type, static_cast<uint64_t>(columns),
                                       static_cast<uint64_t>(rows), std::max<int64_t>(ld, 1)),
                "cublasLtMatrixLayoutCreate", p));
   if (p.batch == 1) return absl::OkStatus();
@@ -92,6 +96,27 @@ const LtTypes* FindLtTypes(DType dtype) {
   return nullptr;
 }
 
+std::string LtAlgoText(const LtAlgo& algo, bool aux) {
+  std::string out = "lt:";
+  for (uint64_t word : algo.data) absl::StrAppend(&out, absl::Hex(word, absl::kZeroPad16));
+  return aux ? out + "+mask" : out;
+}
+
+bool ParseLtAlgo(std::string_view text, LtAlgo* algo, bool* aux) {
+  absl::string_view rest = ToAbsl(text);
+  if (!absl::ConsumePrefix(&rest, "lt:")) return false;
+  *aux = absl::ConsumeSuffix(&rest, "+mask");
+  if (rest.size() != 16 * std::size(algo->data)) return false;
+  for (uint64_t& word : algo->data) {
+    const absl::string_view digits = rest.substr(0, 16);
+    if (!std::all_of(digits.begin(), digits.end(), absl::ascii_isxdigit) ||
+        !absl::SimpleHexAtoi(digits, &word))
+      return false;
+    rest.remove_prefix(16);
+  }
+  return true;
+}
+
 LtGemm::LtGemm(const CublasLtApi& api, const GemmRuns& r, const LtTypes& t)
     : runs(r),
       types(t),
@@ -102,8 +127,8 @@ LtGemm::LtGemm(const CublasLtApi& api, const GemmRuns& r, const LtTypes& t)
       d(api.MatrixLayoutDestroy) {}
 
 std::string LtText(const GemmProblem& p) {
-  return absl::StrCat(ToAbsl(DTypeName(p.dtype)), " ", p.batch, " x [", p.m, ",", p.k, "]",
-                      p.transpose_a ? "^T" : "", " [", p.k, ",", p.n, "]",
+  return absl::StrCat(ToAbsl(DTypeName(p.dtype)), p.f32_result ? " -> f32 " : " ", p.batch, " x [",
+                      p.m, ",", p.k, "]", p.transpose_a ? "^T" : "", " [", p.k, ",", p.n, "]",
                       p.transpose_b ? "^T" : "", ", ld ", p.lda, " ", p.ldb, " ", p.ldd, ", align ",
                       p.align,
                       p.epilogue.empty() ? "" : absl::StrCat(", ", EpilogueToString(p.epilogue)));
@@ -124,15 +149,18 @@ absl::Status DescribeLtGemm(const CublasLtApi& api, LtGemm* gemm) {
       reinterpret_cast<const void*>((uintptr_t{1} << 20) + static_cast<uintptr_t>(p.align));
   const auto* aux = reinterpret_cast<const void*>(uintptr_t{1} << 20);
   JF_RETURN_IF_ERROR(MakeDesc(api, *gemm, bias, aux, gemm->desc.out()));
+  const CudaDataType operand = gemm->types.data,
+                     result = p.f32_result ? kCudaR32F : gemm->types.data;
   const auto [b_rows, b_columns] = p.transpose_b ? std::pair(p.n, p.k) : std::pair(p.k, p.n);
   const auto [a_rows, a_columns] = p.transpose_a ? std::pair(p.k, p.m) : std::pair(p.m, p.k);
   JF_RETURN_IF_ERROR(
-      MakeLayout(api, *gemm, b_rows, b_columns, p.ldb, p.batch_stride_b, gemm->a.out()));
+      MakeLayout(api, *gemm, operand, b_rows, b_columns, p.ldb, p.batch_stride_b, gemm->a.out()));
   JF_RETURN_IF_ERROR(
-      MakeLayout(api, *gemm, a_rows, a_columns, p.lda, p.batch_stride_a, gemm->b.out()));
+      MakeLayout(api, *gemm, operand, a_rows, a_columns, p.lda, p.batch_stride_a, gemm->b.out()));
   if (p.epilogue.has_c())
-    JF_RETURN_IF_ERROR(MakeLayout(api, *gemm, p.m, p.n, p.ldc, p.batch_stride_c, gemm->c.out()));
-  return MakeLayout(api, *gemm, p.m, p.n, p.ldd, p.batch_stride_d, gemm->d.out());
+    JF_RETURN_IF_ERROR(
+        MakeLayout(api, *gemm, result, p.m, p.n, p.ldc, p.batch_stride_c, gemm->c.out()));
+  return MakeLayout(api, *gemm, result, p.m, p.n, p.ldd, p.batch_stride_d, gemm->d.out());
 }
 
 absl::Status RunLtGemm(const CublasLtApi& api, const LtGemm& gemm, const GemmBuffers& buffers,
@@ -148,19 +176,17 @@ absl::Status RunLtGemm(const CublasLtApi& api, const LtGemm& gemm, const GemmBuf
     JF_RETURN_IF_ERROR(MakeDesc(api, gemm, buffers.bias, aux, own.out()));
     desc = own.get();
   }
-  const int64_t size = ItemSize(p.dtype);
-  auto at = [&](const void* base, int64_t step) {
-    return static_cast<const char*>(base) + step * size;
-  };
+  const int64_t size = ItemSize(p.dtype), wide = ItemSize(p.result());
+  auto at = [](const void* base, int64_t bytes) { return static_cast<const char*>(base) + bytes; };
   for (int64_t i = 0; i < gemm.runs.repeats; ++i) {
-    auto* d = const_cast<char*>(at(buffers.d, i * gemm.runs.step_d));
-    const void* c = p.epilogue.has_c() ? at(buffers.c, i * gemm.runs.step_c) : d;
-    JF_RETURN_IF_ERROR(
-        LtStatus(api.Matmul(gemm.handle, desc, alpha.get(), at(buffers.b, i * gemm.runs.step_b),
-                            gemm.a.get(), at(buffers.a, i * gemm.runs.step_a), gemm.b.get(),
-                            beta.get(), c, gemm.c_layout(), d, gemm.d.get(), &gemm.algo,
-                            buffers.workspace, gemm.workspace, static_cast<CuStream>(stream)),
-                 "cublasLtMatmul", p));
+    auto* d = const_cast<char*>(at(buffers.d, i * gemm.runs.step_d * wide));
+    const void* c = p.epilogue.has_c() ? at(buffers.c, i * gemm.runs.step_c * wide) : d;
+    JF_RETURN_IF_ERROR(LtStatus(
+        api.Matmul(gemm.handle, desc, alpha.get(), at(buffers.b, i * gemm.runs.step_b * size),
+                   gemm.a.get(), at(buffers.a, i * gemm.runs.step_a * size), gemm.b.get(),
+                   beta.get(), c, gemm.c_layout(), d, gemm.d.get(), &gemm.algo, buffers.workspace,
+                   gemm.workspace, static_cast<CuStream>(stream)),
+        "cublasLtMatmul", p));
   }
   return absl::OkStatus();
 }

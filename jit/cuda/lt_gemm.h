@@ -46,11 +46,16 @@ class LtOwned {
   T value_ = nullptr;
 };
 
+// "lt:", the algorithm's 64 bytes in hexadecimal digits, "+mask" where relu writes one.
+std::string LtAlgoText(const LtAlgo& algo, bool aux);
+bool ParseLtAlgo(std::string_view text, LtAlgo* algo, bool* aux);
+
 class LtGemm : public PreparedGemm {
  public:
   LtGemm(const CublasLtApi& api, const GemmRuns& runs, const LtTypes& types);
   size_t workspace_bytes() const override { return AuxOffset() + AuxBytes(); }
   std::string Describe() const override { return text; }
+  std::string algorithm() const override { return LtAlgoText(algo, aux); }
   const GemmProblem& problem() const { return runs.each; }
   bool IsEmpty() const { return problem().batch == 0 || problem().m == 0 || problem().n == 0; }
   LtMatrixLayout c_layout() const { return problem().epilogue.has_c() ? c.get() : d.get(); }

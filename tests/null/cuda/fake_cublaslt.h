@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <map>
 
 #include "jit/cuda/cublaslt_api.h"
@@ -31,7 +32,10 @@ struct FakePreference {
 struct Counts {
   int heuristics = 0, creates = 0, descs = 0, layouts = 0, found = 1, trials = 0, checks = 0;
   bool refuse_checks = false;
-  uint64_t lossy = 0;  // the first so many algorithms turn NaN into 0
+  uint64_t unfit = 0;                       // bits of algorithms that no check lets pass
+  uint32_t refused = 0;                     // bits of epilogues that there is no algorithm for
+  std::function<void(uint64_t)> on_matmul;  // told the algorithm
+  uint64_t lossy = 0;                       // the first so many algorithms turn NaN into 0
   bool has_mask = false;
   FakePreference last;
   CublasComputeType compute{};
@@ -163,10 +167,13 @@ inline CublasLtApi FakeApi() {
         size == 8 ? *static_cast<const uint64_t*>(v) : *static_cast<const uint32_t*>(v);
     return kCublasSuccess;
   };
-  api.MatmulAlgoGetHeuristic = [](LtHandle, LtMatmulDesc, LtMatrixLayout, LtMatrixLayout,
+  api.MatmulAlgoGetHeuristic = [](LtHandle, LtMatmulDesc desc, LtMatrixLayout, LtMatrixLayout,
                                   LtMatrixLayout, LtMatrixLayout, LtPreference, int wanted,
                                   LtHeuristicResult* results, int* found) {
     ++counts.heuristics;
+    const auto epilogue = Of(desc).attributes.find(kLtEpilogue);
+    if (epilogue != Of(desc).attributes.end() && (epilogue->second & counts.refused) != 0)
+      return kCublasNotSupported;
     *found = std::min(counts.found, wanted);
     for (int i = 0; i < *found; ++i) {
       results[i] = {};
@@ -176,9 +183,10 @@ inline CublasLtApi FakeApi() {
     return kCublasSuccess;
   };
   api.MatmulAlgoCheck = [](LtHandle, LtMatmulDesc, LtMatrixLayout, LtMatrixLayout, LtMatrixLayout,
-                           LtMatrixLayout, const LtAlgo*, LtHeuristicResult* result) {
+                           LtMatrixLayout, const LtAlgo* algo, LtHeuristicResult* result) {
     ++counts.checks;
-    if (counts.refuse_checks) return kCublasNotSupported;
+    if (counts.refuse_checks || (counts.unfit >> algo->data[0] & 1) != 0)
+      return kCublasNotSupported;
     result->workspace_bytes = 4096;
     return kCublasSuccess;
   };
@@ -193,6 +201,7 @@ inline CublasLtApi FakeApi() {
                   LtMatrixLayout lc, void* d, LtMatrixLayout ld, const LtAlgo* algo, void*,
                   size_t workspace, CuStream) {
     EXPECT_EQ(workspace, 4096u);
+    if (counts.on_matmul) counts.on_matmul(algo->data[0]);
     const bool f64 = Of(desc).scale == kCudaR64F;
     auto scale = [f64](const void* v) {
       return f64 ? *static_cast<const double*>(v) : double{*static_cast<const float*>(v)};

@@ -368,6 +368,34 @@ TEST(GemmCublasLt, Tf32OnlyWhereAllowed) {
   EXPECT_EQ(counts.compute, kCublasCompute64F);
 }
 
+// 16-bit operands with a result, C and bias in f32.
+TEST(GemmCublasLt, WideResults) {
+  const CublasLtApi api = FakeApi();
+  CublasLtGemms gemms(api, TryOnHost);
+  for (auto [dtype, type] : {std::pair(DType::kBF16, kCudaR16BF), {DType::kF16, kCudaR16F}}) {
+    GemmProblem p = With(Problem(dtype, 3, 8, 8, 8, false, true), {1, 1, true});
+    p.f32_result = true;
+    auto prepared = gemms.Prepare(p);
+    ASSERT_TRUE(prepared.ok()) << prepared.status();
+    const auto& gemm = static_cast<const LtGemm&>(**prepared);
+    EXPECT_EQ(Of(gemm.a.get()).type, type);
+    EXPECT_EQ(Of(gemm.b.get()).type, type);
+    EXPECT_EQ(Of(gemm.c.get()).type, kCudaR32F);
+    EXPECT_EQ(Of(gemm.d.get()).type, kCudaR32F);
+    EXPECT_EQ(Of(gemm.desc.get()).compute, kCublasCompute32F);
+    p.align = 2;
+    EXPECT_THAT(std::string(gemms.Prepare(p).status().message()),
+                HasSubstr("-> f32 3 x [8,8] [8,8]^T"));
+  }
+  // One by one, each operand moves on by its own elements.
+  GemmProblem p = Problem(DType::kBF16, 2, 4, 4, 4, false, false);
+  p.f32_result = true;
+  p.batch_stride_a = 2;  // 4 bytes
+  EXPECT_EQ(OneByOne(p).each.align, 4);
+  p.batch_stride_a = 16;
+  EXPECT_EQ(OneByOne(p).each.align, 16);
+}
+
 TEST(GemmCublasLt, EmptyResultsCallNothing) {
   const CublasLtApi api = FakeApi();
   CublasLtGemms gemms(api, TryOnHost);

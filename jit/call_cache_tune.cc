@@ -1,0 +1,195 @@
+// What CallCache does with tuning, and without an algorithm.
+#include <algorithm>
+#include <bit>
+
+#include "absl/strings/str_cat.h"
+#include "ir/support/fork.h"
+#include "ir/support/status.h"
+#include "ir/text.h"
+#include "jit/call_cache.h"
+#include "jit/tune.h"
+
+namespace jitfuse::internal {
+namespace {
+
+using CachesLock = std::lock_guard<std::mutex>;
+
+// The class, and of each size the least power of two that it does not exceed.
+std::string TuneKey(const CallClass& cls) {
+  std::string key = absl::StrCat(cls.key, "|", cls.least_align);
+  for (int64_t value : cls.symbols)
+    absl::StrAppend(&key, ",",
+                    value <= 1 ? value : std::bit_width(static_cast<uint64_t>(value - 1)));
+  return key;
+}
+
+// Around all of a tuning, the wait for another thread's included.
+class Watched {
+ public:
+  explicit Watched(CompileWatcher* watcher) : watcher_(watcher) {
+    if (watcher_ != nullptr) watcher_->Begin();
+  }
+  ~Watched() {
+    if (watcher_ != nullptr) watcher_->End();
+  }
+  Watched(const Watched&) = delete;
+  Watched& operator=(const Watched&) = delete;
+
+ private:
+  CompileWatcher* const watcher_;
+};
+
+std::string TargetName(const Backend& backend) {
+  return absl::StrCat(ToAbsl(backend.name()), " ", backend.target().arch);
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const BoundCall>> CallCache::BindClass(const CallClass& cls,
+                                                                      CompileWatcher* watcher) {
+  const Tuned tuned = TunedOf(TuneKey(cls));
+  Choices choices;
+  std::vector<std::string> algorithms;
+  if (tuned.record != nullptr) {
+    choices = tuned.record->plan().choices;
+    algorithms = ChosenAlgorithms(tuned.record->plan());
+  }
+  JF_ASSIGN_OR_RETURN(std::shared_ptr<BoundCall> bound,
+                      BindWith(cls, std::move(choices), algorithms, watcher));
+  bound->tuned = tuned.record;
+  bound->untuned = tuned.refused;
+  bound->tune_first = options_.autotune && tuned.empty();
+  return std::shared_ptr<const BoundCall>(std::move(bound));
+}
+
+// A product for which there is no algorithm with what follows it is planned alone.
+absl::StatusOr<std::shared_ptr<BoundCall>> CallCache::BindWith(
+    const CallClass& cls, Choices choices, const std::vector<std::string>& algorithms,
+    CompileWatcher* watcher) {
+  while (true) {
+    JF_ASSIGN_OR_RETURN(std::shared_ptr<const Executable> executable,
+                        FindClass(cls, choices, watcher));
+    int failed = -1;
+    absl::StatusOr<std::shared_ptr<BoundCall>> bound =
+        Bind(executable, cls.symbols, cls.least_align, {algorithms, &failed});
+    if (bound.ok() || failed < 0 || bound.status().code() != absl::StatusCode::kUnimplemented)
+      return bound;
+    const GemmStep& step = executable->gemms[static_cast<size_t>(failed)];
+    if (step.call.epilogue.empty()) return bound;
+    const auto product = static_cast<size_t>(step.product);
+    if (choices.size() <= product) choices.resize(product + 1);
+    choices[product].epilogue = ProductChoice::Epilogue::kNone;
+    choices[product].no_algorithm = true;
+  }
+}
+
+CallCache::Tuned CallCache::TunedOf(const std::string& key) {
+  CachesLock lock(LockOf(ForkLock::kCaches));
+  const auto it = tuned_.find(key);
+  return it == tuned_.end() ? Tuned() : it->second;
+}
+
+void CallCache::SetTuned(const std::string& key, Tuned tuned) {
+  {
+    CachesLock lock(LockOf(ForkLock::kCaches));
+    CountTuned(tuned.refused);
+    tuned_[key] = std::move(tuned);
+  }
+  tunings_.fetch_add(1, std::memory_order_release);
+}
+
+void CallCache::Identify(const CallClass& cls, TuneRecord* record) const {
+  const std::string text = GraphToString(graph_);
+  record->graph = HashBytes(text.data(), text.size()).ToHex();
+  Options options = options_;
+  options.autotune = false;  // how it came about
+  record->call = Hasher().String(TuneKey(cls)).Hash(options.Key()).Finish().ToHex();
+  record->target = TargetName(*backend_);
+  record->library = backend_->GemmLibrary();
+}
+
+absl::StatusOr<std::shared_ptr<const TuneRecord>> CallCache::TuneClass(
+    const CallClass& cls, const TuneRequest& request, std::optional<Note>* refused) {
+  JF_ASSIGN_OR_RETURN(std::shared_ptr<const BoundCall> first, BindWith(cls, {}, {}, nullptr));
+  if (!MayTune(*first)) {
+    *refused = Note{-1, Reason::kTuneNothing,
+                    backend_->CanTune() ? "there is no matrix product of the library"
+                                        : absl::StrCat("on ", TargetName(*backend_))};
+    return nullptr;
+  }
+  if (backend_->IsCapturing(request.stream)) {
+    *refused = Note{-1, Reason::kTuneCapturing, ""};
+    return nullptr;
+  }
+  const auto plan = [&](const Choices& choices, const std::vector<std::string>& algorithms)
+      -> absl::StatusOr<std::shared_ptr<const BoundCall>> {
+    return BindWith(cls, choices, algorithms, nullptr);
+  };
+  absl::StatusOr<TuneRecord> record =
+      TuneCall({first, cls.least_align, request.inputs, request.outputs, request.scalars,
+                cls.output_aliases, request.stream, backend_->allocator(), plan});
+  if (!record.ok()) return record.status();
+  Identify(cls, &*record);
+  return std::make_shared<const TuneRecord>(*std::move(record));
+}
+
+absl::StatusOr<std::shared_ptr<const BoundCall>> CallCache::TuneFirst(const TuneRequest& request) {
+  JF_ASSIGN_OR_RETURN(CallClass cls, ClassifyCall(graph_, facts_, request.inputs, request.outputs));
+  const std::string key = TuneKey(cls);
+  {
+    const Watched watched(request.watcher);
+    std::lock_guard<std::mutex> lock(tune_mu_);
+    if (TunedOf(key).empty()) {  // another thread may have been first
+      Tuned tuned;
+      absl::StatusOr<std::shared_ptr<const TuneRecord>> record =
+          TuneClass(cls, request, &tuned.refused);
+      if (record.ok()) {
+        tuned.record = *std::move(record);
+      } else {
+        tuned.refused = Note{-1, Reason::kTuneFailed, record.status().ToString()};
+      }
+      SetTuned(key, std::move(tuned));
+    }
+  }
+  return Find(request.inputs, request.outputs, request.watcher);
+}
+
+absl::StatusOr<std::shared_ptr<const TuneRecord>> CallCache::Tune(const TuneRequest& request) {
+  JF_ASSIGN_OR_RETURN(CallClass cls, ClassifyCall(graph_, facts_, request.inputs, request.outputs));
+  const Watched watched(request.watcher);
+  std::lock_guard<std::mutex> lock(tune_mu_);
+  Tuned tuned;
+  JF_ASSIGN_OR_RETURN(tuned.record, TuneClass(cls, request, &tuned.refused));
+  if (tuned.refused && tuned.refused->reason == Reason::kTuneCapturing)
+    return absl::FailedPreconditionError(
+        absl::StrCat("graph ", graph_.name(),
+                     ": the stream is being captured; tune before the capture begins, since "
+                     "tuning runs the call and waits for it"));
+  std::shared_ptr<const TuneRecord> record = tuned.record;
+  SetTuned(TuneKey(cls), std::move(tuned));
+  return record;
+}
+
+absl::Status CallCache::UseRecord(absl::Span<const TensorView> inputs,
+                                  absl::Span<const TensorView> outputs, const TuneRecord& record) {
+  JF_ASSIGN_OR_RETURN(CallClass cls, ClassifyCall(graph_, facts_, inputs, outputs));
+  TuneRecord own;
+  Identify(cls, &own);
+  for (auto [what, got, expected] :
+       {std::tuple("graph", &record.graph, &own.graph),
+        std::tuple("class of calls, or options", &record.call, &own.call),
+        std::tuple("target", &record.target, &own.target),
+        std::tuple("matrix library", &record.library, &own.library)}) {
+    if (*got != *expected)
+      return InvalidArgument("graph ", graph_.name(), ": the tuning record is of another ", what,
+                             ": expected ", *expected, ", got ", *got);
+  }
+  if (record.chosen < 0 || record.chosen >= static_cast<int>(record.plans.size()))
+    return InvalidArgument("graph ", graph_.name(), ": the tuning record has ", record.plans.size(),
+                           " plans, number ", record.chosen, " is not among them");
+  std::lock_guard<std::mutex> lock(tune_mu_);
+  SetTuned(TuneKey(cls), {std::make_shared<const TuneRecord>(record), std::nullopt});
+  return absl::OkStatus();
+}
+
+}  // namespace jitfuse::internal

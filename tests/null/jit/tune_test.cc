@@ -1,0 +1,409 @@
+// Tuning on a device whose time the test writes: what is tried, what is chosen, for which calls it
+// holds, and what is left alone.
+#include "jit/tune.h"
+
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "api/explain.h"
+#include "ir/support/status.h"
+#include "ir/text.h"
+#include "jit/call_cache.h"
+#include "jit/executor.h"
+#include "jit/interpret_backend.h"
+#include "tests/null/jit/timed_backend.h"
+
+namespace jitfuse::internal {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Dims = std::vector<int64_t>;
+
+constexpr const char* kProduct =
+    "graph f(%x: f32[n,32], %w: f32[32,64]) -> (f32[n,64]) {\n"
+    "  %0 = matmul(%x, %w) : f32[n,64]\n  return %0\n}";
+constexpr const char* kLayer =
+    "graph f(%x: f32[n,32], %w: f32[32,64], %b: f32[64]) -> (f32[n,64]) {\n"
+    "  %0 = matmul(%x, %w) : f32[n,64]\n  %1 = broadcast(%b) {shape=[n,64]} : f32[n,64]\n"
+    "  %2 = add(%0, %1) : f32[n,64]\n  %3 = relu(%2) : f32[n,64]\n  return %3\n}";
+
+// One function, called with f32 tensors that hold zeros.
+class Harness {
+ public:
+  explicit Harness(std::string_view text, bool autotune = false, TimedBackend* backend = nullptr)
+      : backend_(backend != nullptr ? backend : &own_),
+        cache_(*ParseGraph(text), With(autotune), backend_, &kernels_) {}
+
+  TimedBackend& backend() { return *backend_; }
+  CallCache& cache() { return cache_; }
+
+  // As Function::Run does it.
+  absl::StatusOr<std::shared_ptr<const BoundCall>> Run(const std::vector<Dims>& dims) {
+    Take(dims);
+    JF_ASSIGN_OR_RETURN(auto bound, cache_.Find(views_, {}));
+    if (bound->tune_first) {
+      JF_ASSIGN_OR_RETURN(bound, cache_.TuneFirst(Request()));
+    }
+    std::vector<std::vector<float>> results;
+    std::vector<void*> outputs;
+    for (const auto& out : bound->output_dims)
+      results.emplace_back(static_cast<size_t>(*CheckedNumElements(*out)));
+    for (auto& r : results) outputs.push_back(r.data());
+    std::vector<void*> inputs;
+    for (auto& d : data_) inputs.push_back(d.data());
+    backend_->ran.clear();
+    JF_RETURN_IF_ERROR(ExecuteWithAllocator(*bound, {inputs, scalars_, outputs, nullptr, nullptr},
+                                            backend_->allocator()));
+    return bound;
+  }
+  absl::StatusOr<std::shared_ptr<const TuneRecord>> Tune(const std::vector<Dims>& dims) {
+    Take(dims);
+    return cache_.Tune(Request());
+  }
+  absl::Status UseRecord(const std::vector<Dims>& dims, const TuneRecord& record) {
+    Take(dims);
+    return cache_.UseRecord(views_, {}, record);
+  }
+  const std::vector<std::vector<float>>& data() const { return data_; }
+  const std::vector<TensorView>& views() const { return views_; }
+
+ private:
+  static Options With(bool autotune) {
+    Options options;
+    options.autotune = autotune;
+    return options;
+  }
+  void Take(const std::vector<Dims>& dims) {
+    dims_ = dims;
+    data_.clear();
+    views_.clear();
+    for (const Dims& d : dims_) data_.emplace_back(static_cast<size_t>(*CheckedNumElements(d)));
+    for (size_t i = 0; i < dims_.size(); ++i)
+      views_.push_back({data_[i].data(), DType::kF32, dims_[i], {}});
+    scalars_.assign(dims_.size(), 0);
+  }
+  TuneRequest Request() const { return {views_, {}, scalars_, nullptr, nullptr}; }
+
+  TimedBackend own_;
+  TimedBackend* backend_;
+  KernelCache kernels_;
+  CallCache cache_;
+  std::vector<Dims> dims_;
+  std::vector<std::vector<float>> data_;
+  std::vector<TensorView> views_;
+  std::vector<uint64_t> scalars_;
+};
+
+std::vector<Dims> Product(int64_t n) { return {{n, 32}, {32, 64}}; }
+std::vector<Dims> Layer(int64_t n) { return {{n, 32}, {32, 64}, {64}}; }
+
+// The fastest is algorithm `best`.
+auto Best(int best) {
+  return [best](const GemmProblem&, int a) { return a == best ? 5.0 : 10.0; };
+}
+
+TEST(Tune, NothingIsTimedUnlessAskedFor) {
+  Harness h(kProduct);
+  h.backend().cost = Best(2);
+  auto bound = h.Run(Product(100));
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  EXPECT_EQ(h.backend().timings, 0);
+  EXPECT_THAT(h.backend().ran, ElementsAre(0));
+  EXPECT_EQ((*bound)->tuned, nullptr);
+  EXPECT_THAT(ExplainText(**bound, {}), Not(HasSubstr("tune")));
+}
+
+TEST(Tune, AutotuneChoosesBeforeTheFirstResultAndOnce) {
+  Harness h(kProduct, /*autotune=*/true);
+  h.backend().cost = Best(2);
+  auto bound = h.Run(Product(100));
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  EXPECT_THAT(h.backend().ran, ElementsAre(2));
+  const int64_t timings = h.backend().timings;
+  EXPECT_GT(timings, 3 * 5);
+  ASSERT_TRUE(h.Run(Product(100)).ok());
+  EXPECT_EQ(h.backend().timings, timings);
+  EXPECT_EQ(h.cache().stats().tuned, 1);
+  const std::string text = ExplainText(**bound, {});
+  EXPECT_THAT(text, HasSubstr("tuned by timing:"));
+  EXPECT_THAT(text, HasSubstr("product f32 1 x [100,32] [32,64], align 16"));
+  EXPECT_THAT(text, HasSubstr("     5.00 us * algorithm 2"));
+  EXPECT_THAT(text, HasSubstr("    10.00 us   algorithm 0"));
+  EXPECT_EQ(h.backend().allocations(), 0);
+}
+
+TEST(Tune, WhatTheLibrarySaysStaysUnlessSomethingIsClearlyFaster) {
+  Harness h(kProduct, true);
+  h.backend().cost = [](const GemmProblem&, int a) { return a == 1 ? 9.9 : 10.0; };
+  ASSERT_TRUE(h.Run(Product(100)).ok());
+  EXPECT_THAT(h.backend().ran, ElementsAre(0));
+}
+
+// One slow moment, or one fast, decides nothing.
+TEST(Tune, MediansCount) {
+  Harness h(kProduct, true);
+  int64_t calls = 0;
+  h.backend().cost = [&](const GemmProblem&, int a) {
+    if (++calls % 5 == 0) return a == 1 ? 1000.0 : 0.1;
+    return a == 1 ? 5.0 : 10.0;
+  };
+  ASSERT_TRUE(h.Run(Product(100)).ok());
+  EXPECT_THAT(h.backend().ran, ElementsAre(1));
+}
+
+TEST(Tune, AChoiceHoldsForItsPowerOfTwo) {
+  Harness h(kProduct, true);
+  h.backend().cost = [](const GemmProblem& p, int a) {
+    return (p.m <= 128 ? a == 1 : a == 2) ? 5.0 : 10.0;
+  };
+  ASSERT_TRUE(h.Run(Product(100)).ok());
+  EXPECT_THAT(h.backend().ran, ElementsAre(1));
+  const int64_t timings = h.backend().timings;
+  for (int64_t n : {65, 100, 127, 128}) {
+    ASSERT_TRUE(h.Run(Product(n)).ok());
+    EXPECT_THAT(h.backend().ran, ElementsAre(1)) << n;
+  }
+  EXPECT_EQ(h.backend().timings, timings);
+  ASSERT_TRUE(h.Run(Product(129)).ok());
+  EXPECT_THAT(h.backend().ran, ElementsAre(2));
+  EXPECT_EQ(h.cache().stats().tuned, 2);
+  EXPECT_EQ(h.cache().executables().size(), 1u);  // nothing is compiled for it
+  // Where the choice does not fit a size, the library's own is taken.
+  h.backend().unfit = {{77, 1}};
+  ASSERT_TRUE(h.Run(Product(77)).ok());
+  EXPECT_THAT(h.backend().ran, ElementsAre(0));
+}
+
+// The product with bias and relu is slow here; with a bias alone, or alone, it is fast.
+TEST(Tune, PlansAreChosenEndToEnd) {
+  struct Case {
+    double all, sums, none;
+    const char* chosen;
+    size_t steps;
+  };
+  for (const Case& c : {Case{20, 20, 20, "all", 1}, Case{20, 8, 12, "sums", 2},
+                        Case{20, 20, 4, "none", 2}, Case{12, 8, 8, "all", 1}}) {
+    Harness h(kLayer, true);
+    h.backend().cost = [&](const GemmProblem& p, int a) {
+      const double us = p.epilogue.empty()                               ? c.none
+                        : p.epilogue.activation == GemmActivation::kNone ? c.sums
+                                                                         : c.all;
+      return us + (a == 1 ? 0 : 1);
+    };
+    auto bound = h.Run(Layer(100));
+    ASSERT_TRUE(bound.ok()) << bound.status();
+    const TuneRecord& record = *(*bound)->tuned;
+    EXPECT_EQ(record.plans.size(), 3u);
+    EXPECT_EQ(ChoicesToString(record.plan().choices), c.chosen);
+    EXPECT_EQ((*bound)->executable->steps.size(), c.steps);
+    EXPECT_THAT(h.backend().ran, ElementsAre(1));
+    EXPECT_THAT(ExplainText(**bound, {}), HasSubstr(absl::StrCat("epilogues: ", c.chosen)));
+    if (c.steps == 2) EXPECT_THAT(ExplainText(**bound, {}), HasSubstr("epilogue_tuned"));
+  }
+}
+
+TEST(Tune, UserMemoryIsReadAndNothingElse) {
+  Harness h(kProduct);
+  auto record = h.Tune(Product(100));
+  ASSERT_TRUE(record.ok()) << record.status();
+  const auto* x = static_cast<const void*>(h.data()[0].data());
+  for (const void* a : h.backend().read) EXPECT_EQ(a, x);
+  for (void* d : h.backend().written) EXPECT_EQ(d, h.backend().written[0]);
+  for (const auto& tensor : h.data()) EXPECT_THAT(tensor, testing::Each(0.0f));
+  EXPECT_EQ(h.backend().allocations(), 0);
+}
+
+// A result over an input: both are copies.
+TEST(Tune, InPlace) {
+  TimedBackend backend;
+  KernelCache kernels;
+  CallCache cache(
+      *ParseGraph("graph f(%x: f32[64,32], %w: f32[32,64], %c: f32[64,64]) -> (f32[64,64]) {\n"
+                  "  %0 = matmul(%x, %w) : f32[64,64]\n  %1 = add(%0, %c) : f32[64,64]\n"
+                  "  return %1\n}"),
+      Options{}, &backend, &kernels);
+  std::vector<float> x(64 * 32), w(32 * 64), c(64 * 64, 3.0f);
+  const Dims dx = {64, 32}, dw = {32, 64}, dc = {64, 64};
+  const std::vector<TensorView> in = {{x.data(), DType::kF32, dx, {}},
+                                      {w.data(), DType::kF32, dw, {}},
+                                      {c.data(), DType::kF32, dc, {}}};
+  const std::vector<TensorView> out = {in[2]};
+  const std::vector<uint64_t> scalars(3, 0);
+  auto record = cache.Tune({in, out, scalars, nullptr, nullptr});
+  ASSERT_TRUE(record.ok()) << record.status();
+  EXPECT_THAT(c, testing::Each(3.0f));
+  for (void* d : backend.written) EXPECT_NE(d, c.data());
+}
+
+TEST(Tune, AgainOnRequestAndForOtherThreads) {
+  Harness h(kProduct);
+  h.backend().cost = Best(1);
+  ASSERT_TRUE(h.Run(Product(100)).ok());
+  EXPECT_THAT(h.backend().ran, ElementsAre(0));
+  ASSERT_TRUE(h.Tune(Product(100)).ok());
+  ASSERT_TRUE(h.Run(Product(100)).ok());
+  EXPECT_THAT(h.backend().ran, ElementsAre(1));
+  h.backend().cost = Best(2);
+  absl::Status other;
+  std::thread([&] {
+    other = h.Run(Product(100)).status();
+    if (other.ok()) other = h.Tune(Product(100)).status();
+  }).join();
+  ASSERT_TRUE(other.ok()) << other;
+  ASSERT_TRUE(h.Run(Product(100)).ok());  // this thread had a bound call of before
+  EXPECT_THAT(h.backend().ran, ElementsAre(2));
+}
+
+TEST(Tune, NeverWhileCaptured) {
+  Harness h(kProduct, true);
+  h.backend().capturing = true;
+  h.backend().cost = Best(1);
+  auto bound = h.Run(Product(100));
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  EXPECT_EQ(h.backend().timings, 0);
+  EXPECT_THAT(ExplainText(**bound, {}), HasSubstr("note tune_capturing: "));
+  EXPECT_EQ(h.cache().stats().fallbacks[static_cast<size_t>(Reason::kTuneCapturing)], 1);
+  const absl::Status asked = h.Tune(Product(100)).status();
+  EXPECT_EQ(asked.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(asked.message()), HasSubstr("graph f: the stream is being captured"));
+  // The key has had its first result: it changes on request alone.
+  h.backend().capturing = false;
+  ASSERT_TRUE(h.Run(Product(100)).ok());
+  EXPECT_THAT(h.backend().ran, ElementsAre(0));
+  ASSERT_TRUE(h.Tune(Product(100)).ok());
+  ASSERT_TRUE(h.Run(Product(100)).ok());
+  EXPECT_THAT(h.backend().ran, ElementsAre(1));
+}
+
+TEST(Tune, WhereThereIsNothingToChoose) {
+  Harness sums("graph f(%x: f32[n]) -> (f32[n]) {\n  %0 = exp(%x) : f32[n]\n  return %0\n}", true);
+  auto bound = sums.Run({{100}});
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  EXPECT_THAT(ExplainText(**bound, {}), HasSubstr("note tune_nothing: "));
+  auto record = sums.Tune({{100}});
+  ASSERT_TRUE(record.ok()) << record.status();
+  EXPECT_EQ(*record, nullptr);
+  Harness other(kProduct, true);
+  other.backend().can_tune = false;
+  bound = other.Run(Product(100));
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  EXPECT_THAT(ExplainText(**bound, {}), HasSubstr("(on timed sm_90)"));
+  EXPECT_EQ(other.backend().timings, 0);
+}
+
+TEST(Tune, WithoutMemoryTheCallStillRuns) {
+  Harness h(kProduct, true);
+  h.backend().largest_allocation = 16;
+  auto bound = h.Run(Product(100));
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  EXPECT_THAT(ExplainText(**bound, {}), HasSubstr("note tune_failed: "));
+  EXPECT_THAT(ExplainText(**bound, {}), HasSubstr("the allocator had no 25600 bytes"));
+  EXPECT_EQ(h.Tune(Product(100)).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(h.backend().allocations(), 0);
+}
+
+TEST(Tune, EqualProductsAreTimedOnce) {
+  Harness h(
+      "graph f(%x: f32[n,32], %w: f32[32,32], %v: f32[32,32]) -> (f32[n,32]) {\n"
+      "  %0 = matmul(%x, %w) : f32[n,32]\n  %1 = matmul(%0, %v) : f32[n,32]\n  return %1\n}",
+      true);
+  h.backend().cost = Best(1);
+  auto bound = h.Run({{100, 32}, {32, 32}, {32, 32}});
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  EXPECT_THAT(h.backend().ran, ElementsAre(1, 1));
+  const auto& products = (*bound)->tuned->plan().products;
+  ASSERT_EQ(products.size(), 2u);
+  EXPECT_EQ(products[1].like, 0);
+  EXPECT_TRUE(products[1].tried.empty());
+}
+
+TEST(Tune, RecordsAreKeptAsText) {
+  TuneRecord kept;
+  {
+    Harness h(kLayer);
+    h.backend().cost = [](const GemmProblem& p, int a) {
+      return (p.epilogue.empty() ? 1.0 : 20.0) + (a == 2 ? 0.125 : 10.0);
+    };
+    auto record = h.Tune(Layer(100));
+    ASSERT_TRUE(record.ok()) << record.status();
+    const std::string text = TuneRecordToText(**record);
+    auto parsed = ParseTuneRecord(text);
+    ASSERT_TRUE(parsed.ok()) << parsed.status() << text;
+    EXPECT_EQ(*parsed, **record);
+    EXPECT_THAT(text, HasSubstr("jitfuse tuning 1\n"));
+    EXPECT_THAT(text, HasSubstr("target timed sm_90\nlibrary timed 1\nchosen 2\n"));
+    kept = *parsed;
+  }
+  Harness h(kLayer, true);
+  ASSERT_TRUE(h.UseRecord(Layer(120), kept).ok());
+  auto bound = h.Run(Layer(100));
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  EXPECT_EQ(h.backend().timings, 0);
+  EXPECT_THAT(h.backend().ran, ElementsAre(2));
+  EXPECT_EQ((*bound)->executable->steps.size(), 2u);
+  // Of something else it is refused.
+  const auto message = [&](const absl::Status& s) { return std::string(s.message()); };
+  EXPECT_THAT(message(h.UseRecord(Layer(300), kept)), HasSubstr("another class of calls"));
+  Harness other(kProduct);
+  EXPECT_THAT(message(other.UseRecord(Product(100), kept)), HasSubstr("another graph"));
+  h.backend().library = "timed 2";
+  EXPECT_THAT(message(h.UseRecord(Layer(100), kept)),
+              HasSubstr("another matrix library: expected timed 2, got timed 1"));
+}
+
+TEST(Tune, WrongRecords) {
+  const std::string head = "jitfuse tuning 1\ngraph a\ncall b\ntarget c\nlibrary d\nchosen 0\n";
+  const auto message = [](const std::string& text) {
+    return std::string(ParseTuneRecord(text).status().message());
+  };
+  EXPECT_TRUE(ParseTuneRecord(head + "plan 1 -\n").ok());
+  EXPECT_THAT(message(""), HasSubstr("line 1: expected a line 'jitfuse tuning ...', got its end"));
+  EXPECT_THAT(message("jitfuse tuning 2\n"), HasSubstr("line 1: expected version 1, got 'jitfuse"));
+  EXPECT_THAT(message(head), HasSubstr("line 7: expected at least 1 lines 'plan'"));
+  EXPECT_THAT(message(head + "plan x -\n"), HasSubstr("line 7: expected 'plan MICROSECONDS"));
+  EXPECT_THAT(message(head + "plan 1 most\n"), HasSubstr("line 7"));
+  EXPECT_THAT(message(head + "plan 1 -\nproduct 0 0 p\n"), HasSubstr("line 8: expected 'product"));
+  EXPECT_THAT(message(head + "plan 1 -\nproduct -1 1 p\ntried 1 a text\n"),
+              HasSubstr("at least 2 lines 'tried'"));
+  EXPECT_THAT(message(head + "plan 1 -\nproduct -1 0 p\ntried -1 a text\n"), HasSubstr("line 9"));
+  EXPECT_THAT(message(head + "plan 1 -\nnonsense\n"), HasSubstr("line 8: expected a line 'plan"));
+}
+
+TEST(Tune, ProductsWithoutAnAlgorithmStandAlone) {
+  Harness h(kLayer);
+  h.backend().refuses = [](const GemmProblem& p) { return !p.epilogue.empty(); };
+  auto bound = h.Run(Layer(100));
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  EXPECT_EQ((*bound)->executable->steps.size(), 2u);
+  EXPECT_THAT(ExplainText(**bound, {}), HasSubstr("epilogue_no_algorithm: "));
+  // One product of two keeps its epilogue, and so do both at another size.
+  Harness two(
+      "graph f(%x: f32[n,32], %w: f32[32,48], %v: f32[48,64]) -> (f32[n,64]) {\n"
+      "  %0 = matmul(%x, %w) : f32[n,48]\n  %1 = relu(%0) : f32[n,48]\n"
+      "  %2 = matmul(%1, %v) : f32[n,64]\n  %3 = relu(%2) : f32[n,64]\n  return %3\n}");
+  two.backend().refuses = [](const GemmProblem& p) {
+    return p.n == 64 && p.m == 100 && !p.epilogue.empty();
+  };
+  bound = two.Run({{100, 32}, {32, 48}, {48, 64}});
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  ASSERT_EQ((*bound)->executable->steps.size(), 3u);
+  EXPECT_FALSE((*bound)->executable->gemms[0].call.epilogue.empty());
+  EXPECT_TRUE((*bound)->executable->gemms[1].call.epilogue.empty());
+  bound = two.Run({{99, 32}, {32, 48}, {48, 64}});
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  EXPECT_EQ((*bound)->executable->steps.size(), 2u);
+  // Without any algorithm it is an error.
+  Harness none(kProduct);
+  none.backend().refuses = [](const GemmProblem&) { return true; };
+  EXPECT_THAT(std::string(none.Run(Product(100)).status().message()),
+              HasSubstr("no algorithm for product"));
+}
+
+}  // namespace
+}  // namespace jitfuse::internal
