@@ -196,28 +196,31 @@ namespace {
 
 // As jit/verify_run.h does it, so that the command finds what a call has found.
 absl::StatusOr<std::vector<internal::WideTensor>> Expected(const internal::Graph& graph,
-                                                           const std::vector<HostTensor>& inputs) {
+                                                           const std::vector<HostTensor>& inputs,
+                                                           internal::Numerics numerics) {
   std::vector<std::vector<std::int64_t>> dims;
   for (const HostTensor& t : inputs) dims.push_back(t.dims);
   const auto symbols = graph.BindSymbols(dims);
   if (symbols.ok() && inputs.size() == graph.inputs().size() &&
       internal::EvalWork(graph, *symbols) > internal::kMaxEvalWork) {
-    JF_ASSIGN_OR_RETURN(auto sample,
-                        internal::EvalWideSample(graph, inputs, internal::kMaxSampleWork));
+    JF_ASSIGN_OR_RETURN(
+        auto sample, internal::EvalWideSample(graph, inputs, internal::kMaxSampleWork, numerics));
     if (sample) return *std::move(sample);
   }
-  return internal::EvalWide(graph, inputs);
+  return internal::EvalWide(graph, inputs, numerics);
 }
 
 }  // namespace
 
 StatusOr<std::vector<CheckResult>> Check(const std::string& graph_text,
                                          const std::vector<Array>& inputs,
-                                         const std::vector<Array>& results, const Rng& rng) {
+                                         const std::vector<Array>& results, const Rng& rng,
+                                         Numerics numerics) {
   JF_API_ASSIGN_OR_RETURN(internal::Graph graph, internal::ParseGraph(graph_text));
   JF_API_ASSIGN_OR_RETURN(std::vector<HostTensor> host, InputsToHost(graph, inputs, rng));
   JF_API_ASSIGN_OR_RETURN(std::vector<HostTensor> got, ToHost(results));
-  JF_API_ASSIGN_OR_RETURN(const std::vector<internal::WideTensor> expected, Expected(graph, host));
+  JF_API_ASSIGN_OR_RETURN(const std::vector<internal::WideTensor> expected,
+                          Expected(graph, host, static_cast<internal::Numerics>(numerics)));
   if (got.size() != expected.size()) {
     return Status(StatusCode::kInvalidArgument,
                   absl::StrCat("graph ", graph.name(), ": expected ", expected.size(),

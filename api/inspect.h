@@ -55,10 +55,11 @@ struct CheckResult {
 };
 // Results of a run (CPU arrays) against the evaluator's values and error bounds. One per output.
 // Where evaluating everything takes too long, rows that the same inputs always give are compared,
-// if they can be had for less (docs/verify.md).
+// if they can be had for less (docs/verify.md). `numerics`: what the results were computed with.
 StatusOr<std::vector<CheckResult>> Check(const std::string& graph_text,
                                          const std::vector<Array>& inputs,
-                                         const std::vector<Array>& results, const Rng& rng = {});
+                                         const std::vector<Array>& results, const Rng& rng = {},
+                                         Numerics numerics = Numerics::kDefault);
 
 // stage: graph, groups, plan, cuda, llvm, ptx, sass. arch: "" (this machine's), "sm_90",
 // "x86-64-v3" ... Shapes come from `inputs` (data may be null). Needs no GPU.

@@ -50,11 +50,11 @@ StatusOr<jitfuse_cli::Source> SourceOfEntry(const nb::object& trace,
     out.given.emplace(std::move(input), std::move(copy));
   }
   const auto options = Get<nb::dict>(made, "options");
-  out.options =
-      OptionsOf(Get<std::string>(options, "device"), Get<std::string>(options, "numerics"),
-                Get<bool>(options, "fuse"), Get<bool>(options, "rewrite"),
-                Get<bool>(options, "use_gemm_library"), false, -1,
-                Get<long long>(options, "verify"), Get<std::string>(options, "verify_action"));
+  out.options = OptionsOf(
+      Get<std::string>(options, "device"), Get<std::string>(options, "numerics"),
+      Get<bool>(options, "fuse"), Get<bool>(options, "rewrite"),
+      Get<bool>(options, "use_gemm_library"), false, -1, Get<long long>(options, "verify"),
+      Get<std::string>(options, "verify_action"), Get<bool>(options, "autotune"));
   return out;
 }
 

@@ -263,6 +263,16 @@ void Execute(const PyFunction& f, CallInputs& in, const CallOptions& options, Py
     Check(Synchronize(DeviceKind::kCuda, run.stream));
 }
 
+std::string Tune(const PyFunction& f, PyObject* const* args, std::size_t num_args) {
+  const CallInputs in = BorrowArgs(f, args, num_args);
+  WithoutGil without_gil;
+  RunOptions run;
+  run.long_work = &without_gil;
+  if (in.gpu_type != nullptr) run.stream = CurrentStream(*in.gpu_type, DeviceOf(in));
+  for (void* stream : in.other_streams) Check(Synchronize(DeviceKind::kCuda, stream));
+  return Check(f.function.Tune(in.arrays, run));
+}
+
 void Call(const PyFunction& f, PyObject* const* args, std::size_t num_args,
           const CallOptions& options, PyObject** results) {
   CallInputs in = BorrowArgs(f, args, num_args);

@@ -74,6 +74,9 @@ void Execute(const PyFunction& f, CallInputs& in, const CallOptions& options, Py
 void Call(const PyFunction& f, PyObject* const* args, std::size_t num_args,
           const CallOptions& options, PyObject** results);
 
+// Function::Tune on the current stream of the arguments' framework.
+std::string Tune(const PyFunction& f, PyObject* const* args, std::size_t num_args);
+
 }  // namespace jitfuse::python
 
 #endif  // JITFUSE_PYTHON_BINDINGS_FUNCTION_H_

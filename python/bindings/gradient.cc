@@ -44,22 +44,23 @@ std::vector<Tensor> TensorsOf(nb::handle builder, const char* what, nb::handle s
 
 PySplit Split(nb::handle self, nb::handle outputs, nb::handle wrt, const std::string& device,
               const std::string& numerics, bool fuse, bool rewrite, bool use_gemm_library,
-              long long verify, const std::string& verify_action) {
+              long long verify, const std::string& verify_action, bool autotune) {
   const std::vector<Tensor> out = TensorsOf(self, "split: output", outputs);
   const std::vector<Tensor> in = TensorsOf(self, "split: wrt", wrt);
   ForwardBackward made =
       Check(SplitForwardBackward(out, in,
                                  OptionsOf(device, numerics, fuse, rewrite, use_gemm_library, false,
-                                           -1, verify, verify_action)));
+                                           -1, verify, verify_action, autotune)));
   return MakeSplit(std::move(made.forward), std::move(made.backward), std::move(made.saved),
                    std::move(made.cotangents), std::move(made.decisions));
 }
 
 PySplit SplitText(const std::string& text, const std::vector<std::string>& wrt,
                   const std::string& device, const std::string& numerics, bool fuse, bool rewrite,
-                  bool use_gemm_library, long long verify, const std::string& verify_action) {
+                  bool use_gemm_library, long long verify, const std::string& verify_action,
+                  bool autotune) {
   const CompileOptions options = OptionsOf(device, numerics, fuse, rewrite, use_gemm_library, false,
-                                           -1, verify, verify_action);
+                                           -1, verify, verify_action, autotune);
   ForwardBackwardText made = Check(SplitForwardBackwardText(text, wrt));
   return MakeSplit(Check(CompileText(made.forward, options)),
                    Check(CompileText(made.backward, options)), std::move(made.saved),
@@ -100,7 +101,7 @@ void DefineSplit(nb::module_& m) {
       "output.");
   m.def("split_text", SplitText, "text"_a, "wrt"_a, nb::kw_only(), "device"_a = "auto",
         "numerics"_a = "default", "fuse"_a = true, "rewrite"_a = true, "use_gemm_library"_a = true,
-        "verify"_a = 0, "verify_action"_a = "error",
+        "verify"_a = 0, "verify_action"_a = "error", "autotune"_a = false,
         "Builder.split of graph text; wrt are names of inputs.");
 }
 
@@ -149,14 +150,17 @@ void DefineGradients(nb::module_& m, nb::class_<Builder>& builder) {
                   "None]) -> tuple[Tensor, ...]"),
           "The outputs with a gradient of their own: `gradients` of inputs (None: zero), made of "
           "`cotangents` of the float outputs.")
-      .def("split", Split, "outputs"_a, "wrt"_a, nb::kw_only(), "device"_a = "auto",
-           "numerics"_a = "default", "fuse"_a = true, "rewrite"_a = true,
-           "use_gemm_library"_a = true, "verify"_a = 0, "verify_action"_a = "error",
-           nb::sig("def split(self, outputs: collections.abc.Sequence[Tensor], wrt: "
-                   "collections.abc.Sequence[Tensor], *, device: str = 'auto', numerics: str = "
-                   "'default', fuse: bool = True, rewrite: bool = True, use_gemm_library: bool = "
-                   "True, verify: int = 0, verify_action: str = 'error') -> Split"),
-           "The outputs and the gradients of wrt, which are inputs, as two functions.");
+      .def(
+          "split", Split, "outputs"_a, "wrt"_a, nb::kw_only(), "device"_a = "auto",
+          "numerics"_a = "default", "fuse"_a = true, "rewrite"_a = true,
+          "use_gemm_library"_a = true, "verify"_a = 0, "verify_action"_a = "error",
+          "autotune"_a = false,
+          nb::sig("def split(self, outputs: collections.abc.Sequence[Tensor], wrt: "
+                  "collections.abc.Sequence[Tensor], *, device: str = 'auto', numerics: str = "
+                  "'default', fuse: bool = True, rewrite: bool = True, use_gemm_library: bool = "
+                  "True, verify: int = 0, verify_action: str = 'error', autotune: bool = False) -> "
+                  "Split"),
+          "The outputs and the gradients of wrt, which are inputs, as two functions.");
 }
 
 }  // namespace jitfuse::python

@@ -143,10 +143,11 @@ nb::tuple Apply(nb::handle self, const std::string& op, nb::handle operands,
 PyFunction Compile(const Builder& builder, nb::handle outputs, const std::string& device,
                    const std::string& numerics, bool fuse, bool rewrite, bool use_gemm_library,
                    bool batch_invariant, long long max_fusions, long long verify,
-                   const std::string& verify_action) {
-  return PyFunction(Check(builder.Compile(
-      TensorsOf(outputs), OptionsOf(device, numerics, fuse, rewrite, use_gemm_library,
-                                    batch_invariant, max_fusions, verify, verify_action))));
+                   const std::string& verify_action, bool autotune) {
+  return PyFunction(Check(
+      builder.Compile(TensorsOf(outputs),
+                      OptionsOf(device, numerics, fuse, rewrite, use_gemm_library, batch_invariant,
+                                max_fusions, verify, verify_action, autotune))));
 }
 
 }  // namespace
@@ -177,8 +178,8 @@ DType DTypeOfName(const std::string& name) {
 
 CompileOptions OptionsOf(const std::string& device, const std::string& numerics, bool fuse,
                          bool rewrite, bool use_gemm_library, bool batch_invariant,
-                         long long max_fusions, long long verify,
-                         const std::string& verify_action) {
+                         long long max_fusions, long long verify, const std::string& verify_action,
+                         bool autotune) {
   CompileOptions out;
   out.device = OneOf("device", device, kDevices);
   out.numerics = OneOf("numerics", numerics, kNumerics);
@@ -189,6 +190,7 @@ CompileOptions OptionsOf(const std::string& device, const std::string& numerics,
   out.max_fusions = max_fusions;
   out.verify = verify;
   out.verify_action = OneOf("verify_action", verify_action, kVerifyActions);
+  out.autotune = autotune;
   return out;
 }
 
@@ -221,11 +223,12 @@ void DefineCompile(nb::class_<Builder>& builder) {
   builder.def(
       "compile", Compile, "outputs"_a, nb::kw_only(), "device"_a = "auto", "numerics"_a = "default",
       "fuse"_a = true, "rewrite"_a = true, "use_gemm_library"_a = true, "batch_invariant"_a = false,
-      "max_fusions"_a = -1, "verify"_a = 0, "verify_action"_a = "error",
+      "max_fusions"_a = -1, "verify"_a = 0, "verify_action"_a = "error", "autotune"_a = false,
       nb::sig("def compile(self, outputs: collections.abc.Sequence[Tensor], *, device: str = "
               "'auto', numerics: str = 'default', fuse: bool = True, rewrite: bool = True, "
               "use_gemm_library: bool = True, batch_invariant: bool = False, max_fusions: int "
-              "= -1, verify: int = 0, verify_action: str = 'error') -> Function"));
+              "= -1, verify: int = 0, verify_action: str = 'error', autotune: bool = False) -> "
+              "Function"));
 }
 
 }  // namespace

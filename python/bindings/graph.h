@@ -28,7 +28,7 @@ DType DTypeOfName(const std::string& name);
 CompileOptions OptionsOf(const std::string& device, const std::string& numerics, bool fuse,
                          bool rewrite, bool use_gemm_library, bool batch_invariant,
                          long long max_fusions, long long verify = 0,
-                         const std::string& verify_action = "error");
+                         const std::string& verify_action = "error", bool autotune = false);
 const char* DeviceKindName(DeviceKind kind);
 
 void DefineGraph(nanobind::module_& m);

@@ -111,6 +111,7 @@ nb::dict StatsOf(const Stats& s) {
   out["kernels"] = s.kernels;
   out["verified"] = s.verified;
   out["mismatches"] = s.mismatches;
+  out["tuned"] = s.tuned;
   out["fallbacks"] = s.fallbacks;
   out["boundaries"] = s.boundaries;
   nb::list verify;
@@ -185,6 +186,23 @@ void DefineFunction(nb::module_& m) {
             Check(WithArgs(f, args, [&](auto& a) { return f.function.Warm(a); }));
           },
           "args"_a, nb::sig("def warm(self, args: collections.abc.Sequence[typing.Any]) -> None"))
+      .def(
+          "tune",
+          [](const PyFunction& f, nb::handle args) {
+            const Items items(args);
+            return Tune(f, items.pointers.data(), items.pointers.size());
+          },
+          "args"_a, nb::sig("def tune(self, args: collections.abc.Sequence[typing.Any]) -> str"),
+          "Times what such calls may choose from; the record as text, '' if there is nothing.")
+      .def(
+          "use_tuning",
+          [](const PyFunction& f, nb::handle args, const std::string& record) {
+            Check(WithArgs(f, args, [&](auto& a) { return f.function.UseTuning(a, record); }));
+          },
+          "args"_a, "record"_a,
+          nb::sig("def use_tuning(self, args: collections.abc.Sequence[typing.Any], record: str) "
+                  "-> None"),
+          "As if tune had found this record.")
       .def(
           "stats", [](const PyFunction& f) { return StatsOf(f.function.stats()); },
           nb::sig("def stats(self) -> dict[str, typing.Any]"));
@@ -339,14 +357,14 @@ void DefineInspection(nb::module_& m) {
       "compile_text",
       [](const std::string& text, const std::string& device, const std::string& numerics, bool fuse,
          bool rewrite, bool use_gemm_library, bool batch_invariant, long long max_fusions,
-         long long verify, const std::string& verify_action) {
-        return PyFunction(Check(
-            CompileText(text, OptionsOf(device, numerics, fuse, rewrite, use_gemm_library,
-                                        batch_invariant, max_fusions, verify, verify_action))));
+         long long verify, const std::string& verify_action, bool autotune) {
+        return PyFunction(Check(CompileText(
+            text, OptionsOf(device, numerics, fuse, rewrite, use_gemm_library, batch_invariant,
+                            max_fusions, verify, verify_action, autotune))));
       },
       "text"_a, nb::kw_only(), "device"_a = "auto", "numerics"_a = "default", "fuse"_a = true,
       "rewrite"_a = true, "use_gemm_library"_a = true, "batch_invariant"_a = false,
-      "max_fusions"_a = -1, "verify"_a = 0, "verify_action"_a = "error");
+      "max_fusions"_a = -1, "verify"_a = 0, "verify_action"_a = "error", "autotune"_a = false);
   m.def(
       "evaluate", EvaluateText, "text"_a, "args"_a, nb::kw_only(), "seed"_a = 0, "offset"_a = 0,
       nb::sig("def evaluate(text: str, args: collections.abc.Sequence[typing.Any], *, seed: int = "
@@ -361,18 +379,18 @@ void DefineInspection(nb::module_& m) {
       [](const std::string& text, nb::handle args, const std::string& stage,
          const std::string& arch, const std::string& device, const std::string& numerics, bool fuse,
          bool rewrite, bool use_gemm_library, bool batch_invariant, long long max_fusions,
-         long long verify, const std::string& verify_action) {
+         long long verify, const std::string& verify_action, bool autotune) {
         const auto f = PyFunction(Check(
             CompileText(text, OptionsOf("interpret", "default", true, true, true, false, -1))));
         const CompileOptions options =
             OptionsOf(device, numerics, fuse, rewrite, use_gemm_library, batch_invariant,
-                      max_fusions, verify, verify_action);
+                      max_fusions, verify, verify_action, autotune);
         return Check(
             WithArgs(f, args, [&](auto& a) { return SourceOf(text, a, stage, arch, options); }));
       },
       "text"_a, "args"_a, "stage"_a, "arch"_a = "", "device"_a = "auto", "numerics"_a = "default",
       "fuse"_a = true, "rewrite"_a = true, "use_gemm_library"_a = true, "batch_invariant"_a = false,
-      "max_fusions"_a = -1, "verify"_a = 0, "verify_action"_a = "error",
+      "max_fusions"_a = -1, "verify"_a = 0, "verify_action"_a = "error", "autotune"_a = false,
       "What is made of a graph: stage is graph, groups, plan, cuda, llvm, ptx or sass.");
   m.def("list_ops", OpRows, nb::sig("def list_ops() -> list[dict[str, typing.Any]]"));
 }

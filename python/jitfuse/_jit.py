@@ -175,6 +175,26 @@ class JitFunction(_core.JitFunction):
         found: Lowered = _lower(self, args, kwargs)
         return found
 
+    def tune(self, *args: Any, **kwargs: Any) -> str:
+        """Times, on a GPU, what calls like this one may choose from: algorithms of the matrix
+        library, and which ops behind a product it computes. From now on they run what was the
+        fastest; results may differ from those of earlier calls in the last bits. The arguments are
+        read, nothing is written. Not while a CUDA graph is captured. Gives the record of what was
+        tried as text, for use_tuning; "" where there is nothing to choose from. Where torch records
+        a call for backward(), that has its own functions, which `autotune=True` times."""
+        call = self._read(args, kwargs)
+        entry = self._entry(call)
+        return entry.function.tune(entry.arguments(call.leaves)) if entry.function else ""
+
+    def use_tuning(self, record: str, *args: Any, **kwargs: Any) -> None:
+        """As if tune had given this record for these arguments: nothing is timed. ValueError where
+        it is of another function, kind of arguments, GPU or version of the library."""
+        call = self._read(args, kwargs)
+        entry = self._entry(call)
+        if entry.function is None:
+            raise ValueError(f"{self!r} returns no arrays, so nothing is tuned")
+        entry.function.use_tuning(entry.arguments(call.leaves), record)
+
     def cache_info(self) -> CacheInfo:
         """Calls that found their entry, calls that traced, and entries."""
         return CacheInfo(
@@ -410,6 +430,7 @@ def jit(
     use_gemm_library: bool = True,
     verify: int = 0,
     verify_action: str = "error",
+    autotune: bool = False,
 ) -> Any:
     """Compiles a function over arrays into fused kernels: `@jitfuse.jit` or `@jitfuse.jit(...)`.
 
@@ -430,6 +451,9 @@ def jit(
         evaluator and compared within its error bounds (docs/verify.md); on a GPU they wait.
     verify_action: what follows a wrong result. "error": RuntimeError with the command that repeats
         the call; "fallback": the evaluator's results, in this call and those that follow.
+    autotune: the first call of each kind times, on a GPU, which algorithms of the matrix library
+        and which kernels behind them are the fastest, before it runs (docs/gemm.md); `tune` does so
+        for given arguments.
     """
     if dynamic not in _DYNAMIC:
         raise ValueError(f"jit: dynamic={dynamic!r}, expected one of {_DYNAMIC}")
@@ -439,9 +463,12 @@ def jit(
         raise ValueError(f"jit: verify={verify!r}, expected a number of calls, 0 or more")
     if verify_action not in _VERIFY_ACTIONS:
         raise ValueError(f"jit: verify_action={verify_action!r}, expected one of {_VERIFY_ACTIONS}")
+    if type(autotune) is not bool:
+        raise ValueError(f"jit: autotune={autotune!r}, expected True or False")
     options = {
         "numerics": numerics, "device": device, "fuse": fuse, "rewrite": rewrite,
         "use_gemm_library": use_gemm_library, "verify": verify, "verify_action": verify_action,
+        "autotune": autotune,
     }  # fmt: skip
     if function is None:
         return lambda f: JitFunction(f, static_argnums, static_argnames, dynamic, options)

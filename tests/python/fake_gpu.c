@@ -100,6 +100,11 @@ API cuMemsetD8Async(unsigned long long to, unsigned char value, size_t n, void* 
 API cuStreamSynchronize(void* stream) { return Note("wait", stream, 0), 0; }
 API cuStreamCreate(void** stream, unsigned flags) { return (void)flags, *stream = (void*)16, 0; }
 API cuStreamDestroy_v2(void* stream) { return (void)stream, 0; }
+API cuEventCreate(void** event, unsigned flags) { return (void)flags, *event = (void*)32, 0; }
+API cuEventDestroy_v2(void* event) { return (void)event, 0; }
+API cuEventRecord(void* event, void* stream) { return (void)event, (void)stream, 0; }
+API cuEventSynchronize(void* event) { return (void)event, 0; }
+API cuEventElapsedTime(float* ms, void* a, void* b) { return (void)a, (void)b, *ms = 1, 0; }
 API cuThreadExchangeStreamCaptureMode(int* mode) { return *mode = 0, 0; }
 API cuStreamIsCapturing(void* stream, int* status) { return (void)stream, *status = 0, 0; }
 API cuGetErrorName(int error, const char** text) { return (void)error, *text = "CUDA_ERROR_FAKE", 0; }

@@ -90,6 +90,11 @@ def test_every_verb_takes_an_entry(command):
     entry = "entries:layer --arg x:f32[n,16] --arg w:f32[16,4] --set n=10 --backend cpu"
     assert command(f"run {entry}").startswith("output 0: f32[10,4] = ")
     assert "check output 0: ok" in command(f"run {entry} --check --no-gemm-library --no-fuse")
+    assert "check output 0: ok" in command(f"run {entry} --check --numerics fast")
+    assert "stats: fallback tune_nothing 1" in command(f"run {entry} --autotune --stats")
+    assert "numerics_fast_same" in command(f"explain {entry} --numerics fast")
+    assert "numerics_fast_same" not in command("explain entries:norm --arg x:f32[n,8] --arg eps:float --numerics default --backend cpu")
+    command(f"run {entry} --numerics strict", code=2)
     assert "moves" in command(f"explain {entry}") and "graph layer" in command(f"explain {entry}")
     assert "__global__" in command(f"explain {entry} --arg act=tanh --stage cuda --arch sm_90")
     assert "// no kernels: libraries compute all of it" in command(f"explain {entry} --stage cuda --arch sm_90")

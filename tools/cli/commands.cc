@@ -28,6 +28,7 @@ struct Loaded {
   Function function;
   std::vector<Array> host, inputs;
   jitfuse::RunOptions options;
+  jitfuse::Numerics numerics = jitfuse::Numerics::kDefault;  // that it was compiled with
 };
 
 Device DeviceOf(const Function& f) {
@@ -46,6 +47,7 @@ StatusOr<Loaded> Load(const Args& args, const Source& source) {
   auto function = jitfuse::CompileText(out.text, source.options);
   if (!function.ok()) return function.status();
   out.function = *function;
+  out.numerics = source.options.numerics;
   auto host = MakeInputs(out.text, args.inputs, source.symbols, source.given);
   if (!host.ok()) return host.status();
   out.host = host->arrays;
@@ -83,7 +85,8 @@ Status PrintResult(std::size_t i, const Array& result) {
 }
 
 Status PrintChecks(const Loaded& loaded, const std::vector<Array>& results) {
-  auto checks = jitfuse::Check(loaded.text, loaded.host, results, loaded.options.rng);
+  auto checks =
+      jitfuse::Check(loaded.text, loaded.host, results, loaded.options.rng, loaded.numerics);
   if (!checks.ok()) return checks.status();
   bool ok = true;
   for (std::size_t i = 0; i < checks->size(); ++i) {
@@ -212,6 +215,8 @@ StatusOr<Source> ReadSource(const Args& args, const Tracer& tracer) {
   options.fuse &= args.options.fuse;
   options.rewrite &= args.options.rewrite;
   options.use_gemm_library &= args.options.use_gemm_library;
+  options.autotune |= args.options.autotune;
+  if (args.numerics) options.numerics = *args.numerics;
   if (args.verify) options.verify = *args.verify;
   if (args.options.verify_action != jitfuse::VerifyAction::kError)
     options.verify_action = args.options.verify_action;
@@ -286,8 +291,9 @@ void PrintStats() {
   const jitfuse::Stats s = jitfuse::TotalStats();
   std::printf(
       "stats: %lld executables made, %lld found; %lld kernels compiled in %.1f ms, %lld found; "
-      "%lld calls verified, %lld of them wrong\n",
-      s.compiles, s.class_hits, s.compiled, s.compile_ms, s.memory_hits, s.verified, s.mismatches);
+      "%lld calls verified, %lld of them wrong; %lld keys tuned\n",
+      s.compiles, s.class_hits, s.compiled, s.compile_ms, s.memory_hits, s.verified, s.mismatches,
+      s.tuned);
   for (const auto& [name, count] : s.fallbacks)
     std::printf("stats: fallback %s %lld\n", name.c_str(), count);
   for (const auto& [name, count] : s.boundaries)

@@ -22,6 +22,7 @@ struct Args {
   jitfuse::CompileOptions options;
   bool check = false;
   std::optional<long long> verify;  // as CompileOptions
+  std::optional<jitfuse::Numerics> numerics;
   std::string stage = "groups";
   std::string arch;
   bool json = false;

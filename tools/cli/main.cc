@@ -21,6 +21,8 @@ const std::map<std::string, jitfuse::DeviceKind> kBackends = {
     {"cpu", jitfuse::DeviceKind::kCpu},
     {"cuda", jitfuse::DeviceKind::kCuda},
     {"interpret", jitfuse::DeviceKind::kInterpret}};
+const std::map<std::string, jitfuse::Numerics> kNumerics = {
+    {"default", jitfuse::Numerics::kDefault}, {"fast", jitfuse::Numerics::kFast}};
 const std::vector<std::string> kBackendNames = {"auto", "cpu", "cuda", "interpret"};
 
 // What is wrong with a command line, and where to read on.
@@ -72,6 +74,11 @@ void AddCommon(CLI::App* command, Args* args) {
           "auto, cpu, cuda or interpret")
       ->check(
           CLI::IsMember(kBackendNames));  // alone: a map's transformer would take its numbers too
+  command
+      ->add_option_function<std::string>(
+          "--numerics", [args](const std::string& name) { args->numerics = kNumerics.at(name); },
+          "default, or fast: less exact where that is faster")
+      ->check(CLI::IsMember({"default", "fast"}));
   command->add_flag("--stats", args->stats,
                     "afterwards, what was compiled, found and fallen back to");
   command->add_flag_callback(
@@ -100,6 +107,8 @@ void AddWhole(CLI::App* command, const std::string& option, std::optional<std::u
 void AddInputs(CLI::App* command, Args* args) {
   command->add_option("--inputs", args->inputs,
                       "FILE.npz with an array per input, or random:SEED (default random:0)");
+  command->add_flag("--autotune", args->options.autotune,
+                    "time what may be chosen from before the first call, on a GPU");
   AddWhole(command, "--seed", &args->seed, "of random ops (default: the file's rng_seed, or 0)");
   AddWhole(command, "--offset", &args->offset,
            "of random ops (default: the file's rng_offset, or 0)");
