@@ -5,16 +5,34 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._apply import apply, lift, to_array
+from ._apply import apply, astype, lift, to_array
 from ._array import Array
+from ._dtypes import as_dtype, result_type
 from ._elementwise import multiply
 from ._manipulation import _axis, expand_dims, matrix_transpose, permute_dims, reshape, squeeze
 from ._reductions import sum as _sum
 
 
-def matmul(x1: Any, x2: Any, /) -> Array:
+def widened(operands: list[Any], preferred_element_type: Any, name: str) -> list[Any]:
+    """The operands as this dtype, which has to hold all their values."""
+    if preferred_element_type is None:
+        return operands
+    dtype = as_dtype(preferred_element_type)
+    trace, operands, _ = lift(operands, name)
+    for x in operands:
+        if result_type(x.dtype, dtype) != dtype:
+            raise TypeError(
+                f"{name}: preferred_element_type={dtype}, expected a dtype that holds the values "
+                f"of {x!r}"
+            )
+    return [astype(x, dtype) for x in operands]
+
+
+def matmul(x1: Any, x2: Any, /, *, preferred_element_type: Any = None) -> Array:
     """Matrix product over the last two axes, leading ones broadcast; 16-bit floats accumulate in
-    float32."""
+    float32. preferred_element_type: the dtype of products, sums and the result, such as float32 of
+    16-bit operands, without rounding to 16 bits."""
+    x1, x2 = widened([x1, x2], preferred_element_type, "matmul")
     trace, (x1, x2), _ = lift([x1, x2], "matmul")
     if x1.ndim == 0 or x2.ndim == 0:
         raise ValueError(f"matmul({x1!r}, {x2!r}): expected arrays with at least one axis")

@@ -11,16 +11,20 @@ from .._array import Array
 from .._creation import full
 from .._dtypes import int64
 from .._elementwise import index_array, maximum, multiply, sqrt, where
-from .._linalg import matmul
+from .._linalg import matmul, widened
 from .._manipulation import matrix_transpose, tril
 from .._manipulation import pad as _pad
 from .._reductions import sum as _sum
 from .._reductions import vector_norm
 
 
-def linear(input: Any, weight: Any, bias: Any = None) -> Array:
-    """x times weight transposed, plus bias: weight is [out, in]."""
-    trace, operands, _ = lift([t for t in (input, weight, bias) if t is not None], "linear")
+def linear(
+    input: Any, weight: Any, bias: Any = None, *, preferred_element_type: Any = None
+) -> Array:
+    """x times weight transposed, plus bias: weight is [out, in]. preferred_element_type: as of
+    matmul."""
+    given = [t for t in (input, weight, bias) if t is not None]
+    trace, operands, _ = lift(widened(given, preferred_element_type, "linear"), "linear")
     return apply("linear", operands)
 
 
