@@ -255,17 +255,29 @@ void Graph::InheritFrom(const Graph& from) {
   same_ = from.same_;
 }
 
-// An empty max has no value, nor has a loss without classes. Where the size is symbolic it shows
-// only when a call binds.
+namespace {
+
+// Axes of operand 0 that together need an element: an empty max has no value, nor has a loss
+// without classes.
+std::vector<int64_t> NonEmptyAxes(const Node& node, size_t rank) {
+  const OpDef& def = node.def();
+  if (node.kind() == OpKind::kReduce && !def.reduce->empty_ok)
+    return node.Get<std::vector<int64_t>>("axes");
+  if (def.infer == &InferClassLoss || def.infer == &InferWithIndex)
+    return {node.Get<int64_t>("axis")};
+  std::vector<int64_t> all(def.infer == &InferOfAll ? rank : 0);
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+}  // namespace
+
+// Where the size is symbolic it shows only when a call binds that there is none.
 void Graph::RequireNonEmpty(const Node& node) {
-  std::vector<int64_t> axes;
-  if (node.kind() == OpKind::kReduce && !node.def().reduce->empty_ok) {
-    axes = node.Get<std::vector<int64_t>>("axes");
-  } else if (node.def().infer == &InferClassLoss) {
-    axes = {node.Get<int64_t>("axis")};
-  }
-  if (axes.empty()) return;
+  if (node.in.empty()) return;
   const TensorType& x = type(node.in[0]);
+  const std::vector<int64_t> axes = NonEmptyAxes(node, x.dims.size());
+  if (axes.empty()) return;
   Dim count(1);
   for (int64_t axis : axes) count = count * x.dims[static_cast<size_t>(axis)];
   if (count.IsConstant()) return;
