@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "ir/support/status.h"
+#include "jit/held_values.h"
 
 namespace jitfuse::internal {
 namespace {
@@ -52,6 +53,7 @@ class Explainer {
     out["notes"] = json::array();
     for (const Note& n : exe_.fusion.notes) out["notes"].push_back(NoteJson(n));
     AddTuning(&out);
+    AddPacked(&out);
     AddVerify(&out);
     return out;
   }
@@ -80,6 +82,7 @@ class Explainer {
     out["reduce_axes"] = group.reduce_axes;
     out["column_sums"] = json::array();
     for (NodeId id : group.column_sums) out["column_sums"].push_back(name_(Value{id, 0}));
+    if (IsOnce(g)) out["once"] = true;
     out["bytes"] = GroupBytes(exe_.graph, group).Eval(call_.symbols);
     out["bytes_unfused"] = UnfusedBytes(exe_.graph, group.nodes).Eval(call_.symbols);
     out["kernels"] = json::array();
@@ -87,6 +90,20 @@ class Explainer {
       if (exe_.steps[s].group == g) out["kernels"].push_back(StepJson(s));
     }
     return out;
+  }
+
+  bool IsOnce(int g) const {
+    return std::any_of(exe_.steps.begin(), exe_.steps.end(),
+                       [g](const Step& step) { return step.group == g && step.once; });
+  }
+
+  void AddPacked(json* out) const {
+    for (size_t s = 0; s < exe_.steps.size(); ++s) {
+      if (call_.steps[s].packed_b == nullptr) continue;
+      (*out)["notes"].push_back(
+          NoteJson({exe_.steps[s].group, Reason::kBoundPacked,
+                    absl::StrCat(call_.steps[s].packed_b->bytes(), " bytes")}));
+    }
   }
 
   json StepJson(size_t s) const {

@@ -5,6 +5,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
+#include "api/check_array.h"
 #include "api/explain.h"
 #include "api/function_state.h"
 #include "api/runtime.h"
@@ -103,9 +104,10 @@ class Watcher : public internal::CompileWatcher {
 
 absl::StatusOr<std::shared_ptr<const internal::BoundCall>> Find(
     const Call& call, absl::Span<const TensorView> outputs, const RunOptions& options) {
-  if (options.long_work == nullptr) return call.cache->Find(call.inputs, outputs);
+  if (options.long_work == nullptr)
+    return call.cache->Find(call.inputs, outputs, nullptr, options.stream);
   Watcher watcher(options.long_work);
-  return call.cache->Find(call.inputs, outputs, &watcher);
+  return call.cache->Find(call.inputs, outputs, &watcher, options.stream);
 }
 
 // Of a call that will run: its key is timed first where that was asked for.
@@ -142,48 +144,15 @@ class LongRun {
   LongWork* work_;
 };
 
-absl::Status CheckDType(const detail::FunctionState& f, const Array& array, const char* what,
-                        std::size_t i) {
-  absl::Status status = internal::CheckDType(array.dtype());
-  return status.ok()
-             ? status
-             : internal::Annotate(status, absl::StrCat(f.graph().name(), ": ", what, " ", i));
-}
-
-Device DeviceOf(const detail::FunctionState& f, const internal::Backend& backend) {
-  if (f.kind() == DeviceKind::kCuda) return {DeviceKind::kCuda, backend.device_index()};
-  return {DeviceKind::kCpu, 0};
-}
-
-absl::Status CheckDevice(const detail::FunctionState& f, const internal::Backend& backend,
-                         const Array& array, const char* what, std::size_t i) {
-  const Device expected = DeviceOf(f, backend), device = array.device();
-  const bool same = device.kind == expected.kind &&
-                    (expected.kind == DeviceKind::kCpu || device.index == expected.index);
-  if (!same) {
-    const bool gpus = device.kind == DeviceKind::kCuda && expected.kind == DeviceKind::kCuda;
-    return internal::InvalidArgument(
-        f.graph().name(), ": ", what, " ", i, " is on ", internal::DeviceName(device),
-        ", but this ", gpus ? "call runs on " : "function runs on ", internal::DeviceName(expected),
-        gpus ? ", where its first input is; copy one of them" : "");
-  }
-  if (array.data() == nullptr && array.num_elements() > 0) {
-    return internal::InvalidArgument(f.graph().name(), ": ", what, " ", i, " has ",
-                                     array.num_elements(), " elements but no data");
-  }
-  return absl::OkStatus();
-}
-
-bool IsScalarInput(const internal::Graph& graph, std::size_t i) {
-  return i < graph.inputs().size() &&
-         graph.node(graph.inputs()[i]).kind() == internal::OpKind::kScalar;
-}
-
-// On a GPU, the back end of the device where the first tensor is.
+// On a GPU, the back end of the device where the first tensor is, one that is bound before others.
 absl::StatusOr<const internal::Backend*> BackendOf(const detail::FunctionState& f,
                                                    const std::vector<Array>& inputs,
                                                    const std::vector<Array>* outputs) {
   if (f.kind() != DeviceKind::kCuda) return f.home();
+  for (const std::optional<Array>& array : f.bound()) {
+    if (array && array->device().kind == DeviceKind::kCuda)
+      return internal::GetBackend(DeviceKind::kCuda, array->device().index);
+  }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].device().kind == DeviceKind::kCuda)
       return internal::GetBackend(DeviceKind::kCuda, inputs[i].device().index);
@@ -197,18 +166,14 @@ absl::Status AddInput(const detail::FunctionState& f, const Array& array, std::s
                       bool shapes_only, Call* call) {
   const internal::Graph& graph = f.graph();
   TensorView view = internal::ViewOf(array);
-  bool scalar = IsScalarInput(graph, i);
+  const bool scalar = internal::IsScalarInput(graph, i);
   std::uint64_t bits = 0;
   if (scalar) {
-    if (array.device().kind != DeviceKind::kCpu || (array.data() == nullptr && !shapes_only)) {
-      return internal::InvalidArgument(graph.name(), ": input ", i, " '",
-                                       graph.input_name(static_cast<int>(i)),
-                                       "' is a host scalar; pass Array::Scalar");
-    }
+    JF_RETURN_IF_ERROR(internal::CheckScalar(graph, array, i, !shapes_only));
     if (array.data() != nullptr) bits = internal::LoadScalar(view.dtype, array.data()).bits();
     view.ptr = nullptr;  // passed by value: where it lies is no fact of the call
   } else if (!shapes_only) {
-    JF_RETURN_IF_ERROR(CheckDevice(f, *call->backend, array, "input", i));
+    JF_RETURN_IF_ERROR(internal::CheckDevice(f, *call->backend, array, "input", i));
   }
   call->inputs.push_back(view);
   call->input_data.push_back(array.data());
@@ -243,6 +208,15 @@ void AddRng(internal::RngRole role, const Rng& rng, bool from_memory, bool shape
   call->scalars.push_back(value);
 }
 
+// Of plain functions classifying the call says it, by the signature.
+absl::Status CheckCount(const detail::FunctionState& f, std::size_t given) {
+  const auto expected = static_cast<std::size_t>(f.num_inputs());
+  if ((f.rng_roles().empty() && f.num_bound() == 0) || given == expected) return absl::OkStatus();
+  return internal::InvalidArgument(
+      "graph ", f.graph().name(), ": expected ", expected, " inputs",
+      f.num_bound() > 0 ? absl::StrCat(" (", f.num_bound(), " are bound)") : "", ", got ", given);
+}
+
 absl::Status MakeCall(detail::FunctionState& f, const std::vector<Array>& inputs,
                       const std::vector<Array>* outputs, bool shapes_only, const Rng& rng,
                       Call* call) {
@@ -252,22 +226,23 @@ absl::Status MakeCall(detail::FunctionState& f, const std::vector<Array>& inputs
   const bool from_memory = rng.device_state != nullptr && f.rng_from_memory() != nullptr;
   call->cache =
       from_memory ? &f.rng_from_memory()->CacheOf(call->backend) : &f.CacheOf(call->backend);
-  const auto expected = static_cast<std::size_t>(f.num_inputs());
-  if (!f.rng_roles().empty() && inputs.size() != expected) {
-    return internal::InvalidArgument("graph ", f.graph().name(), ": expected ", expected,
-                                     " inputs, got ", inputs.size());
-  }
+  JF_RETURN_IF_ERROR(CheckCount(f, inputs.size()));
+  std::size_t passed = 0;
   JF_RETURN_IF_ERROR(internal::ForEachInput(
-      f.rng_roles(), inputs.size(),
+      f.rng_roles(), inputs.size() + f.num_bound(),
       [&](std::size_t i) {
-        JF_RETURN_IF_ERROR(CheckDType(f, inputs[i], "input", i));
-        return AddInput(f, inputs[i], call->inputs.size(), shapes_only, call);
+        // What is bound was checked then.
+        if (const Array* array = f.BoundArray(i))
+          return AddInput(f, *array, call->inputs.size(), /*shapes_only=*/true, call);
+        const Array& array = inputs[passed++];
+        JF_RETURN_IF_ERROR(internal::CheckDType(f, array, "input", i));
+        return AddInput(f, array, call->inputs.size(), shapes_only, call);
       },
       [&](internal::RngRole role) { AddRng(role, rng, from_memory, shapes_only, call); }));
   if (outputs == nullptr) return absl::OkStatus();
   for (std::size_t i = 0; i < outputs->size(); ++i) {
-    JF_RETURN_IF_ERROR(CheckDType(f, (*outputs)[i], "output", i));
-    JF_RETURN_IF_ERROR(CheckDevice(f, *call->backend, (*outputs)[i], "output", i));
+    JF_RETURN_IF_ERROR(internal::CheckDType(f, (*outputs)[i], "output", i));
+    JF_RETURN_IF_ERROR(internal::CheckDevice(f, *call->backend, (*outputs)[i], "output", i));
     call->outputs.push_back(internal::ViewOf((*outputs)[i]));
     call->output_data.push_back((*outputs)[i].data());
   }
@@ -408,6 +383,7 @@ absl::StatusOr<std::shared_ptr<const internal::BoundCall>> BindShapes(
   JF_ASSIGN_OR_RETURN(
       internal::CallClass cls,
       internal::ClassifyCall(f.graph(), internal::ComputeShapeFacts(f.graph()), call.inputs, {}));
+  cls.bound_inputs = call.cache->held_inputs().bound;
   internal::Options options_of_plan = f.options();
   options_of_plan.products = bound->executable->products;
   *names = internal::CarryNames(f.graph(), f.names(), cls, options_of_plan, call.cache->backend(),
@@ -425,7 +401,7 @@ StatusOr<std::vector<Array>> Function::Run(const std::vector<Array>& inputs,
       MakeCall(*state_, inputs, nullptr, /*shapes_only=*/false, options.rng, &call));
   JF_API_ASSIGN_OR_RETURN(std::shared_ptr<const internal::BoundCall> bound,
                           FindToRun(call, {}, options));
-  const Device device = DeviceOf(*state_, *call.backend);
+  const Device device = internal::DeviceOf(*state_, *call.backend);
   std::vector<Array> results;
   results.reserve(bound->output_dims.size());
   for (std::size_t i = 0; i < bound->output_dims.size(); ++i) {

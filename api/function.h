@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "array.h"
@@ -73,10 +74,31 @@ class Function {
   StatusOr<std::string> ExplainJson(const std::vector<Array>& inputs,
                                     const RunOptions& options = {}) const;
 
+  // The function of the remaining inputs, in their order, with these fixed: weights, say. A new
+  // Function; this one stays as it is, and compiled kernels are shared. What depends on bound
+  // arrays alone is computed at the first call (or Warm) of a kind and kept, also a copy of a
+  // matrix product's right operand in the layout that the library likes best; sizes that the arrays
+  // decide become constants. explain() lists it.
+  //   * The array's memory is borrowed, or shared where the Array owns it, and must not change
+  //     while it is bound: some of what calls read was made of it before. After a change, Rebind.
+  //   * On a GPU the array must be ready when the stream of the first call reaches it; that call
+  //     waits for its stream once, and cannot be part of a capture: Warm before one. Keep the
+  //     Function until its calls are done, and that first stream as long as the Function.
+  //   * Errors name the input: unknown, already bound, another dtype, rank, device or size than
+  //     expected, sizes at odds with those of other bound arrays.
+  StatusOr<Function> Bind(const std::string& input, const Array& array) const;
+  StatusOr<Function> Bind(const std::vector<std::pair<std::string, Array>>& arrays) const;
+  // A Function with other arrays, or these arrays with other contents, for bound inputs. All that
+  // is computed once is computed anew. This Function goes on as it was.
+  StatusOr<Function> Rebind(const std::vector<std::pair<std::string, Array>>& arrays) const;
+  // The Function that takes these inputs again; none named: the Function of all inputs.
+  StatusOr<Function> Unbind(const std::vector<std::string>& inputs = {}) const;
+  std::vector<std::string> BoundInputs() const;
+
   DeviceKind device() const;  // kCpu, kCuda or kInterpret
-  int num_inputs() const;
+  int num_inputs() const;     // those that calls take: without what is bound
   int num_outputs() const;
-  std::string ToText() const;  // the graph
+  std::string ToText() const;  // the graph, with bound inputs among its own
 
   using Stats = ::jitfuse::v1::Stats;
   Stats stats() const;

@@ -1,13 +1,82 @@
 #include "api/function_state.h"
 
+#include <algorithm>
 #include <mutex>
 #include <string>
 
 #include "api/runtime.h"
+#include "ir/scalar_value.h"
+#include "ir/support/check.h"
 #include "ir/support/fork.h"
 
 namespace jitfuse {
 namespace internal {
+
+namespace {
+
+std::size_t CountBound(const FunctionState::BoundArrays& bound) {
+  return static_cast<std::size_t>(
+      std::count_if(bound.begin(), bound.end(), [](const auto& a) { return a.has_value(); }));
+}
+
+int CountHidden(const std::vector<RngRole>& roles) {
+  return static_cast<int>(
+      std::count_if(roles.begin(), roles.end(), [](RngRole r) { return r != RngRole::kNone; }));
+}
+
+// By signature position, where `roles` says which positions the caller does not see.
+HeldInputs HeldOf(const Graph& graph, const std::vector<RngRole>& roles,
+                  const FunctionState::BoundArrays& bound) {
+  HeldInputs out;
+  if (CountBound(bound) == 0) return out;
+  const std::size_t n = graph.inputs().size();
+  out.bound.assign(n, false);
+  out.data.assign(n, nullptr);
+  out.bits.assign(n, 0);
+  std::size_t argument = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    if (i < roles.size() && roles[i] != RngRole::kNone) continue;
+    const std::optional<Array>& array = bound[argument++];
+    if (!array) continue;
+    out.bound[i] = true;
+    if (graph.node(graph.inputs()[i]).kind() == OpKind::kScalar)
+      out.bits[i] = LoadScalar(FromPublic(array->dtype()), array->data()).bits();
+    else
+      out.data[i] = array->data();
+  }
+  return out;
+}
+
+}  // namespace
+
+FunctionState::FunctionState(DeviceKind kind, const Graph& graph, const Options& options,
+                             const Backend* backend, KernelCache* kernels,
+                             const VerifyPolicy& verify, BoundArrays bound)
+    : kind_(kind),
+      options_(options),
+      kernels_(kernels),
+      bound_(std::move(bound)),
+      num_bound_(CountBound(bound_)),
+      rng_roles_(RngRolesOf(graph)),
+      first_(graph, options, backend, kernels, verify, HeldOf(graph, rng_roles_, bound_)),
+      num_inputs_(static_cast<int>(graph.inputs().size()) - CountHidden(rng_roles_) -
+                  static_cast<int>(num_bound_)) {
+  if (rng_roles_.empty() || kind != DeviceKind::kCuda) return;
+  auto other = RngFromMemory(graph);  // whose own graph has no such scalars
+  JF_CHECK(other.ok());
+  rng_from_memory_ = std::make_unique<FunctionState>(kind, *other, options, backend, kernels,
+                                                     verify, SignatureArrays());
+}
+
+// As bound_, for a graph that reads seed and offset as inputs.
+FunctionState::BoundArrays FunctionState::SignatureArrays() const {
+  if (num_bound_ == 0) return {};
+  BoundArrays out;
+  std::size_t argument = 0;
+  for (RngRole role : rng_roles_)
+    out.push_back(role == RngRole::kNone ? bound_[argument++] : std::nullopt);
+  return out;
+}
 
 FunctionState::~FunctionState() {
   for (Node* node = others_.load(std::memory_order_acquire); node != nullptr;) {
@@ -23,8 +92,8 @@ CallCache& FunctionState::CacheOf(const Backend* backend) {
   for (Node* n = head; n != nullptr; n = n->next) {
     if (&n->cache.backend() == backend) return n->cache;
   }
-  auto made =
-      std::make_unique<Node>(graph(), options_, backend, kernels_, first_.cache.verify_policy());
+  auto made = std::make_unique<Node>(graph(), options_, backend, kernels_, verify_policy(),
+                                     first_.cache.held_inputs());
   std::lock_guard<std::mutex> lock(LockOf(ForkLock::kCaches));
   made->next = others_.load(std::memory_order_acquire);
   for (Node* n = made->next; n != head; n = n->next) {  // made by others meanwhile
@@ -102,6 +171,7 @@ v1::Stats ToPublic(const Counters& counters) {
   out.verified = counters.verified;
   out.mismatches = counters.mismatches;
   out.tuned = counters.tuned;
+  out.prepared = counters.prepared;
   for (size_t r = 0; r < counters.fallbacks.size(); ++r) {
     const std::string name(ReasonName(static_cast<Reason>(r)));
     if (counters.fallbacks[r] > 0) out.fallbacks[name] = counters.fallbacks[r];

@@ -2,20 +2,22 @@
 // Not installed.
 //
 // On the CPU there is one back end. On a GPU there is one for each CUDA context, since modules
-// belong to a context; a call finds its own in a list that only grows, without a lock.
+// belong to a context; a call finds its own in a list that only grows, without a lock. A bound
+// function (api/bind.cc) has a state of its own: the graph with the sizes that its bound arrays
+// have, and call caches that know of them.
 #ifndef JITFUSE_API_FUNCTION_STATE_H_
 #define JITFUSE_API_FUNCTION_STATE_H_
 
-#include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "api/convert.h"
 #include "api/function.h"
 #include "ir/rng.h"
-#include "ir/support/check.h"
 #include "ir/value_names.h"
 #include "jit/call_cache.h"
 
@@ -24,23 +26,11 @@ namespace internal {
 
 class FunctionState {
  public:
+  // By argument of the function without seed and offset: what is bound to it. Empty: nothing is.
+  using BoundArrays = std::vector<std::optional<Array>>;
+
   FunctionState(DeviceKind kind, const Graph& graph, const Options& options, const Backend* backend,
-                KernelCache* kernels, const VerifyPolicy& verify = {})
-      : kind_(kind),
-        options_(options),
-        kernels_(kernels),
-        first_(graph, options, backend, kernels, verify),
-        rng_roles_(RngRolesOf(graph)),
-        num_inputs_(
-            static_cast<int>(graph.inputs().size()) -
-            static_cast<int>(std::count_if(rng_roles_.begin(), rng_roles_.end(),
-                                           [](RngRole r) { return r != RngRole::kNone; }))) {
-    if (rng_roles_.empty() || kind != DeviceKind::kCuda) return;
-    auto other = RngFromMemory(graph);  // whose own graph has no such scalars
-    JF_CHECK(other.ok());
-    rng_from_memory_ =
-        std::make_unique<FunctionState>(kind, *other, options, backend, kernels, verify);
-  }
+                KernelCache* kernels, const VerifyPolicy& verify = {}, BoundArrays bound = {});
   ~FunctionState();
   FunctionState(const FunctionState&) = delete;
   FunctionState& operator=(const FunctionState&) = delete;
@@ -56,6 +46,15 @@ class FunctionState {
   // As RngRolesOf: where the seed and the offset of random ops stand in the signature.
   const std::vector<RngRole>& rng_roles() const { return rng_roles_; }
   int num_inputs() const { return num_inputs_; }  // those that the caller passes
+  const BoundArrays& bound() const { return bound_; }
+  std::size_t num_bound() const { return num_bound_; }
+  const Array* BoundArray(std::size_t argument) const {  // null: the caller passes it
+    return argument < bound_.size() && bound_[argument] ? &*bound_[argument] : nullptr;
+  }
+  // Of a bound function: that of all inputs. Set when it is made.
+  const std::shared_ptr<v1::detail::FunctionState>& whole() const { return whole_; }
+  void set_whole(std::shared_ptr<v1::detail::FunctionState> whole) { whole_ = std::move(whole); }
+  const VerifyPolicy& verify_policy() const { return first_.cache.verify_policy(); }
   // The user's names of the graph's values, for explain(); set before the first call.
   const ValueNames& names() const { return names_; }
   void set_names(ValueNames names) { names_ = std::move(names); }
@@ -64,20 +63,25 @@ class FunctionState {
   FunctionState* rng_from_memory() const { return rng_from_memory_.get(); }
 
  private:
+  BoundArrays SignatureArrays() const;
+
   struct Node {
     Node(const Graph& graph, const Options& options, const Backend* backend, KernelCache* kernels,
-         const VerifyPolicy& verify)
-        : cache(graph, options, backend, kernels, verify) {}
+         const VerifyPolicy& verify, HeldInputs held)
+        : cache(graph, options, backend, kernels, verify, std::move(held)) {}
     CallCache cache;
     Node* next = nullptr;
   };
   const DeviceKind kind_;
   const Options options_;
   KernelCache* const kernels_;
+  const BoundArrays bound_;
+  const std::size_t num_bound_;
+  const std::vector<RngRole> rng_roles_;
   Node first_;
   std::atomic<Node*> others_{nullptr};
-  const std::vector<RngRole> rng_roles_;
   const int num_inputs_;
+  std::shared_ptr<v1::detail::FunctionState> whole_;
   ValueNames names_;
   std::unique_ptr<FunctionState> rng_from_memory_;
 };

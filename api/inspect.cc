@@ -122,7 +122,12 @@ std::int64_t NumRandomOps(const Function& function) {
 
 std::vector<InputInfo> InputsOf(const Function& function) {
   const auto& state = FunctionAccess::State(function);
-  return state == nullptr ? std::vector<InputInfo>() : SignatureOf(state->graph());
+  if (state == nullptr) return {};
+  std::vector<InputInfo> all = SignatureOf(state->graph()), out;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (state->BoundArray(i) == nullptr) out.push_back(std::move(all[i]));
+  }
+  return out;
 }
 
 std::vector<InputInfo> OutputsOf(const Function& function) {

@@ -31,7 +31,7 @@ StatusOr<std::vector<InputInfo>> ParseInputs(const std::string& graph_text);
 // How many random ops it holds: by so much its calls advance RunOptions::rng.offset.
 std::int64_t NumRandomOps(const Function& function);
 // The signature of a function, in the order of its arguments, and its results. As ParseInputs: no
-// seed, no offset. Results have no name. None of an empty Function.
+// seed, no offset; nor what is bound. Results have no name. None of an empty Function.
 std::vector<InputInfo> InputsOf(const Function& function);
 std::vector<InputInfo> OutputsOf(const Function& function);
 StatusOr<std::string> FormatText(const std::string& graph_text);  // parsed and printed

@@ -1,7 +1,9 @@
 #include "api/mlp.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <iterator>
+#include <limits>
 
 #include "api/builder_state.h"
 #include "api/ops.h"
@@ -43,6 +45,44 @@ Tensor Activate(const Tensor& x, Activation activation) {
       detail::BuilderState::Of(x),
       internal::InvalidArgument("Activate: ", i, " is no Activation, expected 0 (kNone) to ",
                                 std::size(kActivations) - 1, " (kTanh)"));
+}
+
+std::vector<Tensor> GroupedLinear(const Tensor& x, const std::vector<Tensor>& weights,
+                                  const std::vector<Tensor>& biases) {
+  if (!biases.empty() && biases.size() != weights.size()) {
+    const Tensor failed = detail::BuilderState::Fail(
+        detail::BuilderState::Of(x),
+        internal::InvalidArgument("GroupedLinear: ", weights.size(), " weights and ", biases.size(),
+                                  " biases; expected one for each, or none"));
+    return std::vector<Tensor>(weights.size(), failed);
+  }
+  std::vector<Tensor> out;
+  for (std::size_t i = 0; i < weights.size(); ++i)
+    out.push_back(Linear(x, weights[i], biases.empty() ? Tensor() : biases[i]));
+  return out;
+}
+
+// [layers, rows, out] in one batched product; then layer by layer [..., out].
+std::vector<Tensor> GroupedLinear(const Tensor& x, const Tensor& weights, std::int64_t layers,
+                                  const Tensor& biases) {
+  std::vector<DimSpec> dims = x.dims();
+  if (layers < 1 || dims.empty() || weights.rank() != 3) {
+    const Tensor failed = detail::BuilderState::Fail(
+        detail::BuilderState::Of(x),
+        internal::InvalidArgument("GroupedLinear: ", layers, " layers with weights of ",
+                                  weights.type_string(), " over ", x.type_string(),
+                                  "; expected weights [layers, out, in] and an input [..., in]"));
+    return std::vector<Tensor>(static_cast<std::size_t>(std::max<std::int64_t>(layers, 0)), failed);
+  }
+  const Tensor rows = Reshape(x, {1, -1, dims.back()});
+  Tensor product = Matmul(rows, weights, false, /*transpose_b=*/true);
+  if (biases.valid()) product = Add(product, Unsqueeze(biases, {1}));
+  dims.back() = weights.dims()[1];
+  std::vector<Tensor> out;
+  constexpr std::int64_t kEnd = std::numeric_limits<std::int64_t>::max();
+  for (std::int64_t i = 0; i < layers; ++i)
+    out.push_back(Reshape(Slice(product, {i, 0, 0}, {i + 1, kEnd, kEnd}), dims));
+  return out;
 }
 
 Tensor LinearActivation(const Tensor& x, const LinearLayer& layer, Activation activation,

@@ -35,6 +35,17 @@ enum class Activation : std::uint8_t {
 };
 Tensor Activate(const Tensor& x, Activation activation);
 
+// Linear layers over one input, such as the projections of an attention: Linear(x, weights[i],
+// biases[i]) for each; biases may be empty, or have invalid Tensors. Where weights (and biases) are
+// bound (Function::Bind) they become one product with the weights put side by side once, if that
+// makes fewer kernels; else they are a product each, and explain() says why (docs/gemm.md).
+std::vector<Tensor> GroupedLinear(const Tensor& x, const std::vector<Tensor>& weights,
+                                  const std::vector<Tensor>& biases = {});
+// The same with the weights in one tensor [layers, out, in], and the biases in one [layers, out] or
+// an invalid Tensor: one batched product, bound or not.
+std::vector<Tensor> GroupedLinear(const Tensor& x, const Tensor& weights, std::int64_t layers,
+                                  const Tensor& biases = {});
+
 struct LinearLayer {
   Tensor weight, bias;
 };

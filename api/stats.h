@@ -51,6 +51,7 @@ struct Stats {
   long long verified = 0;     // calls compared with the evaluator (docs/verify.md)
   long long mismatches = 0;   // of them, those whose results differed
   long long tuned = 0;        // keys that were timed, or given a record (docs/gemm.md)
+  long long prepared = 0;     // of bound inputs: values computed, and operands packed, once
   std::map<std::string, long long> fallbacks;   // by reason code: the notes of explain()
   std::map<std::string, long long> boundaries;  // by reason code: borders between groups
   std::vector<VerifyReport> verify;             // of one function alone

@@ -71,6 +71,11 @@ class PreparedGemm {  // an algorithm chosen for one GemmProblem
   virtual std::string Describe() const = 0;  // library, algorithm, for explain()
   // What PrepareGemmWith takes, one word; empty where there is no choice of algorithms.
   virtual std::string algorithm() const { return ""; }
+  // Of PreparePackedGemm: how many bytes PackB makes of B, which RunGemm is given in its place.
+  // 0: B is read where it lies.
+  virtual size_t packed_b_bytes() const { return 0; }
+  // Whether what was packed for `other`, of the same B and back end, is packed for this one too.
+  virtual bool SharesPackedB(const PreparedGemm&) const { return false; }
 };
 
 struct GemmBuffers {  // of a GemmProblem; c and bias as its epilogue has them; c may be d, if alike
@@ -111,6 +116,16 @@ class Backend {
       const GemmProblem& problem) const = 0;
   virtual absl::Status RunGemm(const PreparedGemm& gemm, const GemmBuffers& buffers,
                                StreamHandle stream) const = 0;
+  // As PrepareGemm, of a B that is the same in all calls: the library may choose how it lies.
+  virtual absl::StatusOr<std::shared_ptr<const PreparedGemm>> PreparePackedGemm(
+      const GemmProblem& problem) const {
+    return PrepareGemm(problem);
+  }
+  // `packed`: gemm.packed_b_bytes() bytes, aligned to 256. Only where that is not 0.
+  virtual absl::Status PackB(const PreparedGemm&, const void* /*b*/, void* /*packed*/,
+                             StreamHandle) const {
+    return absl::InternalError("this back end packs no operand of a matrix product");
+  }
 
   // Tuning (jit/tune.h). Where products have one algorithm only: false, and the rest is unused.
   virtual bool CanTune() const { return false; }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "absl/container/flat_hash_set.h"
+#include "ir/subgraph.h"
 #include "ir/support/check.h"
 #include "ir/support/status.h"
 
@@ -21,8 +21,10 @@ BufferMap::BufferMap(const Graph& graph, const CallClass& cls, FusionPlan* fusio
     refs_[{graph.inputs()[i], 0}] = {BufferRef::Kind::kInput, static_cast<int>(i)};
   }
   FinishOutputs(fusion);
+  FindOnce(fusion);
   CollectLayouts();
-  for (const Group& group : fusion->groups) {
+  for (size_t g = 0; g < fusion->groups.size(); ++g) {
+    const Group& group = fusion->groups[g];
     if (group.kind == GroupKind::kView) {
       refs_[group.outputs[0]] = refs_.at(group.inputs[0]);
       continue;
@@ -31,11 +33,58 @@ BufferMap::BufferMap(const Graph& graph, const CallClass& cls, FusionPlan* fusio
       if (refs_.contains(v))
         continue;  // an input or a finished value, copied to an output of its own
       auto it = output_of_.find(v);
-      refs_[v] = it != output_of_.end()
-                     ? BufferRef{BufferRef::Kind::kOutput, it->second}
-                     : BufferRef{BufferRef::Kind::kArena, NewSlot(BytesOf(graph.type(v)))};
+      if (it != output_of_.end()) {
+        refs_[v] = {BufferRef::Kind::kOutput, it->second};
+      } else if (once_[g]) {
+        refs_[v] = {BufferRef::Kind::kHeld, static_cast<int>(held_values_.size())};
+        held_values_.push_back(v);
+      } else {
+        refs_[v] = {BufferRef::Kind::kArena, NewSlot(BytesOf(graph.type(v)))};
+      }
     }
   }
+}
+
+bool BufferMap::MayRunOnce(const Group& group, const absl::flat_hash_set<Value>& held) const {
+  const auto is_held = [&](Value v) { return held.contains(v); };
+  const auto fits = [&](Value v) {  // and goes to no buffer of the caller's
+    return IsStatic(graph_.type(v).dims) && !output_of_.contains(v) && !held.contains(v);
+  };
+  return !group.inputs.empty() && std::all_of(group.inputs.begin(), group.inputs.end(), is_held) &&
+         std::all_of(group.outputs.begin(), group.outputs.end(), fits);
+}
+
+void BufferMap::FindOnce(FusionPlan* fusion) {
+  once_.assign(fusion->groups.size(), false);
+  absl::flat_hash_set<Value> held;
+  for (size_t i = 0; i < graph_.inputs().size(); ++i) {
+    if (cls_.IsBound(static_cast<int>(i))) held.insert({graph_.inputs()[i], 0});
+  }
+  if (held.empty()) return;
+  for (size_t g = 0; g < fusion->groups.size(); ++g) {
+    const Group& group = fusion->groups[g];
+    if (!MayRunOnce(group, held)) continue;
+    held.insert(group.outputs.begin(), group.outputs.end());
+    if (group.kind == GroupKind::kView) continue;
+    once_[g] = true;
+    fusion->notes.push_back({static_cast<int>(g), Reason::kBoundOnce, ""});
+  }
+}
+
+// The same computation of bound inputs is the same slot in every class.
+absl::StatusOr<std::vector<HeldSlot>> BufferMap::HeldSlots() const {
+  std::vector<SubgraphInput> inputs;
+  for (size_t i = 0; i < graph_.inputs().size(); ++i) {
+    const int position = static_cast<int>(i);
+    if (cls_.IsBound(position))
+      inputs.push_back({{graph_.inputs()[i], 0}, graph_.input_name(position)});
+  }
+  std::vector<HeldSlot> out;
+  for (Value v : held_values_) {
+    JF_ASSIGN_OR_RETURN(const Graph part, Subgraph(graph_, inputs, {&v, 1}));
+    out.push_back({BytesOf(graph_.type(v)).constant(), part.Fingerprint()});
+  }
+  return out;
 }
 
 bool BufferMap::IsDense(int output) const {

@@ -4,7 +4,9 @@
 // In: a graph, its groups in execution order, the class's layouts. Out: a BufferRef per value read
 // and written, scratch slots, a MemoryPlan. Graph inputs live in the caller's inputs, graph outputs
 // in the caller's outputs, View groups share their operand's buffer, the rest gets a slot of the
-// arena for as long as a step touches it. FinishOutputs first appends Copy groups where an output
+// arena for as long as a step touches it. In a bound function groups that read bound inputs (or
+// what such groups made) alone, of sizes without symbols, are computed once: their results get held
+// slots, and the plan a note. FinishOutputs first appends Copy groups where an output
 // cannot be written directly: a value returned twice, and a matrix product whose output buffer is
 // not dense. CheckAliases refuses an output that shares its buffer with an input unless no step can
 // see the difference.
@@ -14,7 +16,9 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "codegen/fusion/group.h"
 #include "codegen/plan/build_plan.h"
 #include "codegen/plan/kernel_plan.h"
@@ -33,11 +37,19 @@ class BufferMap {
   BufferRef ReadRef(Value v, int step);  // notes that `step` touches it
   BufferRef WriteRef(Value v, int g, int step);
   BufferRef ScratchRef(int g, int number, const SizeExpr& bytes, int step);  // one per g and number
+  bool IsOnce(int g) const { return once_[static_cast<size_t>(g)]; }
+  bool IsHeld(BufferRef ref) const {  // the same in all calls
+    return ref.kind == BufferRef::Kind::kHeld ||
+           (ref.kind == BufferRef::Kind::kInput && cls_.IsBound(ref.index));
+  }
+  absl::StatusOr<std::vector<HeldSlot>> HeldSlots() const;
   MemoryPlan PlanArena() const { return PlanMemory(slots_); }
   const std::vector<LiveBuffer>& slots() const { return slots_; }
 
  private:
   void FinishOutputs(FusionPlan* fusion);
+  void FindOnce(FusionPlan* fusion);
+  bool MayRunOnce(const Group& group, const absl::flat_hash_set<Value>& held) const;
   void CollectLayouts();
   void Touch(BufferRef ref, int step);
   int NewSlot(const SizeExpr& bytes);
@@ -53,6 +65,8 @@ class BufferMap {
   absl::flat_hash_map<std::pair<int, int>, BufferRef> scratch_;  // by group and number
   EdgeLayouts layouts_, copy_layouts_;
   std::vector<LiveBuffer> slots_;
+  std::vector<bool> once_;          // by group
+  std::vector<Value> held_values_;  // by held slot
 };
 
 absl::Status CheckAliases(const CallClass& cls, const Executable& exe);

@@ -60,6 +60,31 @@ void AppendView(const TensorView& view, ExactKey* key) {
   for (int64_t s : view.strides) key->push_back(s);
 }
 
+struct Watched {
+  CompileWatcher* const watcher;
+  explicit Watched(CompileWatcher* w) : watcher(w) {
+    if (watcher != nullptr) watcher->Begin();
+  }
+  ~Watched() {
+    if (watcher != nullptr) watcher->End();
+  }
+  Watched(const Watched&) = delete;
+  Watched& operator=(const Watched&) = delete;
+};
+
+// What was computed of a bound input would be that of what is no longer there.
+absl::Status CheckBoundIsRead(const Graph& graph, const CallClass& cls) {
+  for (size_t o = 0; o < cls.output_aliases.size(); ++o) {
+    for (int input : cls.output_aliases[o]) {
+      if (cls.IsBound(input))
+        return InvalidArgument(
+            "graph ", graph.name(), ": output ", o, " is given the buffer of input ", input, " '",
+            graph.input_name(input), "', which is bound; give it a buffer of its own");
+    }
+  }
+  return absl::OkStatus();
+}
+
 struct Reach {
   uintptr_t lo, hi;
 };
@@ -117,7 +142,7 @@ struct CallCache::ThreadTable {
 };
 
 CallCache::CallCache(Graph graph, const Options& options, const Backend* backend,
-                     KernelCache* kernels, const VerifyPolicy& verify)
+                     KernelCache* kernels, const VerifyPolicy& verify, HeldInputs held)
     : id_(NextId()),
       graph_(std::move(graph)),
       facts_(ComputeShapeFacts(graph_)),
@@ -126,7 +151,8 @@ CallCache::CallCache(Graph graph, const Options& options, const Backend* backend
       kernels_(kernels),
       verify_policy_(verify),
       verify_env_(EnvInt("VERIFY", 0)),
-      verify_(verify.calls > 0 || verify_env_ != 0) {}
+      verify_(verify.calls > 0 || verify_env_ != 0),
+      held_(backend, std::move(held)) {}
 
 // No call is in flight, so that no thread is at its table.
 CallCache::~CallCache() {
@@ -169,7 +195,7 @@ CallCache::ThreadTable& CallCache::TableOfThisThread() {
 
 absl::StatusOr<std::shared_ptr<const BoundCall>> CallCache::Find(
     absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs,
-    CompileWatcher* watcher) {
+    CompileWatcher* watcher, StreamHandle stream) {
   ExactKey key;
   key.push_back(static_cast<int64_t>(inputs.size() << 32 | outputs.size()));
   for (const TensorView& v : inputs) AppendView(v, &key);
@@ -188,8 +214,8 @@ absl::StatusOr<std::shared_ptr<const BoundCall>> CallCache::Find(
     return it->second;
   }
 
-  JF_ASSIGN_OR_RETURN(CallClass cls, ClassifyCall(graph_, facts_, inputs, outputs));
-  JF_ASSIGN_OR_RETURN(std::shared_ptr<const BoundCall> bound, BindClass(cls, watcher));
+  JF_ASSIGN_OR_RETURN(CallClass cls, Classify(inputs, outputs));
+  JF_ASSIGN_OR_RETURN(std::shared_ptr<const BoundCall> bound, BindClass(cls, watcher, stream));
   table.last = nullptr;
   if (table.calls.size() >= kMaxL1Entries) table.calls.clear();
   table.calls.emplace(std::move(key), bound);
@@ -213,15 +239,7 @@ absl::StatusOr<std::shared_ptr<const Executable>> CallCache::FindClass(const Cal
   const std::string key =
       choices.empty() ? cls.key : absl::StrCat(cls.key, "|", options.Key().ToHex());
   if (std::shared_ptr<const Executable> ready = ReadyClass(key); ready != nullptr) return ready;
-  struct Watched {
-    CompileWatcher* const watcher;
-    explicit Watched(CompileWatcher* w) : watcher(w) {
-      if (watcher != nullptr) watcher->Begin();
-    }
-    ~Watched() {
-      if (watcher != nullptr) watcher->End();
-    }
-  } watched(watcher);
+  const Watched watched(watcher);
   auto entry = std::make_shared<Entry>();
   entry->generation = ForkGeneration();
   {
@@ -258,6 +276,25 @@ absl::StatusOr<std::shared_ptr<const Executable>> CallCache::FindClass(const Cal
 void CallCache::CountTuned(const std::optional<Note>& refused) {
   for (Counters* c : {&counters_, &Totals()})
     ++(refused ? c->fallbacks[static_cast<size_t>(refused->reason)] : c->tuned);
+}
+
+absl::StatusOr<CallClass> CallCache::Classify(absl::Span<const TensorView> inputs,
+                                              absl::Span<const TensorView> outputs) const {
+  JF_ASSIGN_OR_RETURN(CallClass cls, ClassifyCall(graph_, facts_, inputs, outputs));
+  cls.bound_inputs = held_.inputs().bound;
+  JF_RETURN_IF_ERROR(CheckBoundIsRead(graph_, cls));
+  return cls;
+}
+
+absl::Status CallCache::Prepare(BoundCall* bound, StreamHandle stream, CompileWatcher* watcher) {
+  const Watched watched(watcher);
+  JF_ASSIGN_OR_RETURN(const HeldValues::Made made, held_.Prepare(bound, stream));
+  CachesLock lock(LockOf(ForkLock::kCaches));
+  for (Counters* c : {&counters_, &Totals()}) {
+    c->prepared += made.values + made.packed;
+    c->fallbacks[static_cast<size_t>(Reason::kBoundPacked)] += made.packed;
+  }
+  return absl::OkStatus();
 }
 
 Counters CallCache::stats() const {

@@ -30,6 +30,7 @@
 #include "jit/call_class.h"
 #include "jit/counters.h"
 #include "jit/executable.h"
+#include "jit/held_values.h"
 #include "jit/kernel_cache.h"
 #include "jit/tune_record.h"
 
@@ -65,16 +66,18 @@ enum class VerifyEvent { kVerified, kSampled, kSkipped, kMismatch, kFallbackCall
 class CallCache {
  public:
   CallCache(Graph graph, const Options& options, const Backend* backend, KernelCache* kernels,
-            const VerifyPolicy& verify = {});
+            const VerifyPolicy& verify = {}, HeldInputs held = {});
   ~CallCache();
   CallCache(const CallCache&) = delete;
   CallCache& operator=(const CallCache&) = delete;
 
-  // One view per signature position; `outputs` is empty (results will be allocated dense) or one
-  // per output.
+  // One view per signature position, of bound inputs too; `outputs` is empty (results will be
+  // allocated dense) or one per output. What bound inputs have computed once is computed in the
+  // order of `stream`.
   absl::StatusOr<std::shared_ptr<const BoundCall>> Find(absl::Span<const TensorView> inputs,
                                                         absl::Span<const TensorView> outputs,
-                                                        CompileWatcher* watcher = nullptr);
+                                                        CompileWatcher* watcher = nullptr,
+                                                        StreamHandle stream = nullptr);
 
   // Times what this call may choose from (Options::autotune) unless its key has been tuned or was
   // refused, and gives the call to run. What cannot be timed is a note of the call, not an error.
@@ -100,6 +103,7 @@ class CallCache {
   bool verify() const { return verify_; }
   const VerifyPolicy& verify_policy() const { return verify_policy_; }
   int64_t verify_env() const { return verify_env_; }  // JITFUSE_VERIFY, when this was made
+  const HeldInputs& held_inputs() const { return held_.inputs(); }
 
  private:
   struct ThreadTable;
@@ -123,10 +127,11 @@ class CallCache {
   std::shared_ptr<const Executable> ReadyClass(const std::string& key);
   // By what tuning has said, if anything.
   absl::StatusOr<std::shared_ptr<const BoundCall>> BindClass(const CallClass& cls,
-                                                             CompileWatcher* watcher);
+                                                             CompileWatcher* watcher,
+                                                             StreamHandle stream);
   absl::StatusOr<std::shared_ptr<BoundCall>> BindWith(const CallClass& cls, Choices choices,
                                                       const std::vector<std::string>& algorithms,
-                                                      CompileWatcher* watcher);
+                                                      CompileWatcher* watcher, StreamHandle stream);
   Tuned TunedOf(const std::string& key);
   void SetTuned(const std::string& key, Tuned tuned);
   void CountTuned(const std::optional<Note>& refused);  // under the lock of caches
@@ -135,6 +140,11 @@ class CallCache {
                                                               const TuneRequest& request,
                                                               std::optional<Note>* refused);
   void Identify(const CallClass& cls, TuneRecord* record) const;
+
+  // With what is bound.
+  absl::StatusOr<CallClass> Classify(absl::Span<const TensorView> inputs,
+                                     absl::Span<const TensorView> outputs) const;
+  absl::Status Prepare(BoundCall* bound, StreamHandle stream, CompileWatcher* watcher);
 
   ThreadTable& TableOfThisThread();
 
@@ -147,6 +157,7 @@ class CallCache {
   const VerifyPolicy verify_policy_;
   const int64_t verify_env_;
   const bool verify_;
+  HeldValues held_;
 
   std::mutex tune_mu_;                // one key is timed at a time
   std::atomic<uint64_t> tunings_{0};  // tables of threads are of so many

@@ -46,7 +46,8 @@ std::string TargetName(const Backend& backend) {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const BoundCall>> CallCache::BindClass(const CallClass& cls,
-                                                                      CompileWatcher* watcher) {
+                                                                      CompileWatcher* watcher,
+                                                                      StreamHandle stream) {
   const Tuned tuned = TunedOf(TuneKey(cls));
   Choices choices;
   std::vector<std::string> algorithms;
@@ -55,7 +56,7 @@ absl::StatusOr<std::shared_ptr<const BoundCall>> CallCache::BindClass(const Call
     algorithms = ChosenAlgorithms(tuned.record->plan());
   }
   JF_ASSIGN_OR_RETURN(std::shared_ptr<BoundCall> bound,
-                      BindWith(cls, std::move(choices), algorithms, watcher));
+                      BindWith(cls, std::move(choices), algorithms, watcher, stream));
   bound->tuned = tuned.record;
   bound->untuned = tuned.refused;
   bound->tune_first = options_.autotune && tuned.empty();
@@ -65,13 +66,15 @@ absl::StatusOr<std::shared_ptr<const BoundCall>> CallCache::BindClass(const Call
 // A product for which there is no algorithm with what follows it is planned alone.
 absl::StatusOr<std::shared_ptr<BoundCall>> CallCache::BindWith(
     const CallClass& cls, Choices choices, const std::vector<std::string>& algorithms,
-    CompileWatcher* watcher) {
+    CompileWatcher* watcher, StreamHandle stream) {
   while (true) {
     JF_ASSIGN_OR_RETURN(std::shared_ptr<const Executable> executable,
                         FindClass(cls, choices, watcher));
     int failed = -1;
     absl::StatusOr<std::shared_ptr<BoundCall>> bound =
         Bind(executable, cls.symbols, cls.least_align, {algorithms, &failed});
+    if (bound.ok() && held_.inputs().any())
+      JF_RETURN_IF_ERROR(Prepare(bound->get(), stream, watcher));
     if (bound.ok() || failed < 0 || bound.status().code() != absl::StatusCode::kUnimplemented)
       return bound;
     const GemmStep& step = executable->gemms[static_cast<size_t>(failed)];
@@ -110,7 +113,8 @@ void CallCache::Identify(const CallClass& cls, TuneRecord* record) const {
 
 absl::StatusOr<std::shared_ptr<const TuneRecord>> CallCache::TuneClass(
     const CallClass& cls, const TuneRequest& request, std::optional<Note>* refused) {
-  JF_ASSIGN_OR_RETURN(std::shared_ptr<const BoundCall> first, BindWith(cls, {}, {}, nullptr));
+  JF_ASSIGN_OR_RETURN(std::shared_ptr<const BoundCall> first,
+                      BindWith(cls, {}, {}, nullptr, request.stream));
   if (!MayTune(*first)) {
     *refused = Note{-1, Reason::kTuneNothing,
                     backend_->CanTune() ? "there is no matrix product of the library"
@@ -123,7 +127,7 @@ absl::StatusOr<std::shared_ptr<const TuneRecord>> CallCache::TuneClass(
   }
   const auto plan = [&](const Choices& choices, const std::vector<std::string>& algorithms)
       -> absl::StatusOr<std::shared_ptr<const BoundCall>> {
-    return BindWith(cls, choices, algorithms, nullptr);
+    return BindWith(cls, choices, algorithms, nullptr, request.stream);
   };
   absl::StatusOr<TuneRecord> record =
       TuneCall({first, cls.least_align, request.inputs, request.outputs, request.scalars,
@@ -134,7 +138,7 @@ absl::StatusOr<std::shared_ptr<const TuneRecord>> CallCache::TuneClass(
 }
 
 absl::StatusOr<std::shared_ptr<const BoundCall>> CallCache::TuneFirst(const TuneRequest& request) {
-  JF_ASSIGN_OR_RETURN(CallClass cls, ClassifyCall(graph_, facts_, request.inputs, request.outputs));
+  JF_ASSIGN_OR_RETURN(CallClass cls, Classify(request.inputs, request.outputs));
   const std::string key = TuneKey(cls);
   {
     const Watched watched(request.watcher);
@@ -151,11 +155,11 @@ absl::StatusOr<std::shared_ptr<const BoundCall>> CallCache::TuneFirst(const Tune
       SetTuned(key, std::move(tuned));
     }
   }
-  return Find(request.inputs, request.outputs, request.watcher);
+  return Find(request.inputs, request.outputs, request.watcher, request.stream);
 }
 
 absl::StatusOr<std::shared_ptr<const TuneRecord>> CallCache::Tune(const TuneRequest& request) {
-  JF_ASSIGN_OR_RETURN(CallClass cls, ClassifyCall(graph_, facts_, request.inputs, request.outputs));
+  JF_ASSIGN_OR_RETURN(CallClass cls, Classify(request.inputs, request.outputs));
   const Watched watched(request.watcher);
   std::lock_guard<std::mutex> lock(tune_mu_);
   Tuned tuned;
@@ -172,7 +176,7 @@ absl::StatusOr<std::shared_ptr<const TuneRecord>> CallCache::Tune(const TuneRequ
 
 absl::Status CallCache::UseRecord(absl::Span<const TensorView> inputs,
                                   absl::Span<const TensorView> outputs, const TuneRecord& record) {
-  JF_ASSIGN_OR_RETURN(CallClass cls, ClassifyCall(graph_, facts_, inputs, outputs));
+  JF_ASSIGN_OR_RETURN(CallClass cls, Classify(inputs, outputs));
   TuneRecord own;
   Identify(cls, &own);
   for (auto [what, got, expected] :

@@ -10,8 +10,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "ir/copy_graph.h"
 #include "ir/expand.h"
+#include "ir/fix_sizes.h"
 #include "ir/support/status.h"
 
 namespace jitfuse::internal {
@@ -488,21 +488,7 @@ absl::StatusOr<Graph> SpecializeGraph(const Graph& graph, const CallClass& cls) 
     const int64_t part = cls.replace[s].IsConstant() ? 1 : cls.replace[s].KnownDivisor();
     if (part > 1) absl::StrAppend(&out.symbols().names[s], "/", part);
   }
-  auto source = [&](const Node& node, int position) {
-    const std::string& name = graph.input_name(position);
-    if (node.kind() == OpKind::kScalar) return out.AddScalar(name, node.types[0].dtype);
-    TensorType type = node.types[0];
-    for (Dim& d : type.dims) d = replace(d);
-    return out.AddInput(name, type);
-  };
-  auto change = [&](Attrs* attrs) {
-    for (Attr& a : *attrs) {
-      auto* dims = std::get_if<std::vector<Dim>>(&a.value);
-      if (dims == nullptr) continue;
-      for (Dim& d : *dims) d = replace(d);
-    }
-  };
-  JF_RETURN_IF_ERROR(CopyGraph(graph, source, change, &out));
+  JF_RETURN_IF_ERROR(ReplaceSizes(graph, replace, &out));
   return out;
 }
 

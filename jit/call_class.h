@@ -59,6 +59,12 @@ struct CallClass {
       output_aliases;  // by output: signature positions of the inputs whose buffer it is
   int offset_bits = 32;
   int least_align = 16;
+  // By signature position: bound, so that calls do not pass it. Empty: none. Not of the key, as it
+  // holds for all calls of a function.
+  std::vector<bool> bound_inputs;
+  bool IsBound(int position) const {
+    return !bound_inputs.empty() && bound_inputs[static_cast<size_t>(position)];
+  }
 };
 
 // `inputs`: one view per signature position (scalars: rank 0). `outputs` may be empty (the executor

@@ -9,6 +9,7 @@
 #include "ir/rewrite/optimize.h"
 #include "ir/support/status.h"
 #include "jit/compile.h"
+#include "jit/group_products.h"
 
 namespace jitfuse::internal {
 namespace {
@@ -21,8 +22,11 @@ absl::StatusOr<Graph> RunPasses(const Graph& graph, const CallClass& cls, const 
   if (options.rewrite) {
     JF_ASSIGN_OR_RETURN(now, Optimize(now));
   }
+  const GemmLibrary library = LibraryOf(backend);
+  JF_ASSIGN_OR_RETURN(const GroupedProducts grouped,
+                      GroupProducts(std::move(now), cls.bound_inputs, options, library.product));
   JF_ASSIGN_OR_RETURN(LoweredGraph lowered,
-                      LowerMatMul(now, options, LibraryOf(backend), cls.inputs, &backend.target()));
+                      LowerMatMul(grouped.graph, options, library, cls.inputs, &backend.target()));
   return std::move(lowered.graph);
 }
 

@@ -20,6 +20,7 @@
 #include "ir/support/status.h"
 #include "ir/text.h"
 #include "jit/buffers.h"
+#include "jit/group_products.h"
 
 namespace jitfuse::internal {
 namespace {
@@ -52,6 +53,16 @@ void AllowTf32(const Target& target, FusionPlan* plan) {
     plan->notes.push_back({static_cast<int>(g), Reason::kNumericsFastTf32, ""});
   }
   if (!any) plan->notes.push_back({-1, Reason::kNumericsFastSame, ""});
+}
+
+void NoteBoundInputs(const Graph& graph, const CallClass& cls, FusionPlan* plan) {
+  for (size_t i = 0; i < graph.inputs().size(); ++i) {
+    const int position = static_cast<int>(i);
+    if (!cls.IsBound(position)) continue;
+    plan->notes.push_back({-1, Reason::kBoundInput,
+                           absl::StrCat("%", graph.input_name(position), ": ",
+                                        graph.TypeString({graph.inputs()[i], 0}))});
+  }
 }
 
 std::vector<Value> AliasedInputs(const Graph& graph, const CallClass& cls) {
@@ -102,8 +113,10 @@ absl::StatusOr<Planned> Plan(const Graph& graph, const CallClass& cls, Options o
   const GemmLibrary library = LibraryOf(backend);
   Planned out;
   JF_ASSIGN_OR_RETURN(Graph prepared, PrepareGraph(graph, cls, options));
+  JF_ASSIGN_OR_RETURN(GroupedProducts grouped, GroupProducts(std::move(prepared), cls.bound_inputs,
+                                                             options, library.product));
   JF_ASSIGN_OR_RETURN(LoweredGraph lowered,
-                      LowerMatMul(prepared, options, library, cls.inputs, &backend.target()));
+                      LowerMatMul(grouped.graph, options, library, cls.inputs, &backend.target()));
   out.graph.graph = lowered.graph;
   const Graph& g = out.graph.graph;
   JF_ASSIGN_OR_RETURN(out.graph.fusion,
@@ -111,6 +124,8 @@ absl::StatusOr<Planned> Plan(const Graph& graph, const CallClass& cls, Options o
   AddLoweringNotes(lowered, &out.graph.fusion);
   if (Verifying()) JF_RETURN_IF_ERROR(VerifyFusionPlan(g, out.graph.fusion));
   if (options.numerics == Numerics::kFast) AllowTf32(backend.target(), &out.graph.fusion);
+  NoteBoundInputs(g, cls, &out.graph.fusion);
+  for (Note& note : grouped.notes) out.graph.fusion.notes.push_back(std::move(note));
   return out;
 }
 
@@ -186,6 +201,9 @@ class StepBuilder {
 
  private:
   int Now() const { return static_cast<int>(exe_->steps.size()); }
+  void AddStep(Step::Kind kind, size_t index, int g) {
+    exe_->steps.push_back({kind, static_cast<int>(index), g, buffers_->IsOnce(g)});
+  }
 
   void AddKernel(size_t p, int g, KernelSource source, const CachedKernel& kernel) {
     const KernelPlan& plan = exe_->plans[p];
@@ -202,7 +220,7 @@ class StepBuilder {
               : buffers_->ScratchRef(g, param.scratch, param.scratch_bytes, Now()));
     }
     for (Value v : plan.scalar_values) step.scalars.push_back(SignaturePosition(exe_->graph, v));
-    exe_->steps.push_back({Step::Kind::kKernel, static_cast<int>(exe_->kernels.size()), g});
+    AddStep(Step::Kind::kKernel, exe_->kernels.size(), g);
     exe_->kernels.push_back(std::move(step));
   }
 
@@ -217,7 +235,8 @@ class StepBuilder {
     if (step.call.epilogue.has_c()) step.c = buffers_->ReadRef(group.inputs[next++], Now());
     if (step.call.epilogue.bias) step.bias = buffers_->ReadRef(group.inputs[next], Now());
     step.d = buffers_->WriteRef(group.outputs[0], g, Now());
-    exe_->steps.push_back({Step::Kind::kGemm, static_cast<int>(exe_->gemms.size()), g});
+    step.held_b = buffers_->IsHeld(step.b) && !buffers_->IsOnce(g);
+    AddStep(Step::Kind::kGemm, exe_->gemms.size(), g);
     exe_->gemms.push_back(std::move(step));
   }
 
@@ -229,7 +248,7 @@ class StepBuilder {
     step.order = buffers_->WriteRef(group.outputs[0], g, Now());
     step.begin = buffers_->WriteRef(group.outputs[1], g, Now());
     step.end = buffers_->WriteRef(group.outputs[2], g, Now());
-    exe_->steps.push_back({Step::Kind::kSort, static_cast<int>(exe_->sorts.size()), g});
+    AddStep(Step::Kind::kSort, exe_->sorts.size(), g);
     exe_->sorts.push_back(std::move(step));
   }
 
@@ -304,6 +323,7 @@ absl::StatusOr<std::shared_ptr<const Executable>> Compile(const Graph& graph, co
   exe->plans = std::move(planned.graph.plans);
   StepBuilder(exe.get(), planned.buffers.get()).Build(std::move(emitted), std::move(compiled));
   exe->memory = planned.buffers->PlanArena();
+  JF_ASSIGN_OR_RETURN(exe->held, planned.buffers->HeldSlots());
   if (DumpEnabled("memory"))
     Dump("memory", graph.name(),
          MemoryPlanToString(planned.buffers->slots(), exe->memory, graph.symbols().names));

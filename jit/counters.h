@@ -25,6 +25,7 @@ struct Counters {
   int64_t verified = 0;     // calls compared with the evaluator
   int64_t mismatches = 0;   // of them, those whose results differed
   int64_t tuned = 0;        // keys that were timed, or given a record
+  int64_t prepared = 0;     // values computed, and operands packed, once for all calls
   ByReason fallbacks{}, boundaries{};
 
   void CountPlan(const FusionPlan& plan) {
@@ -40,6 +41,7 @@ struct Counters {
     verified += other.verified;
     mismatches += other.mismatches;
     tuned += other.tuned;
+    prepared += other.prepared;
     for (size_t r = 0; r < fallbacks.size(); ++r) {
       fallbacks[r] += other.fallbacks[r];
       boundaries[r] += other.boundaries[r];

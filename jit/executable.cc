@@ -28,21 +28,22 @@ BoundStep BindKernel(const KernelSource& source, absl::Span<const int64_t> symbo
 
 absl::StatusOr<std::shared_ptr<const PreparedGemm>> Prepare(const Backend& backend,
                                                             const GemmProblem& problem,
-                                                            const std::string& algorithm) {
+                                                            const std::string& algorithm,
+                                                            bool held_b) {
   if (!algorithm.empty()) {
     absl::StatusOr<std::shared_ptr<const PreparedGemm>> chosen =
         backend.PrepareGemmWith(problem, algorithm);
     if (chosen.ok() || chosen.status().code() != absl::StatusCode::kNotFound) return chosen;
     Log(1, absl::StrCat("tuning: ", chosen.status().ToString()));
   }
-  return backend.PrepareGemm(problem);
+  return held_b ? backend.PreparePackedGemm(problem) : backend.PrepareGemm(problem);
 }
 
-absl::StatusOr<BoundStep> BindGemm(const Backend& backend, const GemmCall& call,
+absl::StatusOr<BoundStep> BindGemm(const Backend& backend, const GemmStep& step,
                                    absl::Span<const int64_t> symbols, int align,
                                    const std::string& algorithm) {
   BoundStep out;
-  const GemmProblem problem = ProblemOf(call, symbols, align);
+  const GemmProblem problem = ProblemOf(step.call, symbols, align);
   if (problem.batch == 0 || problem.m == 0 || problem.n == 0) return out;
   if (problem.k == 0) {  // sums of nothing; the result is dense
     out.zero_bytes = static_cast<size_t>(problem.batch * problem.m * problem.n) *
@@ -50,7 +51,7 @@ absl::StatusOr<BoundStep> BindGemm(const Backend& backend, const GemmCall& call,
     return out;
   }
   CompileGate gate;
-  JF_ASSIGN_OR_RETURN(out.gemm, Prepare(backend, problem, algorithm));
+  JF_ASSIGN_OR_RETURN(out.gemm, Prepare(backend, problem, algorithm, step.held_b));
   return out;
 }
 
@@ -87,7 +88,7 @@ absl::StatusOr<std::shared_ptr<BoundCall>> Bind(std::shared_ptr<const Executable
     }
     const auto product = static_cast<size_t>(exe.gemms[i].product);
     absl::StatusOr<BoundStep> gemm =
-        BindGemm(*exe.backend, exe.gemms[i].call, symbols, align,
+        BindGemm(*exe.backend, exe.gemms[i], symbols, align,
                  product < options.algorithms.size() ? options.algorithms[product] : std::string());
     if (!gemm.ok()) {
       if (options.failed_gemm != nullptr) *options.failed_gemm = step.index;

@@ -4,9 +4,10 @@
 // In: made by jit/compile.cc. Out: immutable but for `verify`, shared by threads. Everything that
 // depends on a size is a SizeExpr over the class's symbols (graph symbols, then stride symbols);
 // Bind evaluates them all, so that a new batch size compiles and plans nothing. A BoundCall holds
-// numbers only, no pointers, and may be reused for every call with the same dims, strides and
-// alignment. Buffers are named, not pointed to: input i, output i, or a slot of the arena (one
-// allocation a call). Must not know: how kernels were made, the API's types.
+// numbers only and no pointers, but to what a bound function computed once (jit/held_values.h), and
+// may be reused for every call with the same dims, strides and alignment. Buffers are named, not
+// pointed to: input i, output i, a slot of the arena (one allocation a call), or a held slot, whose
+// value was computed before the first call. Must not know: how kernels were made, the API's types.
 #ifndef JITFUSE_JIT_EXECUTABLE_H_
 #define JITFUSE_JIT_EXECUTABLE_H_
 
@@ -31,9 +32,9 @@
 namespace jitfuse::internal {
 
 struct BufferRef {
-  enum class Kind : uint8_t { kInput, kOutput, kArena };
+  enum class Kind : uint8_t { kInput, kOutput, kArena, kHeld };
   Kind kind = Kind::kArena;
-  int index = 0;  // input or output number; arena slot
+  int index = 0;  // input or output number; arena or held slot
 };
 
 struct KernelStep {
@@ -50,6 +51,7 @@ struct GemmStep {
   BufferRef a, b;
   std::optional<BufferRef> c, bias;
   BufferRef d;
+  bool held_b = false;  // b is the same in all calls
 };
 
 struct SortStep {
@@ -62,8 +64,14 @@ struct SortStep {
 struct Step {
   enum class Kind : uint8_t { kKernel, kGemm, kSort };
   Kind kind = Kind::kKernel;
-  int index = 0;   // into the vector of its kind
-  int group = -1;  // into fusion.groups
+  int index = 0;      // into the vector of its kind
+  int group = -1;     // into fusion.groups
+  bool once = false;  // run before the first call, into held slots
+};
+
+struct HeldSlot {
+  int64_t bytes = 0;
+  Hash128 key;  // of what computes it, from the bound inputs
 };
 
 struct Executable {
@@ -77,6 +85,7 @@ struct Executable {
   std::vector<SortStep> sorts;
   std::vector<ProductChoice> products;  // of the options it was planned with
   MemoryPlan memory;                    // slots of the arena
+  std::vector<HeldSlot> held;           // of bound functions
   std::vector<TensorType> outputs;
   double plan_ms = 0;  // everything before the compiler
   // What comparing its calls with the evaluator has shown. Threads share it: it has its own lock.
@@ -86,10 +95,13 @@ struct Executable {
 // What one step needs, evaluated. Kernel: sizes, grid, rows, cols, bytes_per_row. Gemm: the
 // prepared algorithm; where an extent is 0 none, but how many bytes of zeros the result is. Sort:
 // the problem.
+class HeldBuffer;  // jit/held_values.h
+
 struct BoundStep {
   std::vector<int64_t> sizes;
   int64_t grid = 0, rows = 0, cols = 0, bytes_per_row = 0;
   std::shared_ptr<const PreparedGemm> gemm;
+  std::shared_ptr<const HeldBuffer> packed_b;  // in place of b, if gemm wants it packed
   size_t zero_bytes = 0;
   SortProblem sort;
 };
@@ -97,8 +109,9 @@ struct BoundStep {
 struct BoundCall {
   std::shared_ptr<const Executable> executable;
   std::vector<BoundStep> steps;
-  std::vector<int64_t> slot_offsets;  // arena slot -> byte offset
-  int64_t arena_bytes = 0;            // with the workspace of GEMMs and sorts at its end
+  std::vector<std::shared_ptr<const HeldBuffer>> held;  // by held slot
+  std::vector<int64_t> slot_offsets;                    // arena slot -> byte offset
+  int64_t arena_bytes = 0;  // with the workspace of GEMMs and sorts at its end
   int64_t workspace_offset = 0;
   // Shared with the results, so that a call copies none.
   std::vector<std::shared_ptr<const std::vector<int64_t>>> output_dims;
@@ -127,6 +140,7 @@ struct BindOptions {
 
 // `symbols`: values of the class's symbols (see jit/call_class.h). `align`: the least alignment of
 // any input or output pointer, for GEMMs.
+// Of a bound function, HeldValues::Prepare makes the call whole.
 absl::StatusOr<std::shared_ptr<BoundCall>> Bind(std::shared_ptr<const Executable> executable,
                                                 absl::Span<const int64_t> symbols, int align,
                                                 const BindOptions& options = {});

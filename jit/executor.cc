@@ -2,6 +2,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "ir/support/status.h"
+#include "jit/held_values.h"
 
 namespace jitfuse::internal {
 namespace {
@@ -11,14 +12,15 @@ class Runner {
   Runner(const BoundCall& call, const CallBuffers& buffers)
       : call_(call), exe_(*call.executable), buffers_(buffers) {}
 
-  absl::Status Run() { return Run(0, exe_.steps.size(), nullptr); }
+  absl::Status Run(StepPart part) { return Run(part, 0, exe_.steps.size(), nullptr); }
 
-  absl::Status Run(size_t first, size_t last, const PreparedGemm* gemm) {
+  absl::Status Run(StepPart part, size_t first, size_t last, const PreparedGemm* gemm) {
     for (size_t i = first; i < last; ++i) {
       const Step& step = exe_.steps[i];
       const BoundStep& bound = call_.steps[i];
+      if (step.once != (part == StepPart::kOnce)) continue;
       if (i == first && gemm != nullptr && step.kind == Step::Kind::kGemm)
-        JF_RETURN_IF_ERROR(Multiply(exe_.gemms[static_cast<size_t>(step.index)], *gemm));
+        JF_RETURN_IF_ERROR(Multiply(exe_.gemms[static_cast<size_t>(step.index)], bound, *gemm));
       else
         JF_RETURN_IF_ERROR(RunStep(step, bound));
     }
@@ -33,6 +35,8 @@ class Runner {
         return buffers_.inputs[i];
       case BufferRef::Kind::kOutput:
         return buffers_.outputs[i];
+      case BufferRef::Kind::kHeld:
+        return call_.held[i]->data();
       case BufferRef::Kind::kArena:
         break;
     }
@@ -73,13 +77,13 @@ class Runner {
   absl::Status RunGemm(const GemmStep& step, const BoundStep& bound) {
     if (bound.gemm == nullptr)  // an extent of 0
       return exe_.backend->Zero(Pointer(step.d), bound.zero_bytes, buffers_.stream);
-    return Multiply(step, *bound.gemm);
+    return Multiply(step, bound, *bound.gemm);
   }
 
-  absl::Status Multiply(const GemmStep& step, const PreparedGemm& gemm) {
+  absl::Status Multiply(const GemmStep& step, const BoundStep& bound, const PreparedGemm& gemm) {
     GemmBuffers buffers;
     buffers.a = Pointer(step.a);
-    buffers.b = Pointer(step.b);
+    buffers.b = bound.packed_b != nullptr ? bound.packed_b->data() : Pointer(step.b);
     if (step.c) buffers.c = Pointer(*step.c);
     if (step.bias) buffers.bias = Pointer(*step.bias);
     buffers.d = Pointer(step.d);
@@ -114,18 +118,18 @@ absl::Status CheckAlignment(const void* allocated, const std::string& graph) {
                          " beyond a multiple of ", kAllocationAlign, ", expected one of those");
 }
 
-absl::Status Execute(const BoundCall& call, const CallBuffers& buffers) {
-  return Runner(call, buffers).Run();
+absl::Status Execute(const BoundCall& call, const CallBuffers& buffers, StepPart part) {
+  return Runner(call, buffers).Run(part);
 }
 
 absl::Status ExecuteSteps(const BoundCall& call, const CallBuffers& buffers, size_t first,
                           size_t last, const PreparedGemm* gemm) {
-  return Runner(call, buffers).Run(first, last, gemm);
+  return Runner(call, buffers).Run(StepPart::kCall, first, last, gemm);
 }
 
-absl::Status ExecuteWithAllocator(const BoundCall& call, CallBuffers buffers,
-                                  Allocator* allocator) {
-  if (call.arena_bytes == 0) return Execute(call, buffers);
+absl::Status ExecuteWithAllocator(const BoundCall& call, CallBuffers buffers, Allocator* allocator,
+                                  StepPart part) {
+  if (call.arena_bytes == 0) return Execute(call, buffers, part);
   auto bytes = static_cast<size_t>(call.arena_bytes);
   buffers.arena = allocator->Allocate(bytes, buffers.stream);
   if (buffers.arena == nullptr) {
@@ -134,7 +138,7 @@ absl::Status ExecuteWithAllocator(const BoundCall& call, CallBuffers buffers,
                                                      " bytes for intermediate results"));
   }
   absl::Status status = CheckAlignment(buffers.arena, call.executable->graph.name());
-  if (status.ok()) status = Execute(call, buffers);
+  if (status.ok()) status = Execute(call, buffers, part);
   allocator->Free(buffers.arena, bytes, buffers.stream);
   return status;
 }

@@ -217,8 +217,10 @@ bool Sweep::SinkInto(int group, int reader, Rejection* why) {
 void Sweep::Siblings() {
   for (NodeId id = 0; id < graph_.size(); ++id) {
     OpKind kind = graph_.node(id).kind();
-    if (kind != OpKind::kScalar && readings_[static_cast<size_t>(id)].size() > 1)
-      JoinSiblings({id, 0});
+    if (kind == OpKind::kScalar || readings_[static_cast<size_t>(id)].size() <= 1) continue;
+    JoinSiblings({id, 0});
+    const int home = home_[static_cast<size_t>(id)];
+    if (home >= 0 && At(home).kind == GroupKind::kGemm) JoinParts({id, 0});
   }
 }
 
@@ -266,6 +268,33 @@ void Sweep::JoinSiblings(Value base) {
             PlanMerge(into.group, from.group, *std::move(map), *std::move(inverse), false, &unused);
       merged = plan && MergeWithinBudgets(into.group, *plan, 0, &unused);
       if (merged) Merge(into.group, *plan);
+    }
+    if (!merged) first = i;
+  }
+}
+
+// Slices of what a library wrote, such as products that were put side by side: elementwise work
+// over equal domains is one kernel.
+void Sweep::JoinParts(Value base) {
+  std::vector<std::pair<int, int>> parts;  // (level, group)
+  for (const Reading& reading : readings_[static_cast<size_t>(base.node)]) {
+    const int group = Alias(reading.group);
+    const std::pair<int, int> part(At(group).level, group);
+    if (At(group).kind == GroupKind::kLoop && !At(group).reduces &&
+        std::find(parts.begin(), parts.end(), part) == parts.end())
+      parts.push_back(part);
+  }
+  std::sort(parts.begin(), parts.end());
+  for (size_t i = 1, first = 0; i < parts.size(); ++i) {
+    const auto [level, into] = parts[first];
+    const auto [other_level, from] = parts[i];
+    bool merged = false;
+    if (level == other_level && At(into).domain == At(from).domain && MayFuse()) {
+      const IndexMap same = IdentityOf(At(into).domain);
+      Rejection unused;
+      const std::optional<MergePlan> plan = PlanMerge(into, from, same, same, false, &unused);
+      merged = plan && MergeWithinBudgets(into, *plan, 0, &unused);
+      if (merged) Merge(into, *plan);
     }
     if (!merged) first = i;
   }

@@ -7,13 +7,14 @@
 // searched.
 //
 // part of it (relu(x) + matmul). Siblings(): groups of one level that read the same tensor element
-// by element become one. Finish(): dead code goes, groups that pass a budget are split, then Group
-// values, boundaries and notes are written. A node is a member of one group (its home), where it
-// sits in a Frame one to one with the domain or its rows, so that it can be stored; a clone sits
-// anywhere. Invariant of a group: whatever its nodes read of the group itself exists there at
-// exactly the map it is read at. Work is linear in nodes and operands, but for merges, where the
-// smaller side moves. Files: sweep.cc (forward), join.cc (may a node join), merge.cc, trace.cc
-// (what is needed, who reads what), finish.cc, boundaries.cc.
+// by element become one, and those that read slices of a library's result over equal domains.
+// Finish(): dead code goes, groups that pass a budget are split, then Group values, boundaries and
+// notes are written. A node is a member of one group (its home), where it sits in a Frame one to
+// one with the domain or its rows, so that it can be stored; a clone sits anywhere. Invariant of a
+// group: whatever its nodes read of the group itself exists there at exactly the map it is read at.
+// Work is linear in nodes and operands, but for merges, where the smaller side moves. Files:
+// sweep.cc (forward), join.cc (may a node join), merge.cc, trace.cc (what is needed, who reads
+// what), finish.cc, boundaries.cc.
 #ifndef JITFUSE_CODEGEN_FUSION_SWEEP_H_
 #define JITFUSE_CODEGEN_FUSION_SWEEP_H_
 
@@ -179,6 +180,7 @@ class Sweep {
   bool SinkInto(int group, int reader, Rejection* why);
   void Siblings();
   void JoinSiblings(Value base);
+  void JoinParts(Value base);
   bool SiblingsFit(int a, int b) const;
 
   // -- trace.cc: which members are stored, who reads what, in live code.

@@ -19,6 +19,7 @@
 #include "tests/null/jit/timed_backend.h"
 #include "tests/test_util/golden.h"
 #include "tests/test_util/idle_backend.h"
+#include "tests/test_util/packing_backend.h"
 
 namespace jitfuse::internal {
 namespace {
@@ -174,6 +175,33 @@ constexpr char kSquares[] =
     "graph f(%a: f32[8,8], %b: f32[8,8]) -> (f32[8,8]) {\n %0 = matmul(%a, %b) : f32[8,8]\n"
     " return %0\n}";
 constexpr char kRelu[] = "  %1 = relu(%0) : f32[n,64]\n  return %1\n";
+
+// What is said of functions with bound inputs, all but the first of ones in these dims.
+Codes Bound(std::string_view text, const std::vector<std::vector<int64_t>>& dims) {
+  PackingBackend backend;
+  KernelCache kernels;
+  std::vector<float> ones(64, 1);
+  HeldInputs held;
+  std::vector<TensorView> inputs;
+  for (const std::vector<int64_t>& d : dims) {
+    held.bound.push_back(!inputs.empty());
+    held.data.push_back(inputs.empty() ? nullptr : ones.data());
+    held.bits.push_back(0);
+    inputs.push_back({ones.data(), DType::kF32, d, {}});
+  }
+  CallCache cache(*ParseGraph(text), Options{}, &backend, &kernels, {}, std::move(held));
+  auto bound = cache.Find(inputs, {});
+  EXPECT_TRUE(bound.ok()) << bound.status();
+  return FallbacksOf(cache);
+}
+constexpr char kProjections[] =
+    R"(graph f(%x: f32[m,2], %q: f32[2,2], %k: f32[2,2]) -> (f32[m,2]) {
+  %0 = matmul(%x, %q) : f32[m,2]
+  %1 = matmul(%x, %k) : f32[m,2]
+  %2 = multiply(%0, %1) : f32[m,2]
+  return %2
+})";
+
 constexpr char kSubtract[] =
     "graph f(%a: f32[n]) -> (f32[n]) {\n %0 = subtract(%a, %a) : f32[n]\n return %0\n}";
 constexpr char kNegative[] =
@@ -424,6 +452,19 @@ const std::map<Reason, std::function<Codes()>>& Examples() {
          return Compiled(
              "graph f(%x: bf16[1024,2047], %w: bf16[2047,1024]) -> (bf16[1024,1024]) {\n"
              "  %0 = matmul(%x, %w) : bf16[1024,1024]\n  return %0\n}");
+       }},
+      {Reason::kBoundInput, [] { return Bound(kProjections, {{2, 2}, {2, 2}, {2, 2}}); }},
+      {Reason::kBoundOnce, [] { return Bound(kProjections, {{2, 2}, {2, 2}, {2, 2}}); }},
+      {Reason::kBoundPacked, [] { return Bound(kProjections, {{2, 2}, {2, 2}, {2, 2}}); }},
+      {Reason::kGemmGrouped, [] { return Bound(kProjections, {{2, 2}, {2, 2}, {2, 2}}); }},
+      {Reason::kGemmApart,
+       [] {
+         return Bound(R"(graph f(%x: f32[m,2], %q: f32[2,2], %k: f32[2,1]) -> (f32[m,2], f32[m,1]) {
+  %0 = matmul(%x, %q) : f32[m,2]
+  %1 = matmul(%x, %k) : f32[m,1]
+  return %0, %1
+})",
+                      {{2, 2}, {2, 2}, {2, 1}});
        }},
   };
   return *examples;

@@ -1,0 +1,28 @@
+// Whether an array is one that a function can take: its dtype is one, it lies on the function's
+// device, it has data. Errors name the graph, the array's place ("input 2") and what was expected.
+// Not installed.
+#ifndef JITFUSE_API_CHECK_ARRAY_H_
+#define JITFUSE_API_CHECK_ARRAY_H_
+
+#include <cstddef>
+
+#include "absl/status/status.h"
+#include "api/function_state.h"
+
+namespace jitfuse {
+namespace internal {
+
+absl::Status CheckDType(const FunctionState& f, const Array& array, const char* what,
+                        std::size_t i);
+// Where a call on this back end runs.
+Device DeviceOf(const FunctionState& f, const Backend& backend);
+absl::Status CheckDevice(const FunctionState& f, const Backend& backend, const Array& array,
+                         const char* what, std::size_t i);
+bool IsScalarInput(const Graph& graph, std::size_t i);
+// Of the host scalar at position `i` of the signature.
+absl::Status CheckScalar(const Graph& graph, const Array& array, std::size_t i, bool needs_data);
+
+}  // namespace internal
+}  // namespace jitfuse
+
+#endif  // JITFUSE_API_CHECK_ARRAY_H_
