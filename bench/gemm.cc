@@ -3,8 +3,10 @@
 //
 //   bench_gemm [--out FILE.json] [--samples 41] [--only TEXT]
 // Ours is a whole call (RunInto); the peer is a prepared primitive run on the same buffers, without
-// bias, activation or anything else. Where the library computes the rest with the product, the two
-// differ by little; where it does not (gelu), by one kernel that reads and writes the result.
+// bias, activation or anything else; where our weights and bias are bound, its weights are in the
+// layout that it chose (any-format), packed before. Where the library computes the rest with the
+// product, the two differ by little; where it does not (gelu), by one kernel that reads and writes
+// the result.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -81,7 +83,35 @@ struct Buffer {  // aligned as tensors' buffers are
   void* data;
 };
 
-void RunCase(const Case& c, inside::DType dtype, int64_t n, int samples, Report* report) {
+// oneDNN's product alone on these buffers.
+class Bare {
+ public:
+  Bare(const inside::GemmProblem& p, const inside::GemmBuffers& buffers, bool packed)
+      : gemm_(*Must(inside::PrepareOnednn(p, packed))),
+        buffers_(buffers),
+        workspace_(gemm_->workspace_bytes() / sizeof(std::max_align_t) + 1) {
+    buffers_.workspace = workspace_.data();
+    if (gemm_->packed_b_bytes() == 0) return;
+    packed_.reset(std::aligned_alloc(256, (gemm_->packed_b_bytes() + 255) / 256 * 256));
+    if (!inside::PackOnednnB(*gemm_, buffers.b, packed_.get()).ok()) std::exit(1);
+    buffers_.b = packed_.get();
+  }
+  void Run() const {
+    if (!inside::RunOnednn(*gemm_, buffers_).ok()) std::exit(1);
+  }
+
+ private:
+  struct Free {
+    void operator()(void* p) const { std::free(p); }
+  };
+  std::shared_ptr<const inside::PreparedGemm> gemm_;
+  inside::GemmBuffers buffers_;
+  std::vector<std::max_align_t> workspace_;
+  std::unique_ptr<void, Free> packed_;
+};
+
+void RunCase(const Case& c, inside::DType dtype, int64_t n, bool bound, int samples,
+             Report* report) {
   const bool f32 = dtype == inside::DType::kF32;
   const DType outer = f32 ? DType::kF32 : DType::kBF16;
   Buffer x(dtype, n * n), w(dtype, n * n), b(dtype, n), r(dtype, n * n), y(dtype, n * n),
@@ -92,7 +122,10 @@ void RunCase(const Case& c, inside::DType dtype, int64_t n, int samples, Report*
   auto view = [&](const Buffer& of, std::vector<int64_t> dims) {
     return Array::View(of.data, outer, std::move(dims));
   };
-  const std::vector<Array> in = {view(x, {n, n}), view(w, {n, n}), view(b, {n}), view(r, {n, n})};
+  if (bound) f = *Must(f.Bind({{"w", view(w, {n, n})}, {"b", view(b, {n})}}));
+  const std::vector<Array> in =
+      bound ? std::vector<Array>{view(x, {n, n}), view(r, {n, n})}
+            : std::vector<Array>{view(x, {n, n}), view(w, {n, n}), view(b, {n}), view(r, {n, n})};
   const std::vector<Array> out = {view(y, {n, n})};
   auto ours = [&] {
     if (jitfuse::Status status = f.RunInto(in, out); !status.ok()) {
@@ -104,17 +137,13 @@ void RunCase(const Case& c, inside::DType dtype, int64_t n, int samples, Report*
   p.dtype = dtype;
   p.m = p.n = p.k = p.lda = p.ldb = p.ldd = n;
   p.transpose_b = c.weights_by_column;
-  auto gemm = *Must(inside::PrepareOnednn(p));
-  std::vector<std::max_align_t> workspace(gemm->workspace_bytes() / sizeof(std::max_align_t) + 1);
-  auto bare = [&] {
-    const absl::Status status = inside::RunOnednn(
-        *gemm, {.a = x.data, .b = w.data, .d = z.data, .workspace = workspace.data()});
-    if (!status.ok()) std::exit(1);
-  };
-  const std::vector<double> seconds = TimeInterleaved({ours, bare}, samples);
-  report->Add({std::string(c.name) + ", " + std::to_string(n) + "^3 " + (f32 ? "f32" : "bf16"),
-               "ms", seconds[0] * 1e3, "oneDNN's product alone", seconds[1] * 1e3,
-               seconds[0] / seconds[1], c.goal, true});
+  const Bare peer(p, {.a = x.data, .b = w.data, .d = z.data}, bound);
+  const std::vector<double> seconds = TimeInterleaved({ours, [&] { peer.Run(); }}, samples);
+  report->Add({std::string(c.name) + (bound ? ", bound, " : ", ") + std::to_string(n) + "^3 " +
+                   (f32 ? "f32" : "bf16"),
+               "ms", seconds[0] * 1e3,
+               bound ? "oneDNN's any-format product alone" : "oneDNN's product alone",
+               seconds[1] * 1e3, seconds[0] / seconds[1], c.goal, true});
 }
 
 }  // namespace
@@ -137,7 +166,7 @@ int main(int argc, char** argv) {
     if (!inside::OnednnSupport(dtype, &reason).ok()) continue;
     for (const Case& c : kCases) {
       if (std::string(c.name).find(only) == std::string::npos) continue;
-      RunCase(c, dtype, 1024, samples, &report);
+      for (const bool bound : {false, true}) RunCase(c, dtype, 1024, bound, samples, &report);
     }
   }
   return report.Write(Flag(argc, argv, "--out")) ? 0 : 1;

@@ -234,6 +234,14 @@ class CpuBackend : public HostBackend {
                        StreamHandle) const override {
     return RunOnednn(gemm, buffers);
   }
+  absl::StatusOr<std::shared_ptr<const PreparedGemm>> PreparePackedGemm(
+      const GemmProblem& problem) const override {
+    return PrepareOnednn(problem, OnednnMayPack(problem.dtype, problem.epilogue));
+  }
+  absl::Status PackB(const PreparedGemm& gemm, const void* b, void* packed,
+                     StreamHandle) const override {
+    return PackOnednnB(gemm, b, packed);
+  }
 
   absl::Status RunSort(const SortProblem& problem, absl::Span<const Kernel* const>,
                        const SortBuffers& buffers, void*, StreamHandle) const override {

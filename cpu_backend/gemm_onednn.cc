@@ -77,6 +77,16 @@ void CopyRows(const GemmProblem& p, const Rows& to, const Rows& from) {
 
 using PrimitivePtr = std::shared_ptr<const OnednnPrimitive>;
 
+// With C apart a call may still give C in D, which has to read the same packed B.
+absl::StatusOr<PrimitivePtr> MakePrimitive(const GemmProblem& dense, bool packed_b) {
+  const OnednnC c = OnednnCOf(dense);
+  JF_ASSIGN_OR_RETURN(PrimitivePtr primitive, OnednnPrimitive::Cached(dense, c, {packed_b}));
+  if (packed_b && c == OnednnC::kApart)
+    JF_RETURN_IF_ERROR(
+        OnednnPrimitive::Cached(dense, OnednnC::kInD, {true, primitive.get()}).status());
+  return primitive;
+}
+
 class OnednnGemm : public PreparedGemm {
  public:
   // The primitive is that of `dense`, AsPacked(runs.each). `why`: of more runs than one.
@@ -89,11 +99,17 @@ class OnednnGemm : public PreparedGemm {
         generation_(ForkGeneration()),
         primitive_(std::move(primitive)) {}
   size_t workspace_bytes() const override { return WorkspaceOf(*primitive_); }
+  size_t packed_b_bytes() const override { return primitive_->packed_b_bytes(); }
+  bool SharesPackedB(const PreparedGemm& other) const override {
+    return primitive_->SharesPackedB(*static_cast<const OnednnGemm&>(other).primitive_);
+  }
+  absl::Status PackB(const void* b, void* packed) const { return primitive_->PackB(b, packed); }
   std::string Describe() const override {
     std::string text;
     if (runs_.repeats > 1)
       absl::StrAppend(&text, runs_.repeats, " calls, one a batch (", ToAbsl(why_), "): ");
     absl::StrAppend(&text, "oneDNN ", OnednnVersion(), ", ", primitive_->implementation());
+    if (packed_b_bytes() > 0) absl::StrAppend(&text, ", B in a layout of oneDNN's own");
     if (pack_a_) absl::StrAppend(&text, ", a dense copy of A (a row whose elements lie apart)");
     if (pack_d_)
       absl::StrAppend(&text, ", a dense copy of D (",
@@ -175,7 +191,8 @@ class OnednnGemm : public PreparedGemm {
   // The primitive made for this process: a fork's child cannot run its parent's.
   absl::StatusOr<PrimitivePtr> Current(OnednnC c) const {
     if (c == c_ && ForkGeneration() == generation_) return primitive_;
-    return OnednnPrimitive::Cached(dense_, c);
+    return packed_b_bytes() > 0 ? OnednnPrimitive::Cached(dense_, c, {true, primitive_.get()})
+                                : OnednnPrimitive::Cached(dense_, c);
   }
 
   const GemmRuns runs_;
@@ -209,7 +226,8 @@ absl::Status OnednnSupport(DType dtype, Reason* reason) {
   return status;
 }
 
-absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareOnednn(const GemmProblem& problem) {
+absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareOnednn(const GemmProblem& problem,
+                                                                  bool packed_b) {
   Reason reason;
   JF_RETURN_IF_ERROR(OnednnSupport(problem.dtype, &reason));
   if (problem.batch <= 0 || problem.m <= 0 || problem.n <= 0 || problem.k <= 0)
@@ -217,15 +235,23 @@ absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareOnednn(const GemmProb
   const bool both = BothBroadcast(problem);
   const GemmRuns runs = both ? OneByOne(problem) : RunsOf(problem, MatrixEnd::kLastRow);
   const GemmProblem dense = AsPacked(runs.each);
-  JF_ASSIGN_OR_RETURN(PrimitivePtr primitive, OnednnPrimitive::Cached(dense, OnednnCOf(dense)));
+  const bool may_pack = packed_b && runs.repeats == 1;  // else each run has a B of its own
+  absl::StatusOr<PrimitivePtr> primitive = MakePrimitive(dense, may_pack);
+  if (may_pack && absl::IsUnimplemented(primitive.status()))
+    primitive = MakePrimitive(dense, false);
+  JF_RETURN_IF_ERROR(primitive.status());
   return std::shared_ptr<const PreparedGemm>(std::make_shared<OnednnGemm>(
       runs,
       both ? "each multiplies the same matrices" : "they run backwards or into each other's rows",
-      dense, std::move(primitive)));
+      dense, *std::move(primitive)));
 }
 
 absl::Status RunOnednn(const PreparedGemm& gemm, const GemmBuffers& buffers) {
   return static_cast<const OnednnGemm&>(gemm).Run(buffers);
+}
+
+absl::Status PackOnednnB(const PreparedGemm& gemm, const void* b, void* packed) {
+  return static_cast<const OnednnGemm&>(gemm).PackB(b, packed);
 }
 
 #else  // !JF_HAVE_ONEDNN
@@ -236,11 +262,15 @@ absl::Status OnednnSupport(DType, Reason* reason) {
       "this build has no oneDNN (on Debian and Ubuntu: apt-get install libdnnl-dev, then build "
       "again)");
 }
-absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareOnednn(const GemmProblem&) {
+absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareOnednn(const GemmProblem&, bool) {
   Reason reason;
   return OnednnSupport(DType::kF32, &reason);
 }
 absl::Status RunOnednn(const PreparedGemm&, const GemmBuffers&) {
+  Reason reason;
+  return OnednnSupport(DType::kF32, &reason);
+}
+absl::Status PackOnednnB(const PreparedGemm&, const void*, void*) {
   Reason reason;
   return OnednnSupport(DType::kF32, &reason);
 }

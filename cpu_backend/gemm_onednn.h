@@ -22,12 +22,17 @@
 namespace jitfuse::internal {
 
 absl::Status OnednnSupport(DType dtype, Reason* reason);
-absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareOnednn(const GemmProblem& problem);
+absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareOnednn(const GemmProblem& problem,
+                                                                  bool packed_b = false);
 // Of what OnednnSupport takes: which epilogues. The first question about one of its kind (dtype,
 // whether it has a factor, a bias, a C with a factor, its activation) takes some milliseconds.
 absl::Status OnednnEpilogueSupport(DType dtype, const GemmEpilogue& epilogue, Reason* reason);
+// The same of products whose B is packed, which other kernels read.
+bool OnednnMayPack(DType dtype, const GemmEpilogue& epilogue);
 // The workspace has gemm.workspace_bytes(), for this call alone.
 absl::Status RunOnednn(const PreparedGemm& gemm, const GemmBuffers& buffers);
+// As Backend::PackB.
+absl::Status PackOnednnB(const PreparedGemm& gemm, const void* b, void* packed);
 
 }  // namespace jitfuse::internal
 

@@ -68,7 +68,9 @@ float At(DType dtype, const std::vector<char>& bytes, int64_t i) {
 
 class Trial {
  public:
-  Trial(DType dtype, const GemmEpilogue& epilogue, const Extents& e) : e_(e) {
+  // `packed`: B in oneDNN's own layout, which other kernels read.
+  Trial(DType dtype, const GemmEpilogue& epilogue, const Extents& e, bool packed)
+      : e_(e), packed_(packed) {
     p_.dtype = dtype;
     p_.batch = e.batch, p_.m = e.m, p_.n = e.n, p_.k = e.k;
     p_.transpose_a = e.transpose_a, p_.transpose_b = e.transpose_b;
@@ -130,14 +132,19 @@ class Trial {
   }
 
   absl::Status Multiply(const GemmProblem& problem, void* d, const void* c) const {
-    JF_ASSIGN_OR_RETURN(std::shared_ptr<const PreparedGemm> gemm, PrepareOnednn(problem));
+    JF_ASSIGN_OR_RETURN(std::shared_ptr<const PreparedGemm> gemm, PrepareOnednn(problem, packed_));
     std::vector<std::max_align_t> workspace(gemm->workspace_bytes() / sizeof(std::max_align_t) + 1);
-    return RunOnednn(*gemm, {.a = a_.data(),
-                             .b = b_.data(),
-                             .c = problem.epilogue.has_c() ? c : nullptr,
-                             .bias = problem.epilogue.bias ? bias_.data() : nullptr,
-                             .d = d,
-                             .workspace = workspace.data()});
+    std::vector<std::max_align_t> packed(gemm->packed_b_bytes() / sizeof(std::max_align_t) + 1);
+    if (gemm->packed_b_bytes() > 0)
+      JF_RETURN_IF_ERROR(PackOnednnB(*gemm, b_.data(), packed.data()));
+    return RunOnednn(
+        *gemm,
+        {.a = a_.data(),
+         .b = gemm->packed_b_bytes() > 0 ? static_cast<const void*>(packed.data()) : b_.data(),
+         .c = problem.epilogue.has_c() ? c : nullptr,
+         .bias = problem.epilogue.bias ? bias_.data() : nullptr,
+         .d = d,
+         .workspace = workspace.data()});
   }
 
   float Expected(float x, int64_t i) const {
@@ -151,13 +158,14 @@ class Trial {
   }
 
   const Extents e_;
+  const bool packed_;
   GemmProblem p_;
   std::vector<char> a_, b_, c_, bias_;
 };
 
-absl::Status TryAll(DType dtype, const GemmEpilogue& epilogue) {
+absl::Status TryAll(DType dtype, const GemmEpilogue& epilogue, bool packed) {
   for (const Extents& e : kExtents) {
-    Trial trial(dtype, epilogue, e);
+    Trial trial(dtype, epilogue, e, packed);
     JF_RETURN_IF_ERROR(trial.Run(false));
     if (epilogue.has_c()) JF_RETURN_IF_ERROR(trial.Run(true));
   }
@@ -171,6 +179,23 @@ GemmEpilogue OfItsKind(GemmEpilogue e) {
   return e;
 }
 
+// What trying its kind has shown, once in a process.
+absl::Status Tried(DType dtype, const GemmEpilogue& epilogue, bool packed) {
+  GemmProblem problem;
+  problem.dtype = dtype;
+  problem.epilogue = OfItsKind(epilogue);
+  static auto* known = new absl::flat_hash_map<Hash128, absl::Status>;
+  const Hash128 key = Hasher().Hash(problem.Key()).Int(packed).Finish();
+  {
+    std::lock_guard<std::mutex> lock(LockOf(ForkLock::kLibraries));
+    if (const auto found = known->find(key); found != known->end()) return found->second;
+  }
+  const absl::Status status = TryAll(dtype, problem.epilogue, packed);
+  if (!status.ok() && !absl::IsUnimplemented(status)) return status;  // may pass: asked again
+  std::lock_guard<std::mutex> lock(LockOf(ForkLock::kLibraries));
+  return known->emplace(key, status).first->second;
+}
+
 }  // namespace
 
 absl::Status OnednnEpilogueSupport(DType dtype, const GemmEpilogue& epilogue, Reason* reason) {
@@ -178,20 +203,11 @@ absl::Status OnednnEpilogueSupport(DType dtype, const GemmEpilogue& epilogue, Re
   if (epilogue.activation != GemmActivation::kNone && epilogue.activation != GemmActivation::kRelu)
     return Unimplemented("oneDNN computes ", ToAbsl(GemmActivationName(epilogue.activation)),
                          " beyond the op's error bound");
-  const GemmEpilogue kind = OfItsKind(epilogue);
-  GemmProblem problem;
-  problem.dtype = dtype;
-  problem.epilogue = kind;
-  static auto* known = new absl::flat_hash_map<Hash128, absl::Status>;
-  const Hash128 key = problem.Key();
-  {
-    std::lock_guard<std::mutex> lock(LockOf(ForkLock::kLibraries));
-    if (const auto found = known->find(key); found != known->end()) return found->second;
-  }
-  const absl::Status status = TryAll(dtype, kind);
-  if (!status.ok() && !absl::IsUnimplemented(status)) return status;  // may pass: asked again
-  std::lock_guard<std::mutex> lock(LockOf(ForkLock::kLibraries));
-  return known->emplace(key, status).first->second;
+  return Tried(dtype, epilogue, /*packed=*/false);
+}
+
+bool OnednnMayPack(DType dtype, const GemmEpilogue& epilogue) {
+  return epilogue.empty() || Tried(dtype, epilogue, /*packed=*/true).ok();
 }
 
 #else  // !JF_HAVE_ONEDNN
@@ -199,6 +215,7 @@ absl::Status OnednnEpilogueSupport(DType dtype, const GemmEpilogue& epilogue, Re
 absl::Status OnednnEpilogueSupport(DType dtype, const GemmEpilogue&, Reason* reason) {
   return OnednnSupport(dtype, reason);
 }
+bool OnednnMayPack(DType, const GemmEpilogue&) { return false; }
 
 #endif
 

@@ -84,6 +84,14 @@ dnnl::memory::desc Matrix(const GemmProblem& p, int64_t rows, int64_t cols, int6
       dnnl::memory::dims{batch == 1 ? rows * cols : batch_stride, row_stride, col_stride});
 }
 
+// B as the problem says it lies; or of its type and extents, in a layout that is yet to be chosen.
+dnnl::memory::desc GivenB(const GemmProblem& p) {
+  return Matrix(p, p.k, p.n, p.ldb, p.transpose_b, p.batch_stride_b);
+}
+dnnl::memory::desc AnyB(const GemmProblem& p) {
+  return dnnl::memory::desc(GivenB(p).dims(), TypeOf(p.dtype), dnnl::memory::format_tag::any);
+}
+
 // One row of n numbers that holds for all rows and batches of D; one number: n = 1.
 dnnl::memory::desc Row(const GemmProblem& p, int64_t n, dnnl::memory::data_type type) {
   return p.batch == 1 ? dnnl::memory::desc({1, n}, type, dnnl::memory::dims{n, 1})
@@ -157,9 +165,11 @@ struct OnednnPrimitive::Made {
     if (p.epilogue.activation == GemmActivation::kRelu) AppendRelu(&ops);
     return ops;
   }
-  dnnl::matmul::primitive_desc Describe(const GemmProblem& p, OnednnC c) {
+  // `wanted`: how B lies, or that it may lie in any way.
+  dnnl::matmul::primitive_desc Describe(const GemmProblem& p, OnednnC c,
+                                        const dnnl::memory::desc& wanted) {
     a = Matrix(p, p.m, p.k, p.lda, p.transpose_a, p.batch_stride_a);
-    b = Matrix(p, p.k, p.n, p.ldb, p.transpose_b, p.batch_stride_b);
+    b = wanted;
     d = Matrix(p, p.m, p.n, p.ldd, false, p.batch_stride_d);
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
@@ -182,15 +192,27 @@ struct OnednnPrimitive::Made {
   }
 };
 
-OnednnPrimitive::OnednnPrimitive(const GemmProblem& problem, OnednnC c)
-    : problem_(problem), c_(c), made_(std::make_unique<Made>()) {}
+OnednnPrimitive::OnednnPrimitive(const GemmProblem& problem, OnednnC c, const Hash128& key)
+    : problem_(problem), c_(c), key_(key), made_(std::make_unique<Made>()) {}
 OnednnPrimitive::~OnednnPrimitive() = default;
 size_t OnednnPrimitive::scratch_bytes() const { return made_->scratch.get_size(); }
 const std::string& OnednnPrimitive::implementation() const { return made_->implementation; }
 
-absl::Status OnednnPrimitive::Make() {
+size_t OnednnPrimitive::packed_b_bytes() const {
+  return made_->b == GivenB(problem_) ? 0 : made_->b.get_size();
+}
+
+bool OnednnPrimitive::SharesPackedB(const OnednnPrimitive& other) const {
+  return GivenB(problem_) == GivenB(other.problem_) && made_->b == other.made_->b;
+}
+
+absl::Status OnednnPrimitive::Make(const OnednnB& b) {
   try {
-    const dnnl::matmul::primitive_desc desc = made_->Describe(problem_, c_);
+    const dnnl::memory::desc wanted = b.like != nullptr ? b.like->made_->b
+                                      : b.packed        ? AnyB(problem_)
+                                                        : GivenB(problem_);
+    const dnnl::matmul::primitive_desc desc = made_->Describe(problem_, c_, wanted);
+    made_->b = desc.weights_desc();
     made_->matmul = dnnl::matmul(desc);
     made_->scratch = desc.scratchpad_desc();
     made_->implementation = desc.impl_info_str();
@@ -212,21 +234,26 @@ absl::Status OnednnPrimitive::Make() {
 // primitive run on another thread, or on several at once, then multiplies wrongly (2.6 and 3.x
 // without ONEDNN_ENABLE_CONCURRENT_EXEC).
 absl::StatusOr<std::shared_ptr<const OnednnPrimitive>> OnednnPrimitive::Cached(
-    const GemmProblem& problem, OnednnC c) {
+    const GemmProblem& problem, OnednnC c, OnednnB b) {
   // Bound calls keep theirs; this is for further ones of the same problem.
   constexpr size_t kMaxPrimitives = 1024;
   static auto* cache = new Lru<Hash128, std::shared_ptr<const OnednnPrimitive>>(kMaxPrimitives);
   const int threads = Threads(problem);
-  const Hash128 key =
-      Hasher().Hash(problem.Key()).Int(threads).Int(static_cast<int64_t>(c)).Finish();
+  const Hash128 key = Hasher()
+                          .Hash(problem.Key())
+                          .Int(threads)
+                          .Int(static_cast<int64_t>(c))
+                          .Int(b.packed)
+                          .Hash(b.like == nullptr ? Hash128{} : b.like->key_)
+                          .Finish();
   {
     std::lock_guard<std::mutex> lock(LockOf(ForkLock::kLibraries));
     if (const auto* there = cache->Find(key)) return *there;
   }
-  std::shared_ptr<OnednnPrimitive> made(new OnednnPrimitive(problem, c));
+  std::shared_ptr<OnednnPrimitive> made(new OnednnPrimitive(problem, c, key));
   {
     ThreadScope scope(threads);
-    JF_RETURN_IF_ERROR(made->Make());
+    JF_RETURN_IF_ERROR(made->Make(b));
   }
   std::lock_guard<std::mutex> lock(LockOf(ForkLock::kLibraries));
   return cache->Insert(key, std::move(made));
@@ -257,6 +284,24 @@ absl::Status OnednnPrimitive::Run(const GemmBuffers& buffers) const {
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError(
         absl::StrCat(OnednnProblemText(problem_), ": no memory left for oneDNN"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status OnednnPrimitive::PackB(const void* b, void* packed) const {
+  ThreadScope scope(ForkGeneration() != 0 ? 1 : NumThreads());
+  try {
+    dnnl::memory from(GivenB(problem_), Engine(), const_cast<void*>(b));
+    dnnl::memory to(made_->b, Engine(), packed);
+    dnnl::stream stream(Engine());
+    dnnl::reorder(from, to).execute(stream, from, to);
+    stream.wait();
+  } catch (const dnnl::error& e) {
+    return InternalError(OnednnProblemText(problem_),
+                         ": oneDNN could not pack the right operand: ", e.what());
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(OnednnProblemText(problem_), ": no memory left to pack the right operand"));
   }
   return absl::OkStatus();
 }
