@@ -59,6 +59,7 @@ void CallInputs::Clear() {
   other_streams.clear();
   like = gpu_type = nullptr;
   like_object = torch_tensor = nullptr;
+  gpu_device = {};
   requires_grad = -1;
   dual_level = -1;
 }
@@ -72,7 +73,10 @@ void CallInputs::Add(PyObject* object, Borrowed&& borrowed) {
       like_object = object;
     }
     if (borrowed.array.device().kind == DeviceKind::kCuda) {
-      if (gpu_type == nullptr) gpu_type = borrowed.type;
+      if (gpu_type == nullptr) {
+        gpu_type = borrowed.type;
+        gpu_device = borrowed.array.device();
+      }
       if (!SameFramework(*gpu_type, *borrowed.type))
         other_streams.push_back(CurrentStream(*borrowed.type, borrowed.array.device()));
     }
@@ -213,11 +217,16 @@ void RunAndWrap(const PyFunction& f, const CallInputs& in, const RunOptions& run
   for (std::size_t i = 0; i < wrapped.size(); ++i) results[i] = wrapped[i].release().ptr();
 }
 
-Device DeviceOf(const CallInputs& in) {
-  for (const Array& a : in.arrays) {
-    if (a.device().kind == DeviceKind::kCuda) return a.device();
+// Of a function all of whose arrays are bound.
+void TakeFromBound(const BoundObjects& bound, CallInputs* in) {
+  if (in->like == nullptr) {
+    in->like = bound.like;
+    in->like_object = bound.like_object;
   }
-  return {};
+  if (in->gpu_type == nullptr) {
+    in->gpu_type = bound.gpu_type;
+    in->gpu_device = bound.gpu_device;
+  }
 }
 
 }  // namespace
@@ -225,12 +234,13 @@ Device DeviceOf(const CallInputs& in) {
 void Execute(const PyFunction& f, CallInputs& in, const CallOptions& options, PyObject** results) {
   WithoutGil without_gil;
   RunOptions run;
+  if (!f.bound.objects.empty()) TakeFromBound(f.bound, &in);
   run.rng = options.rng;
   run.long_work = &without_gil;
   CallOutputs outs;
   if (options.outs != nullptr) outs = BorrowOuts(f, in, options);
   if (in.gpu_type != nullptr)
-    run.stream = CurrentStream(*in.gpu_type, DeviceOf(in));
+    run.stream = CurrentStream(*in.gpu_type, in.gpu_device);
   else if (outs.gpu_type != nullptr)
     run.stream = CurrentStream(*outs.gpu_type, outs.gpu_device);
   for (void* stream : in.other_streams) Check(Synchronize(DeviceKind::kCuda, stream));
@@ -242,9 +252,9 @@ void Execute(const PyFunction& f, CallInputs& in, const CallOptions& options, Py
   FrameworkMemory* memory = nullptr;
   if (owner != nullptr && owner->family == Family::kExchange) {
     if (owner->is_torch)
-      memory = &torch.emplace(*owner->api, DeviceOf(in));
+      memory = &torch.emplace(*owner->api, in.gpu_device);
     else
-      memory = &exchange.emplace(*owner->api, DeviceOf(in));
+      memory = &exchange.emplace(*owner->api, in.gpu_device);
   } else if (in.gpu_type != nullptr && in.gpu_type->is_cupy) {
     memory = &cupy.emplace();
   }
@@ -268,7 +278,7 @@ std::string Tune(const PyFunction& f, PyObject* const* args, std::size_t num_arg
   WithoutGil without_gil;
   RunOptions run;
   run.long_work = &without_gil;
-  if (in.gpu_type != nullptr) run.stream = CurrentStream(*in.gpu_type, DeviceOf(in));
+  if (in.gpu_type != nullptr) run.stream = CurrentStream(*in.gpu_type, in.gpu_device);
   for (void* stream : in.other_streams) Check(Synchronize(DeviceKind::kCuda, stream));
   return Check(f.function.Tune(in.arrays, run));
 }
@@ -278,6 +288,54 @@ void Call(const PyFunction& f, PyObject* const* args, std::size_t num_args,
   CallInputs in = BorrowArgs(f, args, num_args);
   CheckNoGrad(f, in);
   Execute(f, in, options, results);
+}
+
+namespace {
+
+std::size_t InputNamed(const PyFunction& f, const std::string& name) {
+  std::string names;
+  for (std::size_t i = 0; i < f.inputs.size(); ++i) {
+    if (f.inputs[i].name == name) return i;
+    names += (i == 0 ? "" : ", ") + f.inputs[i].name;
+  }
+  ThrowValueError(f.name + ": no input is called '" + name + "'; expected one of " + names);
+}
+
+// `in`: of the bound arrays alone.
+void Keep(const CallInputs& in, BoundObjects* bound) {
+  if (bound->like == nullptr) {
+    bound->like = in.like;
+    bound->like_object = in.like_object;
+  }
+  if (in.gpu_type == nullptr) return;
+  // Calls come on any stream: the array is made ready for all of them.
+  Check(Synchronize(DeviceKind::kCuda, CurrentStream(*in.gpu_type, in.gpu_device)));
+  if (bound->gpu_type != nullptr) return;
+  bound->gpu_type = in.gpu_type;
+  bound->gpu_device = in.gpu_device;
+}
+
+}  // namespace
+
+PyFunction BindArrays(const PyFunction& f, const std::vector<std::string>& names,
+                      PyObject* const* arrays) {
+  std::vector<std::pair<std::string, Array>> pairs;
+  BoundObjects bound = f.bound;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    CallInputs in;
+    AddArg(f, InputNamed(f, names[i]), arrays[i], &in);
+    if (in.requires_grad >= 0)
+      ThrowValueError(f.name + ": argument '" + names[i] +
+                      "' requires grad, and gradients for what is bound would be lost: bind "
+                      ".detach() of it, or pass it to each call");
+    pairs.emplace_back(names[i], in.arrays[0]);
+    bound.objects[names[i]] = nb::borrow(arrays[i]);
+    bound.owners[names[i]] = in.owners;
+    Keep(in, &bound);
+  }
+  PyFunction out(Check(f.function.Bind(pairs)));
+  out.bound = std::move(bound);
+  return out;
 }
 
 }  // namespace jitfuse::python

@@ -13,9 +13,10 @@
 #ifndef JITFUSE_PYTHON_BINDINGS_FUNCTION_H_
 #define JITFUSE_PYTHON_BINDINGS_FUNCTION_H_
 
-#include <Python.h>
+#include <nanobind/nanobind.h>
 
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,9 +27,21 @@
 
 namespace jitfuse::python {
 
+// What a bound function keeps of its bound arrays: they stay alive, and count where a call's own
+// arrays say neither what kind its results have nor which stream it is for.
+struct BoundObjects {
+  std::map<std::string, nb::object> objects;  // by input
+  std::map<std::string, std::vector<std::shared_ptr<void>>> owners;
+  const TypeInfo* like = nullptr;  // as those of CallInputs
+  PyObject* like_object = nullptr;
+  const TypeInfo* gpu_type = nullptr;
+  Device gpu_device;
+};
+
 struct PyFunction {
   explicit PyFunction(Function f);
   Function function;
+  BoundObjects bound;
   std::string name;
   std::vector<InputInfo> inputs, outputs;
   std::int64_t random_ops = 0;
@@ -41,6 +54,7 @@ struct CallInputs {
   const TypeInfo* like = nullptr;             // the kind that results have
   PyObject* like_object = nullptr;
   const TypeInfo* gpu_type = nullptr;  // that of the first array on a GPU
+  Device gpu_device;                   // where that is
   std::vector<void*> other_streams;    // of arrays on a GPU that are of another framework than that
   PyObject* torch_tensor = nullptr;    // the first one of torch's
   int requires_grad = -1;              // the first argument of which torch would record the use
@@ -76,6 +90,9 @@ void Call(const PyFunction& f, PyObject* const* args, std::size_t num_args,
 
 // Function::Tune on the current stream of the arguments' framework.
 std::string Tune(const PyFunction& f, PyObject* const* args, std::size_t num_args);
+// Function::Bind of these arrays or numbers. ValueError where torch would record their use.
+PyFunction BindArrays(const PyFunction& f, const std::vector<std::string>& names,
+                      PyObject* const* arrays);
 
 }  // namespace jitfuse::python
 

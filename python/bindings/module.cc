@@ -112,6 +112,7 @@ nb::dict StatsOf(const Stats& s) {
   out["verified"] = s.verified;
   out["mismatches"] = s.mismatches;
   out["tuned"] = s.tuned;
+  out["prepared"] = s.prepared;
   out["fallbacks"] = s.fallbacks;
   out["boundaries"] = s.boundaries;
   nb::list verify;
@@ -154,6 +155,18 @@ void DefineFunction(nb::module_& m) {
                    "typing.Any] | None = None) -> tuple[typing.Any, ...]"),
            "Runs on arrays and numbers, one per input in the order they were declared. Results are "
            "of the kind that went in, or are written into `outs`. rng: as rng_draw gives it.")
+      .def(
+          "bind",
+          [](const PyFunction& f, const std::vector<std::string>& names, nb::handle arrays) {
+            const Items items(arrays);
+            if (items.pointers.size() != names.size())
+              ThrowValueError("bind: expected an array for each name");
+            return BindArrays(f, names, items.pointers.data());
+          },
+          "names"_a, "arrays"_a,
+          nb::sig("def bind(self, names: collections.abc.Sequence[str], arrays: "
+                  "collections.abc.Sequence[typing.Any]) -> Function"),
+          "The function of the other inputs, with these fixed.")
       .def_prop_ro("num_inputs", [](const PyFunction& f) { return f.inputs.size(); })
       .def_prop_ro("num_outputs", [](const PyFunction& f) { return f.outputs.size(); })
       .def_prop_ro("random_ops", [](const PyFunction& f) { return f.random_ops; })

@@ -122,6 +122,9 @@ class Function:
         Runs on arrays and numbers, one per input in the order they were declared. Results are of the kind that went in, or are written into `outs`. rng: as rng_draw gives it.
         """
 
+    def bind(self, names: Sequence[str], arrays: Sequence[Any]) -> Function:
+        """The function of the other inputs, with these fixed."""
+
     @property
     def num_inputs(self) -> int: ...
 

@@ -22,6 +22,7 @@ from ._outside import outside
 from ._pytree import flatten, unflatten
 
 if TYPE_CHECKING:
+    from ._bound import BoundFunction
     from ._lowered import Lowered
     from ._tracer import Entry, Leaf
 
@@ -56,6 +57,16 @@ class _Static:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Static) and self._typed == other._typed
+
+
+def place_statics(static: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
+    """Puts the static arguments of a call where they were given."""
+    for place, value in static:
+        given = value.value if isinstance(value, _Static) else value
+        if isinstance(place, int):
+            args[place] = given
+        else:
+            kwargs[place] = given
 
 
 def _typed(value: Any) -> Any:
@@ -166,7 +177,7 @@ class JitFunction(_core.JitFunction):
         if entry.function is not None:
             _core.jit_add(
                 self, args, kwargs, self._leaf_order(args, kwargs), entry.function, entry.dims,
-                entry.sources, entry.captured, entry.out_structure, entry.out_leaves, entry.graph,
+                entry.taken, entry.captured, entry.out_structure, entry.out_leaves, entry.recorded,
             )  # fmt: skip
         return result
 
@@ -194,6 +205,19 @@ class JitFunction(_core.JitFunction):
         if entry.function is None:
             raise ValueError(f"{self!r} returns no arrays, so nothing is tuned")
         entry.function.use_tuning(entry.arguments(call.leaves), record)
+
+    def bind(self, name: str | None = None, value: Any = None, /, **arrays: Any) -> BoundFunction:
+        """This function with arguments fixed, such as weights: bind(w=array) or bind("w", array).
+
+        The result takes the other arguments, in their order. A value may be a nesting of arrays.
+        What depends on bound arrays alone is computed once; the right operands of matrix products
+        get the layout that the library likes best. Sizes of bound arrays are constants. The arrays
+        are used where they lie and must not change while they are bound (rebind() after a change).
+        Gradients are for the other arguments.
+        """
+        from ._bound import _given, bind
+
+        return bind(self, _given("bind", name, value, arrays))
 
     def cache_info(self) -> CacheInfo:
         """Calls that found their entry, calls that traced, and entries."""
@@ -388,9 +412,7 @@ class JitFunction(_core.JitFunction):
 
         def call(args: Any, kwargs: Any) -> Any:
             args = list(args)
-            for place, value in static:
-                given = value.value if isinstance(value, _Static) else value
-                (args if isinstance(place, int) else kwargs)[place] = given
+            place_statics(static, args, kwargs)
             return self._function(*args, **kwargs)
 
         return Tracer(call, self._name, structure, leaves).compile(self._dynamic, self._options)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Any
 
 from . import _core
+from ._jit import place_statics
+from ._pytree import unflatten
 from ._outside import Outside
 from ._tracer import Entry
 
@@ -34,6 +37,7 @@ class Lowered:
         if entry.function is None:
             raise ValueError(f"{function!r} returns no arrays, so nothing is compiled")
         self._arguments = entry.arguments(call.leaves)
+        self._all_arguments = entry.all_arguments(call.leaves)
 
     def __repr__(self) -> str:
         return f"<jitfuse.Lowered of {self._function!r}>"
@@ -52,7 +56,9 @@ class Lowered:
         """The source of a stage: graph, groups, plan, cuda, llvm, ptx or sass; for an architecture
         such as sm_90."""
         return Explanation(
-            _core.source_of(self._entry.text, self._arguments, stage, arch, **self._entry.options)
+            _core.source_of(
+                self._entry.text, self._all_arguments, stage, arch, **self._entry.options
+            )
         )
 
     def cost_analysis(self) -> dict[str, Any]:
@@ -60,6 +66,10 @@ class Lowered:
         import json
 
         return json.loads(self._entry.function.explain_json(self._arguments))
+
+    def bind(self, name: str | None = None, value: Any = None, /, **arrays: Any) -> Lowered:
+        """The function with these arguments bound (JitFunction.bind), lowered for the others."""
+        return _lower_bound(self._function, self._call, name, value, arrays)
 
     def compile(self) -> Compiled:
         """Compiles now, and gives what runs for these arguments' class without looking for the
@@ -90,6 +100,23 @@ class Compiled(Outside):
             )
         return self._entry.run(call.leaves, out)
 
+    def bind(self, name: str | None = None, value: Any = None, /, **arrays: Any) -> Compiled:
+        """The function with these arguments bound (JitFunction.bind), compiled for the others."""
+        return _lower_bound(self._function, self._call, name, value, arrays).compile()
+
     def stats(self) -> dict[str, Any]:
         """Counters of the library for this function: compiled, found, fallen back."""
         return self._entry.function.stats()
+
+
+def _lower_bound(
+    function: JitFunction, call: Call, name: str | None, value: Any, arrays: dict[str, Any]
+) -> Lowered:
+    bound = function.bind(name, value, **arrays)
+    args, kwargs = unflatten(call.structure, iter(call.leaves))
+    args = list(args)
+    place_statics(call.static, args, kwargs)
+    given = function._signature.bind(*args, **kwargs).arguments
+    rest = {n: v for n, v in given.items() if n in bound._signature.parameters}
+    arguments = inspect.BoundArguments(bound._signature, rest)
+    return bound.lower(*arguments.args, **arguments.kwargs)

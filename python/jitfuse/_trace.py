@@ -68,7 +68,7 @@ class Trace:
         self.inputs.append(tensor)
         self.sources.append((where, number))
 
-    def capture(self, array: Any) -> Array:
+    def capture(self, array: Any, name: str = "") -> Array:
         """An array from outside the function: an input that every call passes by itself."""
         known = self._by_id.get(id(array))
         if known is None:
@@ -84,8 +84,8 @@ class Trace:
                     f"{type(array).__name__}"
                 )
             dtype, shape = found
-            name = self._unique(f"captured_{len(self.captured)}")
-            tensor = self.builder.input(name, dtype.code, list(shape))
+            unique = self._unique(name or f"captured_{len(self.captured)}")
+            tensor = self.builder.input(unique, dtype.code, list(shape))
             self._declared(tensor, "captured", len(self.captured))
             self.captured.append(array)
             known = self._by_id[id(array)] = Array(self, tensor)

@@ -56,12 +56,39 @@ class Entry:
     ]  # of each leaf of the result: the output's number, or a constant in a list
     options: dict[str, Any]
     notes: tuple[str, ...]
-    graph: Differentiable | None  # None as the function is
+    graph: Differentiable | None  # None as the function is; it takes all inputs
+    bound: frozenset[int] = frozenset()  # inputs that `function` has bound, and does not take
 
-    def arguments(self, leaves: list[Any]) -> tuple[Any, ...]:
+    def all_arguments(self, leaves: list[Any]) -> tuple[Any, ...]:
+        """One for each input, of those that are bound too."""
         return tuple(
             [leaves[i] if where == "leaf" else self.captured[i] for where, i in self.sources]
         )
+
+    def arguments(self, leaves: list[Any]) -> tuple[Any, ...]:
+        """What the function takes."""
+        given = self.all_arguments(leaves)
+        return tuple([a for i, a in enumerate(given) if i not in self.bound])
+
+    @property
+    def taken(self) -> tuple[tuple[str, int], ...]:
+        """The sources of what the function takes."""
+        return tuple([s for i, s in enumerate(self.sources) if i not in self.bound])
+
+    @property
+    def recorded(self) -> Callable[..., Any] | None:
+        """As graph, of what the function takes."""
+        if self.graph is None or not self.bound:
+            return self.graph
+        graph = self.graph
+        fixed = {i: self.captured[self.sources[i][1]] for i in self.bound}
+
+        def with_bound(*arguments: Any, **options: Any) -> tuple[Any, ...]:
+            given = iter(arguments)
+            whole = [fixed[i] if i in fixed else next(given) for i in range(len(self.sources))]
+            return graph(*whole, **options)
+
+        return with_bound
 
     def matches(self, shapes: tuple[tuple[int, ...] | None, ...]) -> bool:
         symbols: dict[str, int] = {}
@@ -86,13 +113,14 @@ class Entry:
                 raise TypeError(f"out=: expected none, since no array is returned, got {len(outs)}")
             return self.result(())
         arguments = self.arguments(leaves)
-        if self.graph is not None and wants_grad(arguments):
+        recorded = self.recorded
+        if recorded is not None and wants_grad(arguments):
             if outs is not None:
                 raise ValueError(
                     f"{self.function.name}: out= cannot be given where an argument requires grad; "
                     "use the results, or call it under torch.no_grad()"
                 )
-            return self.result(self.graph(*arguments))
+            return self.result(recorded(*arguments))
         rng = draw(self.function, arguments)
         return self.result(self.function.call(arguments, outs, rng=rng))
 

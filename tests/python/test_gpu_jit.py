@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jitfuse as jf
-from jitfuse import _core
+from jitfuse import _core, fused
 
 torch = pytest.importorskip("torch", reason="GPU work is given as torch's tensors, and torch is not installed")
 DEVICE = "cuda"
@@ -273,3 +273,26 @@ def test_config_says_that_there_is_one(capsys):
     said = capsys.readouterr().out
     assert "found   CUDA" in said or "found" in said, said
     print(said)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32], ids=lambda d: str(d)[6:])
+def test_bound_weights(dtype):
+    x, w, b = draw(48, 64, dtype=dtype), draw(96, 64, dtype=dtype, seed=1), draw(96, dtype=dtype, seed=2)
+    bound = jf.jit(lambda x, w, b: jf.nn.relu(jf.nn.linear(x, w, b))).bind(w=w, b=b)
+    stream = torch.cuda.Stream()
+    for m in (48, 1, 47):
+        with torch.cuda.stream(stream):
+            stream.wait_stream(torch.cuda.default_stream())
+            got = bound(x[:m])
+        stream.synchronize()
+        close(got, torch.relu(F.linear(x[:m].double(), w.double(), b.double())), 32)
+    every = jf.jit(lambda x, w: jf.matmul(x, w.mT)).bind(x=x, w=w)
+    close(every(), x.double() @ w.double().T, 64)
+
+
+def test_grouped_linear_of_bound_weights():
+    x, ws = draw(33, 64), [draw(48, 64, seed=i) for i in range(3)]
+    bound = fused.grouped_linear.bind(weights=ws)
+    for got, w in zip(bound(x), ws):
+        close(got, x.double() @ w.double().T, 64)
+    assert "gemm_grouped" in bound.lower(x).explain()

@@ -268,3 +268,26 @@ assert [a for a in asked if a[0] == "torch"][:2] == [("torch", "empty", (2, "int
 assert any(call[0] == "launch" and call[1] == 0x100 for call in F.fake_gpu.take_log())
 assert _core.total_stats()["compiles"] == before
 """)
+
+
+def test_what_depends_on_bound_arrays_is_computed_once(run):
+    run("""
+x, w = make(Tensor, 8, 64), make(Tensor, 64)
+g = jf.jit(lambda x, w: x * jf.exp(w), fuse=False).bind(w=w)
+fresh()
+z = g(x)
+first = calls("launch", "wait")
+# The array is made ready, what depends on it is computed and waited for, then the call.
+assert [c for c, _, _ in first] == ["wait", "launch", "wait", "launch"], first
+assert all(s == 0x100 for _, s, _ in first) and type(z) is Tensor and z.shape == (8, 64)
+for rows in (8, 5):
+    x = make(Tensor, rows, 64)
+    fresh()
+    g(x)
+    assert calls("launch", "wait") == [("launch", 0x100, 0)], calls()
+every = jf.jit(lambda x, w: x * w).bind(x=x, w=w)
+every()
+fresh()
+z = every()
+assert type(z) is Tensor and calls("launch", "wait", "torch alloc") == [("torch alloc", 0x100, 5 * 64 * 4), ("launch", 0x100, 0)], calls()
+""")

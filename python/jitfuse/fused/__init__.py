@@ -29,7 +29,7 @@ from ._linear import (
     addmm_relu, flash_norm, fused_dense_gelu_dense, fused_geglu_mlp, fused_linear,
     fused_linear_activation, fused_linear_activation_dropout, fused_linear_gelu, fused_linear_relu,
     fused_linear_relu_dropout, fused_linear_residual, fused_linear_silu, fused_matmul_bias,
-    fused_mlp, fused_swiglu_mlp, matmul_leaky_relu,
+    fused_mlp, fused_swiglu_mlp, grouped_linear, matmul_leaky_relu,
 )  # fmt: skip
 from ._make import ACTIVATIONS
 from ._normalization import (
@@ -84,7 +84,8 @@ __all__ = [
     "fused_rmsprop", "fused_rope", "fused_sgd", "fused_softmax", "fused_softmax_cross_entropy",
     "fused_softmax_dropout", "fused_standardize", "fused_swiglu", "fused_swiglu_mlp", "fused_tvd",
     "gelu_and_mul", "gelu_multiply", "gelu_new", "gelu_tanh_and_mul", "group_norm_relu",
-    "group_norm_silu", "instance_norm_relu", "layer_scale_add", "matmul_leaky_relu", "mish_scale",
+    "group_norm_silu", "grouped_linear", "instance_norm_relu", "layer_scale_add",
+    "matmul_leaky_relu", "mish_scale",
     "mul_and_silu", "prelu_bias", "quick_gelu", "reduce_l2_norm", "reduce_logsumexp",
     "reduce_max_abs", "reduce_mean_abs", "reduce_mean_squared", "reduce_rms", "reduce_sum_abs",
     "reduce_sum_exp", "reduce_sum_mul", "reduce_sum_squared", "reduce_sum_squared_difference",

@@ -162,6 +162,35 @@ def fused_geglu_mlp(input: Any, gate_weight: Any, up_weight: Any, down_weight: A
 
 
 @fused
+def grouped_linear(input: Any, weights: Any, biases: Any = None) -> Any:
+    """The tuple of input @ w.T + b for w, b in zip(weights, biases), as the projections of an
+    attention (q, k, v): weights is a list of [out, in], biases one of [out] or None. Bound
+    (grouped_linear.bind(weights=[...])) they become one product with the weights put side by side
+    once, where that makes fewer kernels; else each is a product. weights may be one array
+    [layers, out, in] and biases one [layers, out]: then it is one batched product."""
+    if isinstance(weights, (list, tuple)):
+        added = [None] * len(weights) if biases is None else list(biases)
+        if not weights or len(added) != len(weights):
+            raise ValueError(
+                "grouped_linear: expected a bias for each of one or more weights, or none, got "
+                f"{len(weights)} weights and {len(added)} biases"
+            )
+        return tuple([jf.nn.linear(input, w, b) for w, b in zip(weights, added)])
+    input, weights = jf.asarray(input), jf.asarray(weights)
+    if weights.ndim != 3:
+        raise ValueError(
+            "grouped_linear: expected a list of weights [out, in] or one array [layers, out, in], "
+            f"got one of shape {tuple(weights.shape)}"
+        )
+    rows = jf.reshape(input, (1, -1, input.shape[-1]))
+    product = jf.matmul(rows, weights.mT)
+    if biases is not None:
+        product = jf.add(product, jf.expand_dims(jf.asarray(biases), axis=1))
+    shape = (*input.shape[:-1], weights.shape[1])
+    return tuple([jf.reshape(product[i], shape) for i in range(int(weights.shape[0]))])
+
+
+@fused
 def flash_norm(input: Any, weight: Any, bias: Any = None, eps: float = 1e-6) -> Any:
     """linear(rms_norm(input)) with the norm put off until after the product (FlashNorm): input @
     weight.T / sqrt(mean(input * input) + eps) + bias. The norm's own weight is folded into weight
