@@ -212,13 +212,13 @@ class _Pull(Outside):
 
     def __init__(self, what: str, entry: Entry, call: Call):
         self._what = what
-        arguments = entry.arguments(call.leaves)
+        arguments = entry.all_arguments(call.leaves)
         of_leaf = {
             number: at for at, (where, number) in enumerate(entry.sources) if where == "leaf"
         }
-        floats = [info["dtype"] in FLOATS for info in entry.function.inputs]
-        wrt = [at for at in of_leaf.values() if floats[at]]
         assert entry.graph is not None
+        floats = [info["dtype"] in FLOATS for info in entry.graph.inputs]
+        wrt = [at for at in of_leaf.values() if floats[at]]
         self._split = entry.graph.split(tuple(wrt))
         forward = self._split.forward
         self._rng = draw(forward, arguments)

@@ -182,6 +182,14 @@ def test_threads():
     assert not wrong
 
 
+def test_vjp_of_a_bound_function_is_for_what_is_passed():
+    x, w, b = arrays()
+    y, pull = jf.vjp(jf.jit(layer).bind(w=w, b=b), x)
+    np.testing.assert_allclose(y, expected(x, w, b), rtol=1e-5, atol=1e-5)
+    (grad,) = pull(np.ones_like(y))
+    np.testing.assert_allclose(grad, (expected(x, w, b) > 0).astype(np.float32) @ w, rtol=1e-4, atol=1e-4)
+
+
 # ---- grouped_linear.
 
 
