@@ -164,6 +164,7 @@ def counts(row):
     reasons = {b["reason"] for b in cost["boundaries"] if b["from"] >= 0 and b["to"] >= 0}
     if any(len(g["kernels"]) > 1 for g in cost["groups"]):
         reasons.add("few_long_rows")  # in chunks, which a second kernel joins
+    reasons |= {n["reason"] for n in cost["notes"]} & {"gemm_apart"}  # there is no boundary between them
     return cpu, gpu, ", ".join(sorted(reasons)) if cpu > 1 else "fused"
 
 
