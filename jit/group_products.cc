@@ -91,17 +91,24 @@ class Grouping {
   // kConstant: of neither bound inputs nor others.
   enum class Held : uint8_t { kNo, kConstant, kYes };
 
+  // Of bound inputs not where a dim is made of several symbols (i + j), which the array does not
+  // decide.
+  static bool HasConstantSizes(const Node& node) {
+    return std::all_of(node.types.begin(), node.types.end(),
+                       [](const TensorType& type) { return IsStatic(type.dims); });
+  }
+
   void FindHeld(const std::vector<bool>& bound) {
     held_.assign(At(graph_.size()), Held::kNo);
     for (size_t i = 0; i < graph_.inputs().size(); ++i) {
-      if (i < bound.size() && bound[i]) held_[At(graph_.inputs()[i])] = Held::kYes;
+      const NodeId input = graph_.inputs()[i];
+      if (i < bound.size() && bound[i] && HasConstantSizes(graph_.node(input)))
+        held_[At(input)] = Held::kYes;
     }
     for (NodeId id = 0; id < graph_.size(); ++id) {
       const Node& node = graph_.node(id);
       if (node.kind() == OpKind::kInput || node.kind() == OpKind::kScalar) continue;
-      bool is_static = true;
-      for (const TensorType& type : node.types) is_static = is_static && IsStatic(type.dims);
-      Held held = is_static ? Held::kConstant : Held::kNo;
+      Held held = HasConstantSizes(node) ? Held::kConstant : Held::kNo;
       for (Value v : node.in) {
         if (held_[At(v.node)] == Held::kNo) held = Held::kNo;
         if (held_[At(v.node)] == Held::kYes && held == Held::kConstant) held = Held::kYes;

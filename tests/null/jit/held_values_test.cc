@@ -234,6 +234,25 @@ TEST(GroupProductsTest, NotWhereCopiesWouldBeAsMany) {
   EXPECT_EQ(h.cache->executables()[0]->gemms.size(), 2u);
 }
 
+// A dim of two symbols is decided by calls, though the array is bound.
+TEST(GroupProductsTest, NotWhereASizeOfABoundOneIsASymbolsStill) {
+  Harness h(R"(graph f(%x: f32[2,2], %a: f32[i], %b: f32[j], %q: f32[2,i+j], %k: f32[2,i+j]) ->
+    (f32[2,i+j]) {
+  %0 = matmul(%x, %q) : f32[2,i+j]
+  %1 = matmul(%x, %k) : f32[2,i+j]
+  %2 = multiply(%0, %1) : f32[2,i+j]
+  return %2
+})",
+            {{{2, 2}, {1, 0, 0, 1}},
+             {{2}, {0, 0}},
+             {{3}, {0, 0, 0}},
+             {{2, 5}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}},
+             {{2, 5}, {1, 1, 1, 1, 1, 2, 2, 2, 2, 2}}},
+            {false, false, false, true, true});
+  EXPECT_THAT(*h.Run(), ElementsAre(1, 2, 3, 4, 5, 12, 14, 16, 18, 20));
+  EXPECT_EQ(h.backend.packed_products, 2);
+}
+
 TEST(GroupProductsTest, BoundBiasesAreOneToo) {
   Harness h(
       R"(graph f(%x: f32[m,2], %q: f32[1,2], %k: f32[1,2], %b: f32[1], %c: f32[1]) -> (f32[m,1]) {
