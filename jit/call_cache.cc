@@ -60,18 +60,6 @@ void AppendView(const TensorView& view, ExactKey* key) {
   for (int64_t s : view.strides) key->push_back(s);
 }
 
-struct Watched {
-  CompileWatcher* const watcher;
-  explicit Watched(CompileWatcher* w) : watcher(w) {
-    if (watcher != nullptr) watcher->Begin();
-  }
-  ~Watched() {
-    if (watcher != nullptr) watcher->End();
-  }
-  Watched(const Watched&) = delete;
-  Watched& operator=(const Watched&) = delete;
-};
-
 // What was computed of a bound input would be that of what is no longer there.
 absl::Status CheckBoundIsRead(const Graph& graph, const CallClass& cls) {
   for (size_t o = 0; o < cls.output_aliases.size(); ++o) {

@@ -16,7 +16,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -47,12 +46,29 @@ class CompileWatcher {
   virtual void End() = 0;
 };
 
+// Around such work; of a watcher that may be null.
+class Watched {
+ public:
+  explicit Watched(CompileWatcher* watcher) : watcher_(watcher) {
+    if (watcher_ != nullptr) watcher_->Begin();
+  }
+  ~Watched() {
+    if (watcher_ != nullptr) watcher_->End();
+  }
+  Watched(const Watched&) = delete;
+  Watched& operator=(const Watched&) = delete;
+
+ private:
+  CompileWatcher* const watcher_;
+};
+
 // Which calls are compared with the evaluator, beside those that JITFUSE_VERIFY asks for, and what
 // follows where they differ (jit/verify_run.h).
 struct VerifyPolicy {
   int64_t calls = 0;      // the first so many of each executable
   bool fallback = false;  // the evaluator answers instead; else it is an error
 };
+
 // A call to be timed, with its data.
 struct TuneRequest {
   absl::Span<const TensorView> inputs, outputs;  // as in Find
@@ -159,7 +175,7 @@ class CallCache {
   const bool verify_;
   HeldValues held_;
 
-  std::mutex tune_mu_;                // one key is timed at a time
+  int tuner_ = -1;                    // whose Turn it is: one key is timed at a time
   std::atomic<uint64_t> tunings_{0};  // tables of threads are of so many
 
   // Guarded by LockOf(ForkLock::kCaches).

@@ -8,6 +8,7 @@
 #include "ir/text.h"
 #include "jit/call_cache.h"
 #include "jit/tune.h"
+#include "jit/turn.h"
 
 namespace jitfuse::internal {
 namespace {
@@ -22,22 +23,6 @@ std::string TuneKey(const CallClass& cls) {
                     value <= 1 ? value : std::bit_width(static_cast<uint64_t>(value - 1)));
   return key;
 }
-
-// Around all of a tuning, the wait for another thread's included.
-class Watched {
- public:
-  explicit Watched(CompileWatcher* watcher) : watcher_(watcher) {
-    if (watcher_ != nullptr) watcher_->Begin();
-  }
-  ~Watched() {
-    if (watcher_ != nullptr) watcher_->End();
-  }
-  Watched(const Watched&) = delete;
-  Watched& operator=(const Watched&) = delete;
-
- private:
-  CompileWatcher* const watcher_;
-};
 
 std::string TargetName(const Backend& backend) {
   return absl::StrCat(ToAbsl(backend.name()), " ", backend.target().arch);
@@ -106,7 +91,10 @@ void CallCache::Identify(const CallClass& cls, TuneRecord* record) const {
   record->graph = HashBytes(text.data(), text.size()).ToHex();
   Options options = options_;
   options.autotune = false;  // how it came about
-  record->call = Hasher().String(TuneKey(cls)).Hash(options.Key()).Finish().ToHex();
+  Hasher call;
+  call.String(TuneKey(cls)).Hash(options.Key());
+  for (bool bound : cls.bound_inputs) call.Int(bound);  // their products may be other ones
+  record->call = call.Finish().ToHex();
   record->target = TargetName(*backend_);
   record->library = backend_->GemmLibrary();
 }
@@ -141,8 +129,8 @@ absl::StatusOr<std::shared_ptr<const BoundCall>> CallCache::TuneFirst(const Tune
   JF_ASSIGN_OR_RETURN(CallClass cls, Classify(request.inputs, request.outputs));
   const std::string key = TuneKey(cls);
   {
-    const Watched watched(request.watcher);
-    std::lock_guard<std::mutex> lock(tune_mu_);
+    const Watched watched(request.watcher);  // while it waits for another thread, too
+    const Turn turn(&tuner_);
     if (TunedOf(key).empty()) {  // another thread may have been first
       Tuned tuned;
       absl::StatusOr<std::shared_ptr<const TuneRecord>> record =
@@ -161,7 +149,7 @@ absl::StatusOr<std::shared_ptr<const BoundCall>> CallCache::TuneFirst(const Tune
 absl::StatusOr<std::shared_ptr<const TuneRecord>> CallCache::Tune(const TuneRequest& request) {
   JF_ASSIGN_OR_RETURN(CallClass cls, Classify(request.inputs, request.outputs));
   const Watched watched(request.watcher);
-  std::lock_guard<std::mutex> lock(tune_mu_);
+  const Turn turn(&tuner_);
   Tuned tuned;
   JF_ASSIGN_OR_RETURN(tuned.record, TuneClass(cls, request, &tuned.refused));
   if (tuned.refused && tuned.refused->reason == Reason::kTuneCapturing)
@@ -191,7 +179,7 @@ absl::Status CallCache::UseRecord(absl::Span<const TensorView> inputs,
   if (record.chosen < 0 || record.chosen >= static_cast<int>(record.plans.size()))
     return InvalidArgument("graph ", graph_.name(), ": the tuning record has ", record.plans.size(),
                            " plans, number ", record.chosen, " is not among them");
-  std::lock_guard<std::mutex> lock(tune_mu_);
+  const Turn turn(&tuner_);
   SetTuned(TuneKey(cls), {std::make_shared<const TuneRecord>(record), std::nullopt});
   return absl::OkStatus();
 }

@@ -92,11 +92,11 @@ struct Executable {
   const std::shared_ptr<VerifyLog> verify = std::make_shared<VerifyLog>();
 };
 
+class HeldBuffer;  // jit/held_values.h
+
 // What one step needs, evaluated. Kernel: sizes, grid, rows, cols, bytes_per_row. Gemm: the
 // prepared algorithm; where an extent is 0 none, but how many bytes of zeros the result is. Sort:
 // the problem.
-class HeldBuffer;  // jit/held_values.h
-
 struct BoundStep {
   std::vector<int64_t> sizes;
   int64_t grid = 0, rows = 0, cols = 0, bytes_per_row = 0;

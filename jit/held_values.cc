@@ -6,6 +6,7 @@
 #include "ir/support/fork.h"
 #include "ir/support/status.h"
 #include "jit/executor.h"
+#include "jit/turn.h"
 
 namespace jitfuse::internal {
 
@@ -24,33 +25,12 @@ HeldBuffer::~HeldBuffer() {
   if (data_ != nullptr) allocator_->Free(data_, bytes_, stream_);
 }
 
-// While it lives no other thread makes anything. A fork's child does not wait for its parent's.
-class HeldValues::Turn {
- public:
-  explicit Turn(HeldValues* values) : values_(values) {
-    std::unique_lock<std::mutex> lock(LockOf(ForkLock::kCaches));
-    while (values_->maker_ == ForkGeneration()) WaitForCaches(&lock);
-    values_->maker_ = ForkGeneration();
-  }
-  ~Turn() {
-    std::lock_guard<std::mutex> lock(LockOf(ForkLock::kCaches));
-    values_->maker_ = -1;
-    NotifyCaches();
-  }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
-
- private:
-  HeldValues* const values_;
-};
-
 absl::StatusOr<HeldValues::Made> HeldValues::Prepare(BoundCall* call, StreamHandle stream) {
   Made made;
   if (!inputs_.any()) return made;
-  const Turn turn(this);
+  const Turn turn(&maker_);
   JF_RETURN_IF_ERROR(Compute(call, stream, &made));
   for (size_t s = 0; s < call->steps.size(); ++s) JF_RETURN_IF_ERROR(Pack(call, s, stream, &made));
-  if (made.packed > 0) JF_RETURN_IF_ERROR(backend_->Synchronize(stream));
   return made;
 }
 
@@ -124,6 +104,7 @@ absl::Status HeldValues::Pack(BoundCall* call, size_t s, StreamHandle stream, Ma
     CompileGate gate;  // libraries make something for it
     JF_RETURN_IF_ERROR(backend_->PackB(*bound.gemm, source, bound.packed_b->data(), stream));
   }
+  JF_RETURN_IF_ERROR(backend_->Synchronize(stream));  // before others, on other streams, find it
   std::lock_guard<std::mutex> lock(LockOf(ForkLock::kCaches));
   packed_[operand].push_back({bound.gemm, bound.packed_b});
   ++made->packed;

@@ -69,7 +69,6 @@ class HeldValues {
     std::shared_ptr<const PreparedGemm> gemm;
     Buffer buffer;
   };
-  class Turn;
 
   absl::Status Compute(BoundCall* call, StreamHandle stream, Made* made);
   absl::Status Run(BoundCall* call, StreamHandle stream) const;
@@ -78,9 +77,8 @@ class HeldValues {
 
   const Backend* const backend_;
   const HeldInputs inputs_;
-  // The process whose thread makes something, as ForkGeneration counts; -1: none does. Guarded by
-  // LockOf(ForkLock::kCaches); who has set it reads what follows, and changes it under that lock,
-  // so that a fork finds it whole.
+  // Whose Turn it is. Who has it reads what follows, and changes it under
+  // LockOf(ForkLock::kCaches), so that a fork finds it whole.
   int maker_ = -1;
   absl::flat_hash_map<Hash128, Buffer> values_;               // by HeldSlot::key
   absl::flat_hash_map<Hash128, std::vector<Packed>> packed_;  // by the operand
