@@ -140,7 +140,8 @@ namespace {
 void WarmForCapture(const PyFunction& f, const CallInputs& in, const RunOptions& options) {
   if (f.random_ops == 0 || options.stream == nullptr || in.torch_tensor == nullptr) return;
   if (options.rng.device_state != nullptr || IsCapturing()) return;
-  static const std::uint64_t words[2] = {0, 0};  // are not read
+  alignas(16) static const std::uint64_t words[2] = {
+      0, 0};  // are not read; aligned as what torch allocates
   RunOptions captured;
   captured.stream = options.stream;
   captured.rng.device_state = words;
@@ -274,7 +275,8 @@ void Execute(const PyFunction& f, CallInputs& in, const CallOptions& options, Py
 }
 
 std::string Tune(const PyFunction& f, PyObject* const* args, std::size_t num_args) {
-  const CallInputs in = BorrowArgs(f, args, num_args);
+  CallInputs in = BorrowArgs(f, args, num_args);
+  if (!f.bound.objects.empty()) TakeFromBound(f.bound, &in);
   WithoutGil without_gil;
   RunOptions run;
   run.long_work = &without_gil;
