@@ -2,7 +2,11 @@
 // holds, and what is left alone.
 #include "jit/tune.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <thread>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -117,6 +121,37 @@ TEST(Tune, NothingIsTimedUnlessAskedFor) {
   EXPECT_THAT(h.backend().ran, ElementsAre(0));
   EXPECT_EQ((*bound)->tuned, nullptr);
   EXPECT_THAT(ExplainText(**bound, {}), Not(HasSubstr("tune")));
+}
+
+// Where inputs are bound the products may be other ones.
+TEST(Tune, ARecordOfAFunctionOfAllInputsIsNotThatOfABoundOne) {
+  Harness h(kProduct);
+  const auto record = h.Tune(Product(100));
+  ASSERT_TRUE(record.ok()) << record.status();
+  std::vector<float> w(32 * 64);
+  KernelCache kernels;
+  CallCache bound(*ParseGraph(kProduct), Options{}, &h.backend(), &kernels, {},
+                  {{false, true}, {nullptr, w.data()}, {0, 0}});
+  EXPECT_THAT(std::string(bound.UseRecord(h.views(), {}, **record).message()),
+              HasSubstr("another class of calls"));
+}
+
+TEST(Tune, AForksChildDoesNotWaitForATuningOfItsParent) {
+  Harness h(kProduct);
+  int status = -1;
+  bool forked = false;
+  h.backend().cost = [&](const GemmProblem&, int) {
+    if (std::exchange(forked, true)) return 10.0;
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(60);
+      _exit(h.Tune(Product(100)).ok() ? 0 : 1);
+    }
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    return 10.0;
+  };
+  ASSERT_TRUE(h.Tune(Product(100)).ok());
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
 TEST(Tune, AutotuneChoosesBeforeTheFirstResultAndOnce) {
