@@ -66,7 +66,9 @@ std::vector<Tensor> GroupedLinear(const Tensor& x, const std::vector<Tensor>& we
 std::vector<Tensor> GroupedLinear(const Tensor& x, const Tensor& weights, std::int64_t layers,
                                   const Tensor& biases) {
   std::vector<DimSpec> dims = x.dims();
-  if (layers < 1 || dims.empty() || weights.rank() != 3) {
+  const bool others =
+      weights.rank() == 3 && !weights.dims()[0].is_name() && weights.dims()[0].size() != layers;
+  if (layers < 1 || dims.empty() || weights.rank() != 3 || others) {
     const Tensor failed = detail::BuilderState::Fail(
         detail::BuilderState::Of(x),
         internal::InvalidArgument("GroupedLinear: ", layers, " layers with weights of ",

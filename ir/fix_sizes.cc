@@ -22,15 +22,16 @@ SizeExpr With(const SymbolValues& values, const SizeExpr& size) {
   });
 }
 
-// Of n or 4*n, known to be `value`: what n is.
-void Solve(const SizeExpr& dim, int64_t value, SymbolValues* values) {
+// Of n or 4*n, known to be `value`: what n is, or the 4 that does not divide it.
+std::optional<int64_t> Solve(const SizeExpr& dim, int64_t value, SymbolValues* values) {
   std::vector<SymbolId> symbols;
   dim.CollectSymbols(&symbols);
-  if (symbols.size() != 1) return;
+  if (symbols.size() != 1) return std::nullopt;
   const std::optional<SizeExpr> factor = dim.DivExact(SizeExpr::Symbol(symbols[0]));
-  if (!factor || !factor->IsConstant() || factor->constant() <= 0) return;
-  if (value % factor->constant() == 0)
-    (*values)[static_cast<size_t>(symbols[0])] = value / factor->constant();
+  if (!factor || !factor->IsConstant() || factor->constant() <= 0) return std::nullopt;
+  if (value % factor->constant() != 0) return factor->constant();
+  (*values)[static_cast<size_t>(symbols[0])] = value / factor->constant();
+  return std::nullopt;
 }
 
 absl::Status TakeDims(const Graph& graph, const KnownDims& known, SymbolValues* values) {
@@ -45,7 +46,13 @@ absl::Status TakeDims(const Graph& graph, const KnownDims& known, SymbolValues* 
     return InvalidArgument(where(), ": expected rank ", type.dims.size(), ", got ",
                            known.dims.size());
   for (size_t d = 0; d < type.dims.size(); ++d) {
-    if (!With(*values, type.dims[d]).IsConstant()) Solve(type.dims[d], known.dims[d], values);
+    if (!With(*values, type.dims[d]).IsConstant()) {
+      const std::optional<int64_t> factor = Solve(type.dims[d], known.dims[d], values);
+      if (factor)
+        return InvalidArgument(where(), ": dim ", d, " is ", known.dims[d],
+                               ", expected a multiple of ", *factor, " (",
+                               type.dims[d].ToString(graph.symbols().names), ")");
+    }
     const SizeExpr expected = With(*values, type.dims[d]);
     if (!expected.IsConstant() || expected.Is(known.dims[d])) continue;
     return InvalidArgument(where(), ": dim ", d, " is ", known.dims[d], ", expected ",
