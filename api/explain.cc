@@ -114,7 +114,9 @@ class Explainer {
       const KernelStep& kernel = exe_.kernels[static_cast<size_t>(step.index)];
       out["kernel"] = kernel.source.entry;
       out["compile_ms"] = kernel.compile_ms;
-      out["from_cache"] = kernel.cache_hit;
+      out["from_cache"] = kernel.origin != CodeOrigin::kCompiled;
+      out["origin"] = std::string(CodeOriginName(kernel.origin));
+      out["healed"] = kernel.healed;
       if (kernel.source.lang == SourceLang::kCuda)
         out["launch"] = {{"grid", bound.grid}, {"threads", kernel.source.threads}};
     } else if (step.kind == Step::Kind::kSort) {
@@ -218,9 +220,13 @@ std::string KernelLine(const json& k) {
   if (k.contains("library"))
     return absl::StrCat("    library call: ", k["library"].get<std::string>(), "\n");
   if (k.contains("sort")) return absl::StrCat("    ", k["sort"].get<std::string>(), "\n");
-  std::string how = k["from_cache"].get<bool>()
-                        ? "from the cache"
+  const auto origin = k["origin"].get<std::string>();
+  std::string how = origin == "memory" ? "found in memory"
+                    : origin == "disk" ? "from the disk cache"
+                    : origin == "layer"
+                        ? "from a read-only layer of the cache"
                         : absl::StrFormat("compiled in %.1f ms", k["compile_ms"].get<double>());
+  if (k["healed"].get<bool>()) how += ", in place of a damaged entry of the disk cache";
   return absl::StrCat("    kernel ", k["kernel"].get<std::string>(), ", ", how, "\n");
 }
 

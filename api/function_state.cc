@@ -166,6 +166,9 @@ v1::Stats ToPublic(const Counters& counters) {
   out.compiles = counters.compiles;
   out.compiled = counters.compiled;
   out.memory_hits = counters.memory_hits;
+  out.disk_hits = counters.disk_hits;
+  out.layer_hits = counters.layer_hits;
+  out.healed = counters.healed;
   out.compile_ms = counters.compile_ms;
   out.kernels = SharedKernels()->stats().entries;
   out.verified = counters.verified;

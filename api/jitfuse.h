@@ -4,6 +4,7 @@
 #define JITFUSE_API_JITFUSE_H_
 
 #include "array.h"
+#include "cache.h"
 #include "context.h"
 #include "function.h"
 #include "gradient.h"

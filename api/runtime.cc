@@ -9,6 +9,7 @@
 #include "ir/support/fork.h"
 #include "ir/support/status.h"
 #include "jit/cuda/cuda_backend.h"
+#include "jit/disk_cache.h"
 #include "jit/interpret_backend.h"
 
 namespace jitfuse::internal {
@@ -87,7 +88,7 @@ void UseDriverForTests(const DriverApi* driver) {
 }
 
 KernelCache* SharedKernels() {
-  static auto* cache = new KernelCache;
+  static auto* cache = new KernelCache(SharedDiskCache());
   return cache;
 }
 

@@ -191,6 +191,11 @@ class CpuBackend : public HostBackend {
   const Target& target() const override { return target_; }
   std::string CompilerId() const override { return absl::StrCat("LLVM ", LlvmVersion()); }
 
+  // An object for this CPU is code like any other, whichever LLVM wrote it.
+  bool LoadsCodeOf(std::string_view toolchain) const override {
+    return toolchain.substr(0, 5) == "llvm-";
+  }
+
   absl::StatusOr<KernelSource> Emit(const KernelPlan& plan) const override {
     JF_RETURN_IF_ERROR(status_);
     return EmitLlvm(plan, target_);

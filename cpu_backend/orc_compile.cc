@@ -42,9 +42,12 @@ namespace {
 
 constexpr char kTriple[] = "x86_64-unknown-linux-gnu";
 
+std::atomic<int> codegen_initializations{0};
+
 void InitializeLlvm() {
   static std::once_flag once;
   std::call_once(once, [] {
+    ++codegen_initializations;
     LLVMInitializeX86TargetInfo();
     LLVMInitializeX86Target();
     LLVMInitializeX86TargetMC();
@@ -85,6 +88,7 @@ absl::StatusOr<llvm::TargetMachine*> MachineFor(const std::string& cpu,
   return machine.get();
 }
 
+// Cached code depends on these passes: a change raises kCacheFormat (jit/cache_entry.h).
 // Lean on purpose: kernels come with explicit vectors and unrolling. SROA makes registers of the
 // emitter's stack slots, EarlyCSE shares addresses, LICM hoists splats and row values out of the
 // loops. No vectoriser, no unroller, no reassociation.
@@ -130,7 +134,6 @@ class Session {
 
  private:
   Session() {
-    InitializeLlvm();
     execution_ = std::make_unique<llvm::orc::ExecutionSession>(
         llvm::cantFail(llvm::orc::SelfExecutorProcessControl::Create()));
     execution_->setErrorReporter([](llvm::Error error) {
@@ -196,6 +199,8 @@ HostCpu DetectHostCpu() {
 }
 
 std::string LlvmVersion() { return LLVM_VERSION_STRING; }
+
+int CodegenInitializations() { return codegen_initializations; }
 
 absl::StatusOr<std::string> CompileLlvm(std::string_view text, std::string_view cpu,
                                         std::string_view features, LlvmOutput output) {

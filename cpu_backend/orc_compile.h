@@ -28,6 +28,8 @@ struct HostCpu {
 };
 HostCpu DetectHostCpu();
 std::string LlvmVersion();  // "19.1.7"
+// How often this process has initialised code generation, which loading an object does not: 0 or 1.
+int CodegenInitializations();
 
 enum class LlvmOutput { kObject, kAssembly };
 absl::StatusOr<std::string> CompileLlvm(std::string_view text, std::string_view cpu,

@@ -95,6 +95,20 @@ class Backend {
   virtual const Target& target() const = 0;
   // Compiler name and version, part of the kernel key. Empty if there is no compiler here.
   virtual std::string CompilerId() const = 0;
+  // The same as far as it is known without opening a compiler, which would cost more than finding
+  // its code in a cache.
+  struct Compiler {
+    std::string id;    // as CompilerId; empty if it is not open
+    std::string clue;  // decides which one would be opened; stable as long as the environment is
+    std::string file;  // of an open one: where it lies, if it is a file of its own
+  };
+  virtual Compiler compiler() const {
+    const std::string id = CompilerId();
+    return {id, id, ""};
+  }
+  // Whether code by a compiler of this name and version (ToolchainName of jit/cache_entry.h) for
+  // target().arch can be loaded here.
+  virtual bool LoadsCodeOf(std::string_view) const { return true; }
 
   virtual absl::StatusOr<KernelSource> Emit(const KernelPlan& plan) const = 0;
   virtual absl::StatusOr<CompiledKernel> Compile(const KernelSource& source) const = 0;

@@ -27,8 +27,7 @@ Counters CountersOf(const Executable& exe) {
   out.CountPlan(exe.fusion);
   auto count = [&](const KernelStep& step) {
     if (step.source.lang == SourceLang::kPlan) return;  // the interpreter compiles nothing
-    ++(step.cache_hit ? out.memory_hits : out.compiled);
-    if (!step.cache_hit) out.compile_ms += step.compile_ms;
+    out.CountCode(step.origin, step.healed, step.compile_ms);
   };
   for (const KernelStep& step : exe.kernels) count(step);
   for (const SortStep& sort : exe.sorts) {

@@ -211,7 +211,8 @@ class StepBuilder {
     step.kernel = kernel.kernel;
     step.source = std::move(source);
     step.compile_ms = kernel.compile_ms;
-    step.cache_hit = kernel.hit;
+    step.origin = kernel.origin;
+    step.healed = kernel.healed;
     for (const Param& param : plan.params) {
       step.buffers.push_back(
           param.role == ParamRole::kInput ? buffers_->ReadRef(param.value, Now())
@@ -257,7 +258,8 @@ class StepBuilder {
     step.kernel = kernel.kernel;
     step.source = std::move(source);
     step.compile_ms = kernel.compile_ms;
-    step.cache_hit = kernel.hit;
+    step.origin = kernel.origin;
+    step.healed = kernel.healed;
     exe_->sorts.back().loaded.push_back(step.kernel.get());
     exe_->sorts.back().kernels.push_back(std::move(step));
   }

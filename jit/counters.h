@@ -12,6 +12,7 @@
 #include <cstdint>
 
 #include "codegen/fusion/group.h"
+#include "jit/code_origin.h"
 
 namespace jitfuse::internal {
 
@@ -21,6 +22,9 @@ struct Counters {
   int64_t l2_hits = 0;      // calls new to a thread whose class was there
   int64_t compiled = 0;     // kernels compiled
   int64_t memory_hits = 0;  // kernels found in memory
+  int64_t disk_hits = 0;    // in the disk cache
+  int64_t layer_hits = 0;   // in a read-only layer of it
+  int64_t healed = 0;       // compiled in place of a damaged entry of it; among `compiled`
   double compile_ms = 0;    // in compilers, over all threads
   int64_t verified = 0;     // calls compared with the evaluator
   int64_t mismatches = 0;   // of them, those whose results differed
@@ -28,6 +32,14 @@ struct Counters {
   int64_t prepared = 0;     // values computed, and operands packed, once for all calls
   ByReason fallbacks{}, boundaries{};
 
+  void CountCode(CodeOrigin origin, bool was_healed, double ms) {
+    ++(origin == CodeOrigin::kCompiled ? compiled
+       : origin == CodeOrigin::kMemory ? memory_hits
+       : origin == CodeOrigin::kDisk   ? disk_hits
+                                       : layer_hits);
+    if (origin == CodeOrigin::kCompiled) compile_ms += ms;
+    healed += was_healed ? 1 : 0;
+  }
   void CountPlan(const FusionPlan& plan) {
     for (const Note& n : plan.notes) ++fallbacks[static_cast<size_t>(n.reason)];
     for (const Boundary& b : plan.boundaries) ++boundaries[static_cast<size_t>(b.reason)];
@@ -37,6 +49,9 @@ struct Counters {
     l2_hits += other.l2_hits;
     compiled += other.compiled;
     memory_hits += other.memory_hits;
+    disk_hits += other.disk_hits;
+    layer_hits += other.layer_hits;
+    healed += other.healed;
     compile_ms += other.compile_ms;
     verified += other.verified;
     mismatches += other.mismatches;

@@ -26,6 +26,7 @@
 #include "ir/graph.h"
 #include "ir/options.h"
 #include "jit/backend.h"
+#include "jit/code_origin.h"
 #include "jit/tune_record.h"
 #include "jit/verify_log.h"
 
@@ -43,7 +44,8 @@ struct KernelStep {
   std::vector<BufferRef> buffers;  // by plan param
   std::vector<int> scalars;        // by plan scalar: signature position of the kScalar input
   double compile_ms = 0;
-  bool cache_hit = false;
+  CodeOrigin origin = CodeOrigin::kCompiled;
+  bool healed = false;  // in place of a damaged entry of the disk cache
 };
 struct GemmStep {
   GemmCall call;

@@ -12,32 +12,75 @@
 #include "ir/support/stack.h"
 #include "ir/support/status.h"
 #include "ir/support/threads.h"
+#include "jit/disk_cache.h"
 
 namespace jitfuse::internal {
 
 std::string KernelCache::KeyText(const KernelSource& source, const Backend& backend) {
   return absl::StrCat("jitfuse-kernel 1\n", ToAbsl(backend.name()), "\n", source.arch, "\n",
-                      backend.CompilerId(), "\n", absl::StrJoin(source.options, " "), "\n",
+                      backend.compiler().clue, "\n", absl::StrJoin(source.options, " "), "\n",
                       source.entry, "\n", source.text);
+}
+
+absl::Status KernelCache::Load(const KernelSource& source, const Backend& backend, Entry* entry) {
+  const Code& code = *entry->code;
+  if (code.symbol == source.entry) {
+    JF_ASSIGN_OR_RETURN(entry->kernel.kernel, backend.Load(source, code.compiled));
+    return absl::OkStatus();
+  }
+  KernelSource named = source;
+  named.entry = code.symbol;
+  JF_ASSIGN_OR_RETURN(entry->kernel.kernel, backend.Load(named, code.compiled));
+  return absl::OkStatus();
+}
+
+absl::Status KernelCache::MakeAnew(const KernelSource& source, const Backend& backend,
+                                   std::string key_text, const Code* refused, Entry* entry) {
+  absl::StatusOr<CompiledKernel> made = absl::UnknownError("not compiled");
+  if (!RunWithStack([&] { made = backend.Compile(source); })) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "compiling ", source.entry, ": no thread with a stack large enough for a compiler"));
+  }
+  JF_ASSIGN_OR_RETURN(CompiledKernel compiled, std::move(made));
+  if (refused != nullptr && refused->compiled.bytes == compiled.bytes)
+    return InternalError("its code cannot be loaded");
+  entry->kernel.compile_ms = compiled.compile_ms;
+  entry->kernel.origin = CodeOrigin::kCompiled;
+  entry->code =
+      std::make_shared<Code>(Code{std::move(key_text), std::move(compiled), source.entry});
+  return Load(source, backend, entry);
 }
 
 absl::Status KernelCache::Make(const KernelSource& source, const Backend& backend,
                                std::string key_text, Entry* entry) {
   CompileGate gate;
-  if (entry->code == nullptr) {
-    absl::StatusOr<CompiledKernel> made = absl::UnknownError("not compiled");
-    if (!RunWithStack([&] { made = backend.Compile(source); })) {
-      return absl::ResourceExhaustedError(absl::StrCat(
-          "compiling ", source.entry, ": no thread with a stack large enough for a compiler"));
-    }
-    JF_ASSIGN_OR_RETURN(CompiledKernel compiled, std::move(made));
-    entry->kernel.compile_ms = compiled.compile_ms;
-    entry->code = std::make_shared<Code>(Code{std::move(key_text), std::move(compiled)});
-  } else {
+  if (entry->code != nullptr) {
     entry->kernel.compile_ms = entry->code->compiled.compile_ms;
-    entry->kernel.hit = true;
+    entry->kernel.origin = CodeOrigin::kMemory;
+    return Load(source, backend, entry);
   }
-  JF_ASSIGN_OR_RETURN(entry->kernel.kernel, backend.Load(source, entry->code->compiled));
+  if (disk_ == nullptr || source.lang == SourceLang::kPlan)
+    return MakeAnew(source, backend, std::move(key_text), nullptr, entry);
+
+  DiskCache::Lookup lookup = disk_->Find(source, backend);
+  absl::Status loaded;
+  if (lookup.found) {
+    entry->kernel.origin = lookup.found->origin;
+    entry->code = std::make_shared<Code>(
+        Code{key_text, std::move(lookup.found->compiled), std::move(lookup.found->symbol)});
+    loaded = Load(source, backend, entry);
+    if (loaded.ok() || disk_->required()) return loaded;
+  } else {
+    JF_RETURN_IF_ERROR(disk_->CheckMiss(source, backend));
+  }
+  // Where code from disk could not be loaded, what the compiler makes now says whose fault that is:
+  // the entry's, or the device's.
+  const std::shared_ptr<const Code> refused = entry->code;
+  absl::Status made = MakeAnew(source, backend, std::move(key_text), refused.get(), entry);
+  if (!made.ok()) return loaded.ok() ? made : loaded;
+  if (lookup.found) disk_->Drop(*lookup.found);
+  entry->kernel.healed = lookup.healed || lookup.found.has_value();
+  disk_->Store(source, backend, entry->code->compiled);
   return absl::OkStatus();
 }
 
@@ -48,7 +91,8 @@ absl::StatusOr<CachedKernel> KernelCache::Wait(const Hash128& key, const std::st
   if (entry.code->key_text != key_text)
     return InternalError("two kernels share the key ", key.ToHex());
   CachedKernel found = entry.kernel;
-  found.hit = true;
+  found.origin = CodeOrigin::kMemory;
+  found.healed = false;
   return found;
 }
 
@@ -84,7 +128,7 @@ absl::StatusOr<CachedKernel> KernelCache::Get(const KernelSource& source, const 
   }
   absl::Status status = Make(source, backend, key_text, entry.get());
   Dump("cache", source.entry,
-       absl::StrCat(entry->kernel.hit ? "loaded " : "miss ", hash.ToHex(), " ",
+       absl::StrCat(ToAbsl(CodeOriginName(entry->kernel.origin)), " ", hash.ToHex(), " ",
                     entry->kernel.compile_ms, " ms"));
   std::lock_guard<std::mutex> lock(LockOf(ForkLock::kCaches));
   entry->status = status;

@@ -127,6 +127,7 @@ std::optional<int> ExitCode(int argc, char** argv, const char* usage,
     std::fprintf(stderr, "usage: %s\n", usage);
     return 2;
   }
+  setenv("JITFUSE_NO_CACHE", "1", /*overwrite=*/1);
   return std::nullopt;
 }
 

@@ -64,7 +64,8 @@ class Report {
 };
 
 // What of a command line keeps a benchmark from running: --help (prints `usage`, exit code 0), or
-// an argument that is none of `flags`, each of which has a value (2). nullopt: it may run.
+// an argument that is none of `flags`, each of which has a value (2). nullopt: it may run, and
+// neither finds kernels in the user's disk cache nor leaves any there.
 std::optional<int> ExitCode(int argc, char** argv, const char* usage,
                             const std::vector<std::string>& flags);
 

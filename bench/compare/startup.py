@@ -41,7 +41,7 @@ def program(name, device):
 
 def fresh_environment(folder):
     """Every cache on disk that we know of is a new folder."""
-    names = ("HOME", "XDG_CACHE_HOME", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "CUPY_CACHE_DIR", "CUDA_CACHE_PATH",
+    names = ("HOME", "XDG_CACHE_HOME", "JITFUSE_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "CUPY_CACHE_DIR", "CUDA_CACHE_PATH",
              "JAX_COMPILATION_CACHE_DIR")
     return os.environ | dict.fromkeys(names, folder) | {"TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1"}
 

@@ -21,6 +21,24 @@ std::optional<int64_t> ParseInt(const std::string& text) {
   return value;
 }
 
+std::optional<int64_t> ParseBytes(std::string text) {
+  constexpr std::string_view kUnits = "KMGT";
+  const size_t unit = text.empty() ? std::string_view::npos : kUnits.find(text.back());
+  const int shift = unit == std::string_view::npos ? 0 : 10 * (static_cast<int>(unit) + 1);
+  if (shift > 0) text.pop_back();
+  const std::optional<int64_t> value = ParseInt(text);
+  if (!value || *value < 0 || *value > INT64_MAX >> shift) return std::nullopt;
+  return *value << shift;
+}
+
+constexpr std::string_view kBytesWanted = "a number of bytes, as 500M or 2G";
+
+absl::Status CheckBytes(std::string_view name) {
+  const std::string text = EnvString(name);
+  if (text.empty() || ParseBytes(text)) return absl::OkStatus();
+  return InvalidArgument("JITFUSE_", ToAbsl(name), "=", text, ": expected ", ToAbsl(kBytesWanted));
+}
+
 // An integer of at least `least`, at most `most`; or not set.
 absl::Status CheckInt(std::string_view name, int64_t least, int64_t most, std::string_view wanted) {
   const std::string text = EnvString(name);
@@ -58,10 +76,22 @@ int64_t EnvInt(std::string_view name, int64_t fallback) {
   return fallback;
 }
 
+int64_t EnvBytes(std::string_view name, int64_t fallback) {
+  const std::string text = EnvString(name);
+  if (text.empty()) return fallback;
+  if (const std::optional<int64_t> value = ParseBytes(text)) return *value;
+  WarnOnce(absl::StrCat("JITFUSE_", ToAbsl(name), "=", text, ": expected ", ToAbsl(kBytesWanted),
+                        "; the variable counts as not set"));
+  return fallback;
+}
+
 absl::Status CheckFlags() {
   JF_RETURN_IF_ERROR(CheckInt("VERIFY", 0, 2, "0, 1 or 2"));
   JF_RETURN_IF_ERROR(CheckInt("MAX_FUSIONS", -1, INT64_MAX,
                               "a whole number of merges from 0 on, or -1 for no limit"));
+  JF_RETURN_IF_ERROR(CheckInt("NO_CACHE", 0, 1, "0 or 1"));
+  JF_RETURN_IF_ERROR(CheckInt("REQUIRE_CACHE", 0, 1, "0 or 1"));
+  JF_RETURN_IF_ERROR(CheckBytes("CACHE_SIZE"));
   return CheckDump();
 }
 

@@ -19,8 +19,11 @@ namespace jitfuse::internal {
 std::string EnvString(std::string_view name, std::string_view fallback = "");
 int64_t EnvInt(std::string_view name,
                int64_t fallback);  // a value that is no integer counts as unset, with a warning
+// A number of bytes, with K, M, G or T for powers of 1024; else as EnvInt.
+int64_t EnvBytes(std::string_view name, int64_t fallback);
 // Of the variables that decide what is made of a graph: JITFUSE_VERIFY, JITFUSE_MAX_FUSIONS,
-// JITFUSE_DUMP. InvalidArgument names the variable, its value and what is accepted.
+// JITFUSE_DUMP, and of those of the disk cache. InvalidArgument names the variable, its value and
+// what is accepted.
 absl::Status CheckFlags();
 
 }  // namespace jitfuse::internal

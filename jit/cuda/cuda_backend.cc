@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <cstdlib>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -85,6 +86,18 @@ class CudaBackend : public Backend {
   std::string CompilerId() const override {
     absl::StatusOr<const NvrtcApi*> nvrtc = LoadNvrtcApi(driver_major_);
     return nvrtc.ok() ? NvrtcId(**nvrtc) : "";
+  }
+  Compiler compiler() const override {
+    const NvrtcApi* open = OpenNvrtcApi(driver_major_);
+    const std::string clue = NvrtcClue(driver_major_);
+    return open == nullptr ? Compiler{"", clue, ""} : Compiler{NvrtcId(*open), clue, open->path};
+  }
+  // Cubins run on drivers of their CUDA's major version and later ones.
+  bool LoadsCodeOf(std::string_view toolchain) const override {
+    constexpr std::string_view kName = "nvrtc-";
+    if (toolchain.substr(0, kName.size()) != kName) return false;
+    const int major = std::atoi(std::string(toolchain.substr(kName.size())).c_str());
+    return driver_major_ == 0 || (major > 0 && major <= driver_major_);
   }
 
   absl::StatusOr<KernelSource> Emit(const KernelPlan& plan) const override {

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <string>
@@ -43,6 +44,14 @@ absl::Status Fill(const Dynlib& library, NvrtcApi* api) {
   return absl::OkStatus();
 }
 
+using ByDriver = std::map<int, const NvrtcApi*>;
+
+// Guarded by LockOf(ForkLock::kLibraries).
+ByDriver& Loaded() {
+  static auto* const loaded = new ByDriver;
+  return *loaded;
+}
+
 // NVRTC opens a second library by its bare name when it compiles; that of some of pip's packages is
 // not told to look beside itself. What is open already is found by name.
 void OpenBuiltins(const NvrtcApi& api) {
@@ -56,15 +65,35 @@ void OpenBuiltins(const NvrtcApi& api) {
 }  // namespace
 
 absl::StatusOr<const NvrtcApi*> LoadNvrtcApi(int driver_major, std::vector<std::string>* searched) {
-  static auto* const loaded = new std::map<int, const NvrtcApi*>;  // by driver_major
   std::lock_guard<std::mutex> lock(LockOf(ForkLock::kLibraries));
-  if (auto it = loaded->find(driver_major); it != loaded->end()) return it->second;
+  if (auto it = Loaded().find(driver_major); it != Loaded().end()) return it->second;
   NvrtcApi api;
   absl::StatusOr<Dynlib> library = OpenLibrary(
       NvrtcSpec(), driver_major, [&](const Dynlib& lib) { return Fill(lib, &api); }, searched);
   if (!library.ok()) return library.status();
   OpenBuiltins(api);
-  return (*loaded)[driver_major] = new NvrtcApi(api);
+  return Loaded()[driver_major] = new NvrtcApi(api);
+}
+
+const NvrtcApi* OpenNvrtcApi(int driver_major) {
+  std::lock_guard<std::mutex> lock(LockOf(ForkLock::kLibraries));
+  const auto it = Loaded().find(driver_major);
+  return it == Loaded().end() ? nullptr : it->second;
+}
+
+std::string NvrtcClue(int driver_major) {
+  std::string clue = absl::StrCat("nvrtc for driver ", driver_major);
+  for (const char* name :
+       {"JITFUSE_NVRTC_PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "LD_LIBRARY_PATH"}) {
+    const char* value = std::getenv(name);
+    absl::StrAppend(&clue, " ", value == nullptr ? "" : value);
+  }
+  return clue;
+}
+
+int NvrtcsOpened() {
+  std::lock_guard<std::mutex> lock(LockOf(ForkLock::kLibraries));
+  return static_cast<int>(Loaded().size());
 }
 
 }  // namespace jitfuse::internal

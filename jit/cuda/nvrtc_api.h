@@ -30,6 +30,12 @@ struct NvrtcApi {
 absl::StatusOr<const NvrtcApi*> LoadNvrtcApi(int driver_major = 0,
                                              std::vector<std::string>* searched = nullptr);
 
+// The one that LoadNvrtcApi has opened for this driver, or null.
+const NvrtcApi* OpenNvrtcApi(int driver_major);
+// What decides which one LoadNvrtcApi opens, as far as that is known without looking for it.
+std::string NvrtcClue(int driver_major);
+int NvrtcsOpened();  // by this process
+
 }  // namespace jitfuse::internal
 
 #endif  // JITFUSE_JIT_CUDA_NVRTC_API_H_

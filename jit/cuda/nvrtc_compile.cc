@@ -117,6 +117,7 @@ absl::StatusOr<std::string> CompileCudaToPtx(const NvrtcApi& nvrtc, const Kernel
   return std::move(compiled.bytes);
 }
 
+// Cached code depends on these: a change raises kCacheFormat (jit/cache_entry.h).
 std::vector<std::string> NvrtcOptions(const NvrtcApi& nvrtc, const KernelSource& source) {
   const bool since_12_9 = nvrtc.major > 12 || (nvrtc.major == 12 && nvrtc.minor >= 9);
   std::vector<std::string> options;

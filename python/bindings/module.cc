@@ -107,6 +107,9 @@ nb::dict StatsOf(const Stats& s) {
   out["compiles"] = s.compiles;
   out["compiled"] = s.compiled;
   out["memory_hits"] = s.memory_hits;
+  out["disk_hits"] = s.disk_hits;
+  out["layer_hits"] = s.layer_hits;
+  out["healed"] = s.healed;
   out["compile_ms"] = s.compile_ms;
   out["kernels"] = s.kernels;
   out["verified"] = s.verified;

@@ -7,6 +7,8 @@ import sysconfig
 
 import pytest
 
+os.environ.setdefault("JITFUSE_NO_CACHE", "1")  # tests of the disk cache have folders of their own
+
 HERE = pathlib.Path(__file__).resolve().parent
 DLPACK = [HERE.parents[1] / "third_party" / "dlpack", HERE.parents[3] / "include" / "jitfuse" / "dlpack"]
 

@@ -187,7 +187,7 @@ def test_functions_that_fail_are_shown_without_our_frames(command, line, message
 
 
 def test_the_rest_is_the_c_plus_plus_command(command):
-    assert "run, explain, bench, text, doctor" in command([], 2)
+    assert "run, explain, bench, text, doctor, cache" in command([], 2)
     assert re.fullmatch(r"\d+\.\d+\.\d+\n", command("--version"))
     assert "--arg TEXT" in command("run --help") and "FILE.py:function" in command("text --help")
     assert "jitfuse " in command("doctor")

@@ -29,6 +29,8 @@ struct Args {
   int repeat = 50;
   bool stats = false;
   std::optional<std::uint64_t> seed, offset;  // of random ops
+  std::string cache_verb;
+  std::optional<std::uint64_t> max_bytes;
 };
 
 // What is wrong with the command line, before any file is read.
@@ -41,6 +43,8 @@ jitfuse::Status Explain(const Args& args, const Source& source);
 jitfuse::Status Bench(const Args& args, const Source& source);
 jitfuse::Status Text(const Source& source);
 jitfuse::Status Doctor();
+// what: list, verify, prune (down to max_bytes, or the size that is set) or stats.
+jitfuse::Status Cache(const std::string& what, std::optional<std::uint64_t> max_bytes);
 void PrintStats();  // of this process
 
 }  // namespace jitfuse_cli

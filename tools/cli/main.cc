@@ -137,6 +137,16 @@ void AddVerify(CLI::App* command, Args* args) {
       ->check(CLI::IsMember({"error", "fallback"}));
 }
 
+void AddCache(CLI::App* command, Args* args) {
+  command
+      ->add_option("what", args->cache_verb,
+                   "list its entries, verify all of them, prune it, or stats: where and how large")
+      ->required()
+      ->check(CLI::IsMember({"list", "verify", "prune", "stats"}));
+  AddWhole(command, "--max-bytes", &args->max_bytes,
+           "of prune: what is left at most (default: JITFUSE_CACHE_SIZE)");
+}
+
 int Finish(const jitfuse::Status& status) {
   std::fflush(stdout);
   if (status.ok()) return 0;
@@ -147,7 +157,7 @@ int Finish(const jitfuse::Status& status) {
 // The commands, which are parsed into `args`.
 struct Commands {
   Commands(CLI::App* app, Args* args);
-  CLI::App *run, *explain, *bench, *text, *doctor;
+  CLI::App *run, *explain, *bench, *text, *doctor, *cache;
 };
 
 Commands::Commands(CLI::App* app, Args* args)
@@ -157,8 +167,9 @@ Commands::Commands(CLI::App* app, Args* args)
       bench(app->add_subcommand("bench", "time a graph: latency, GB/s, share of a measured copy")),
       text(
           app->add_subcommand("text", "print a graph's text: to keep what was traced, as FILE.jf")),
-      doctor(app->add_subcommand("doctor",
-                                 "what was found where, what is missing and how to get it")) {
+      doctor(
+          app->add_subcommand("doctor", "what was found where, what is missing and how to get it")),
+      cache(app->add_subcommand("cache", "what the disk cache holds; making room in it")) {
   AddCommon(run, args);
   AddInputs(run, args);
   run->add_flag("--check", args->check,
@@ -173,6 +184,7 @@ Commands::Commands(CLI::App* app, Args* args)
   AddInputs(bench, args);
   bench->add_option("--repeat", args->repeat, "samples")->check(CLI::Range(1, 100000));
   AddGraph(text, args);
+  AddCache(cache, args);
   app->footer(
       "A graph is a file of graph text (docs/text.md) or, for the jitfuse of the Python package, "
       "a\n"
@@ -184,6 +196,7 @@ Commands::Commands(CLI::App* app, Args* args)
 
 int Execute(const Commands& verbs, const Args& args, const Tracer& tracer) {
   if (verbs.doctor->parsed()) return Finish(Doctor());
+  if (verbs.cache->parsed()) return Finish(Cache(args.cache_verb, args.max_bytes));
   auto source = ReadSource(args, tracer);
   if (!source.ok()) {
     const bool wrong_line =

@@ -1,4 +1,5 @@
-// The whole command `jitfuse`: run, explain, text, bench and doctor, over the public API alone.
+// The whole command `jitfuse`: run, explain, text, bench, cache and doctor, over the public API
+// alone.
 //
 // In: a command line, and what traces Python functions (entry.h) where there is a Python to do it:
 // the program has none, the Python package's command of the same name has. Prints to stdout; exit

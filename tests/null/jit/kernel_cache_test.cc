@@ -86,7 +86,7 @@ TEST(KernelCacheTest, AnotherBackEndLoadsWhatOneHasCompiled) {
   KernelCache cache;
   auto first = cache.Get(Source("a"), backend), second = cache.Get(Source("a"), context);
   EXPECT_EQ(backend.compiles + context.compiles, 1);
-  EXPECT_TRUE(second->hit);
+  EXPECT_EQ(second->origin, CodeOrigin::kMemory);
   EXPECT_NE(first->kernel, second->kernel);
   EXPECT_EQ(cache.Get(Source("a"), context)->kernel, second->kernel);
   EXPECT_EQ(cache.stats().entries, 2);
@@ -98,8 +98,8 @@ TEST(KernelCacheTest, AHitSaysSoAndAFailureIsTriedAgain) {
   backend.fail = true;
   EXPECT_EQ(cache.Get(Source("a"), backend).status().message(), "compiler says no");
   backend.fail = false;
-  EXPECT_FALSE(cache.Get(Source("a"), backend)->hit);
-  EXPECT_TRUE(cache.Get(Source("a"), backend)->hit);
+  EXPECT_EQ(cache.Get(Source("a"), backend)->origin, CodeOrigin::kCompiled);
+  EXPECT_EQ(cache.Get(Source("a"), backend)->origin, CodeOrigin::kMemory);
   EXPECT_EQ(backend.compiles, 2);
 }
 

@@ -1,0 +1,53 @@
+#include "jit/cache_list.h"
+
+#include <unistd.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "jit/disk_cache.h"
+
+namespace jitfuse::internal {
+namespace {
+
+ListedEntry ListOne(FileInfo file, Trust trust) {
+  ListedEntry out;
+  out.file = std::move(file);
+  absl::StatusOr<CacheFile> bytes = ReadCacheFile(out.file.path, trust);
+  absl::StatusOr<CacheEntry> entry =
+      bytes.ok() ? DecodeEntry(bytes->bytes) : absl::StatusOr<CacheEntry>(bytes.status());
+  if (entry.ok() && out.file.path.substr(out.file.path.rfind('/') + 1) != entry->key.Hash().ToHex())
+    entry = absl::DataLossError("it is of another kernel than its name says");
+  if (!entry.ok()) {
+    out.damage = std::string(entry.status().message());
+    return out;
+  }
+  out.symbol = std::move(entry->symbol);
+  out.backend = std::move(entry->key.backend);
+  out.arch = std::move(entry->key.arch);
+  out.toolchain = std::move(entry->key.toolchain);
+  out.code_bytes = static_cast<int64_t>(entry->code.size());
+  return out;
+}
+
+}  // namespace
+
+std::vector<ListedEntry> ListEntries(const std::string& root, Trust trust) {
+  std::vector<ListedEntry> out;
+  for (FileInfo& file : EntriesBelow(root)) {
+    if (!IsTemporary(file.path)) out.push_back(ListOne(std::move(file), trust));
+  }
+  return out;
+}
+
+Pruned PruneEntries(const std::string& root, int64_t max_bytes) {
+  Pruned out;
+  for (const ListedEntry& entry : ListEntries(root, Trust::kOwn)) {
+    out.bytes_before += entry.file.bytes;
+    if (!entry.damage.empty() && unlink(entry.file.path.c_str()) == 0) ++out.damaged;
+  }
+  out.bytes_left = SweepCache(root, max_bytes);
+  return out;
+}
+
+}  // namespace jitfuse::internal
