@@ -2,7 +2,9 @@
 // passes.
 #include "jit/cache_entry.h"
 
+#include <algorithm>
 #include <random>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -74,6 +76,17 @@ TEST(CacheKeyTest, AnyTextHasACanonicalForm) {
 // kCacheFormat.
 TEST(CacheKeyTest, HashesAreTheSameEverywhere) {
   EXPECT_EQ(Example().key.Hash().ToHex(), "8eb83f6fd47321ee86f260a310ef65f1");
+}
+
+TEST(CacheKeyTest, AMillionKeysHaveAMillionHashes) {
+  CacheKey key = Example().key;
+  std::vector<Hash128> hashes;
+  for (int i = 0; i < 1000000; ++i) {
+    key.source = absl::StrCat("x = ", i, ";");
+    hashes.push_back(key.Hash());
+  }
+  std::sort(hashes.begin(), hashes.end());
+  EXPECT_EQ(std::adjacent_find(hashes.begin(), hashes.end()), hashes.end());
 }
 
 TEST(CacheKeyTest, EveryFieldCounts) {

@@ -532,6 +532,8 @@ TEST(DiskCacheTest, TheEnvironmentSaysWhere) {
   EXPECT_EQ(options({{"HOME", "/h"}, {"XDG_CACHE_HOME", "/x"}}).dir, "/x/jitfuse");
   EXPECT_EQ(options({{"HOME", "/h"}, {"XDG_CACHE_HOME", "relative"}}).dir, "/h/.cache/jitfuse");
   EXPECT_EQ(options({{"JITFUSE_CACHE_DIR", "/c"}, {"XDG_CACHE_HOME", "/x"}}).dir, "/c");
+  EXPECT_EQ(options({{"JITFUSE_CACHE_DIR", "here"}}).dir,
+            (std::filesystem::current_path() / "here").string());
   EXPECT_THAT(options({{"JITFUSE_CACHE_PATH", "/a::/b:"}}).layers, ElementsAre("/a", "/b"));
   EXPECT_EQ(options({}).max_bytes, int64_t{1} << 30);
   EXPECT_EQ(options({{"JITFUSE_CACHE_SIZE", "3M"}}).max_bytes, 3 << 20);
