@@ -155,5 +155,24 @@ TEST(DiskCacheProcessTest, TheKeyOfHostCodeNamesTheCpu) {
   }
 }
 
+// Cached objects depend on LLVM's passes as this repository runs them: a change of this code raises
+// kCacheFormat.
+TEST(DiskCacheProcessTest, HowLlvmIsToldToWorkIsThatOfTheFormat) {
+  static_assert(internal::kCacheFormat == 1);
+  if (internal::LlvmVersion() != "19.1.7") GTEST_SKIP() << "the code below is that of LLVM 19.1.7";
+  constexpr char kLoop[] =
+      "define void @f(ptr %p, ptr %s, i64 %n) nounwind {\nentry:\n  %a = alloca <8 x float>\n  br "
+      "label %loop\nloop:\n  %i = phi i64 [ 0, %entry ], [ %j, %loop ]\n  %c = load float, ptr "
+      "%s\n  %c0 = insertelement <8 x float> poison, float %c, i32 0\n  %c8 = shufflevector <8 x "
+      "float> %c0, <8 x float> poison, <8 x i32> zeroinitializer\n  %q = getelementptr float, ptr "
+      "%p, i64 %i\n  %x = load <8 x float>, ptr %q, align 4\n  store <8 x float> %x, ptr %a\n  %y "
+      "= load <8 x float>, ptr %a\n  %m = fmul <8 x float> %y, %c8\n  %z = fadd <8 x float> %m, "
+      "%c8\n  store <8 x float> %z, ptr %q, align 4\n  %j = add i64 %i, 8\n  %d = icmp ult i64 %j, "
+      "%n\n  br i1 %d, label %loop, label %end\nend:\n  ret void\n}\n";
+  const auto code = internal::CompileLlvm(kLoop, "x86-64-v3", "");
+  ASSERT_TRUE(code.ok()) << code.status();
+  EXPECT_EQ(internal::HashBytes(code->data(), code->size()).ToHex(), "PINNED_CODE");
+}
+
 }  // namespace
 }  // namespace jitfuse
