@@ -291,13 +291,10 @@ void PrintStats() {
   const jitfuse::Stats s = jitfuse::TotalStats();
   std::printf(
       "stats: %lld executables made, %lld found; %lld kernels compiled in %.1f ms, %lld found in "
-      "memory, %lld on disk, %lld in layers, %lld entries healed; %lld calls verified, %lld of "
-      "them "
-      "wrong; %lld keys tuned
-      ",
-      s.compiles,
-      s.class_hits, s.compiled, s.compile_ms, s.memory_hits, s.disk_hits, s.layer_hits, s.healed,
-      s.verified, s.mismatches, s.tuned);
+      "memory, %lld on disk, %lld in layers, %lld entries healed; %lld calls verified, "
+      "%lld of them wrong; %lld keys tuned\n",
+      s.compiles, s.class_hits, s.compiled, s.compile_ms, s.memory_hits, s.disk_hits, s.layer_hits,
+      s.healed, s.verified, s.mismatches, s.tuned);
   for (const auto& [name, count] : s.fallbacks)
     std::printf("stats: fallback %s %lld\n", name.c_str(), count);
   for (const auto& [name, count] : s.boundaries)
