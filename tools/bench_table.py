@@ -78,8 +78,9 @@ def compare_tables(result, path):
     rows = [r for r in result["cases"] if not r["missing"] and not r.get("broken")]
     peers = report.peer_names(rows)
     out = path.relative_to(ROOT)
+    only = f' --filter "{result["filter"]}"' if result.get("filter") else ""
     lines = [f"### bench/compare, {result['machine']}, {result['date']}", "",
-             f"`./dev python bench/compare/compare.py --out {out}` (elsewhere: `bundle/run compare --out {path.name}`)", "",
+             f"`./dev python bench/compare/compare.py{only} --out {out}` (elsewhere: `bundle/run compare{only} --out {path.name}`)", "",
              f"Made by commit {result['commit']}, " + ", ".join(f"{k} {v}" for k, v in result["versions"].items()) +
              f"; {result['rounds']} rounds, seed {result['seed']}." + (f" **The machine was busy: {result['busy']}.**" if result["busy"] else ""), ""]
     if path.with_suffix(".png").exists():

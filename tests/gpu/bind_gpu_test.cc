@@ -69,9 +69,9 @@ TEST_F(BindGpuTest, ResultsAreThoseOfTheFunctionOfAllInputs) {
 }
 
 TEST_F(BindGpuTest, WarmPreparesForACapture) {
+  const jitfuse_test::StreamOfGpu0 stream;  // which has to outlive what is bound
   Function f = Layer(DType::kF32);
   Function g = *f.Bind({{"w", Make(DType::kF32, {32, 16})}, {"b", Make(DType::kF32, {16})}});
-  const jitfuse_test::StreamOfGpu0 stream;
   RunOptions options;
   options.stream = stream.get();
   const std::vector<Array> in = {Make(DType::kF32, {8, 32})};
