@@ -39,9 +39,15 @@ def _check_name(whole: JitFunction, name: str) -> None:
         if p.kind not in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     ]
     if name not in named:
-        raise TypeError(
-            f"{whole._name}: no argument is called {name!r}; expected one of {', '.join(named)}"
+        expected = (
+            f"expected one of {', '.join(named)}"
+            if named
+            else (
+                "it takes *args and **kwargs, of which none can be bound; jit a function that names its "
+                "arguments"
+            )
         )
+        raise TypeError(f"{whole._name}: no argument is called {name!r}; {expected}")
 
 
 class BoundFunction(JitFunction):

@@ -200,6 +200,10 @@ class JitFunction(_core.JitFunction):
     def use_tuning(self, record: str, *args: Any, **kwargs: Any) -> None:
         """As if tune had given this record for these arguments: nothing is timed. ValueError where
         it is of another function, kind of arguments, GPU or version of the library."""
+        if not isinstance(record, str):
+            raise TypeError(
+                f"use_tuning: expected a record, the str that tune gives, got {type(record).__name__}"
+            )
         call = self._read(args, kwargs)
         entry = self._entry(call)
         if entry.function is None:

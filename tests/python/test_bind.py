@@ -251,3 +251,8 @@ def test_grouped_linear_has_gradients():
 def test_grouped_linear_errors(call, message):
     with pytest.raises(ValueError, match=message):
         call(arrays()[0])
+
+
+def test_what_has_no_names_has_nothing_to_bind():
+    with pytest.raises(TypeError, match=r"\*args and \*\*kwargs, of which none can be bound"):
+        jf.jit(lambda *args: args[0]).bind(x=np.ones(3))

@@ -70,3 +70,8 @@ def test_wrong_tuning():
         f.use_tuning(record, X, W)
     with pytest.raises(ValueError, match="jit: autotune='yes', expected True or False"):
         jf.jit(lambda x: x, autotune="yes")
+
+
+def test_a_record_is_text():
+    with pytest.raises(TypeError, match="use_tuning: expected a record, the str that tune gives, got NoneType"):
+        jf.jit(lambda x: x + 1).use_tuning(None, np.ones(3))
