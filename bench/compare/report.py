@@ -86,7 +86,8 @@ def error_table(rows):
     rows = [r for r in rows if r["group"] in ("gemm", "mlp")]
     names = [n for n in peer_names(rows) if any("error" in r["peers"].get(n, {}) for r in rows)]
     lines = [[label(r), *(number(r["peers"].get(n, {}).get("error"), "{:.2g}") for n in names)] for r in rows]
-    return ["", "Largest difference to float64, in parts of |value| + root mean square (with gradients: its root mean square, in parts of theirs)", "", *table(["case", *names], lines)] if lines else []
+    title = "Largest difference to float64, in parts of |value| + root mean square (with gradients: its root mean square, in parts of theirs)"
+    return ["", title, "", *table(["case", *names], lines)] if lines else []
 
 
 def mebibytes(entry):

@@ -43,8 +43,8 @@ def _check_name(whole: JitFunction, name: str) -> None:
             f"expected one of {', '.join(named)}"
             if named
             else (
-                "it takes *args and **kwargs, of which none can be bound; jit a function that names its "
-                "arguments"
+                "it takes *args and **kwargs, of which none can be bound; jit a function that "
+                "names its arguments"
             )
         )
         raise TypeError(f"{whole._name}: no argument is called {name!r}; {expected}")

@@ -202,7 +202,8 @@ class JitFunction(_core.JitFunction):
         it is of another function, kind of arguments, GPU or version of the library."""
         if not isinstance(record, str):
             raise TypeError(
-                f"use_tuning: expected a record, the str that tune gives, got {type(record).__name__}"
+                "use_tuning: expected a record, the str that tune gives, got "
+                f"{type(record).__name__}"
             )
         call = self._read(args, kwargs)
         entry = self._entry(call)

@@ -222,10 +222,10 @@ def test_grouped_linear_is_one_product_where_weights_are_bound():
 def test_grouped_linear_of_stacked_weights_is_one_batched_product():
     x, w = arrays()[0], np.stack(weights())
     b = np.arange(72, dtype=np.float32).reshape(3, 24)
-    for x in (x, np.stack([x, x])):
-        for y, wi, bi in zip(fused.grouped_linear(x, w, b), w, b):
-            np.testing.assert_allclose(y, x @ wi.T + bi, rtol=1e-5, atol=1e-5)
-        assert products(fused.grouped_linear, x, w, b) == 1
+    for given in (x, np.stack([x, x])):
+        for y, wi, bi in zip(fused.grouped_linear(given, w, b), w, b):
+            np.testing.assert_allclose(y, given @ wi.T + bi, rtol=1e-5, atol=1e-5)
+        assert products(fused.grouped_linear, given, w, b) == 1
 
 
 def test_grouped_linear_has_gradients():
