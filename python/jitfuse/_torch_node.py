@@ -159,6 +159,8 @@ class JitfuseFunction(torch.autograd.Function):
         try:
             found = node.gradients(kept, cotangents, ctx.rng)
         except (TypeError, ValueError):
+            if any(map(_is_transformed, cotangents)):
+                raise RuntimeError(f"{node.graph.name}: a cotangent {TRANSFORMED}") from None
             if not any(map(_is_odd, cotangents)):
                 raise
             found = node.gradients(kept, [_plain(ct) for ct in cotangents], ctx.rng)
@@ -166,6 +168,14 @@ class JitfuseFunction(torch.autograd.Function):
 
 
 _apply = JitfuseFunction.apply
+
+
+def _is_transformed(t: Any) -> bool:
+    """Whether it is of torch.func, or of the vmap before it, which is_grads_batched=True uses."""
+    return bool(
+        torch._C._functorch.is_functorch_wrapped_tensor(t)
+        or "Batched" in str(torch._C._dispatch_keys(t))
+    )
 
 
 def _is_odd(t: Any) -> bool:

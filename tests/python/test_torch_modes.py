@@ -330,3 +330,11 @@ def test_callables_can_be_copied():
     assert copy.deepcopy(jf.vjp) is jf.vjp and jf.vjp.__name__ == "vjp"
 
 
+
+
+def test_batched_cotangents_are_refused_by_name():
+    f = jf.jit(lambda x: jf.tanh(x) * 2)
+    x = torch.ones(3, requires_grad=True)
+    y = f(x)
+    with pytest.raises(RuntimeError, match=r"a cotangent is in a transform of torch.func"):
+        torch.autograd.grad(y, x, torch.eye(3), is_grads_batched=True)
