@@ -149,41 +149,10 @@ auto WithArgs(const PyFunction& f, nb::handle args, Method method) {
   return run();
 }
 
-void DefineFunction(nb::module_& m) {
-  nb::class_<PyFunction>(m, "Function", "A compiled graph.")
-      .def("call", CallFunction, "args"_a, "outs"_a = nb::none(), nb::kw_only(),
-           "rng"_a = nb::none(),
-           nb::sig("def call(self, args: collections.abc.Sequence[typing.Any], outs: "
-                   "collections.abc.Sequence[typing.Any] | None = None, *, rng: tuple[int, int, "
-                   "typing.Any] | None = None) -> tuple[typing.Any, ...]"),
-           "Runs on arrays and numbers, one per input in the order they were declared. Results are "
-           "of the kind that went in, or are written into `outs`. rng: as rng_draw gives it.")
-      .def(
-          "bind",
-          [](const PyFunction& f, const std::vector<std::string>& names, nb::handle arrays) {
-            const Items items(arrays);
-            if (items.pointers.size() != names.size())
-              ThrowValueError("bind: expected an array for each name");
-            return BindArrays(f, names, items.pointers.data());
-          },
-          "names"_a, "arrays"_a,
-          nb::sig("def bind(self, names: collections.abc.Sequence[str], arrays: "
-                  "collections.abc.Sequence[typing.Any]) -> Function"),
-          "The function of the other inputs, with these fixed.")
-      .def_prop_ro("num_inputs", [](const PyFunction& f) { return f.inputs.size(); })
-      .def_prop_ro("num_outputs", [](const PyFunction& f) { return f.outputs.size(); })
-      .def_prop_ro("random_ops", [](const PyFunction& f) { return f.random_ops; })
-      .def_prop_ro("name", [](const PyFunction& f) { return f.name; })
-      .def_prop_ro(
-          "inputs", [](const PyFunction& f) { return SignatureOf(f.inputs); },
-          nb::sig("def inputs(self) -> list[dict[str, typing.Any]]"))
-      .def_prop_ro(
-          "outputs", [](const PyFunction& f) { return SignatureOf(f.outputs); },
-          nb::sig("def outputs(self) -> list[dict[str, typing.Any]]"))
-      .def_prop_ro("device",
-                   [](const PyFunction& f) { return DeviceKindName(f.function.device()); })
-      .def("to_text", [](const PyFunction& f) { return f.function.ToText(); })
-      .def(
+// What is known of a compiled function for arguments like these, and how that is changed.
+void DefineWhatIsKnown(nb::class_<PyFunction>* function) {
+  function
+      ->def(
           "explain",
           [](const PyFunction& f, nb::handle args) {
             return Check(WithArgs(f, args, [&](auto& a) { return f.function.Explain(a); }));
@@ -222,6 +191,44 @@ void DefineFunction(nb::module_& m) {
       .def(
           "stats", [](const PyFunction& f) { return StatsOf(f.function.stats()); },
           nb::sig("def stats(self) -> dict[str, typing.Any]"));
+}
+
+void DefineFunction(nb::module_& m) {
+  nb::class_<PyFunction> function(m, "Function", "A compiled graph.");
+  function
+      .def("call", CallFunction, "args"_a, "outs"_a = nb::none(), nb::kw_only(),
+           "rng"_a = nb::none(),
+           nb::sig("def call(self, args: collections.abc.Sequence[typing.Any], outs: "
+                   "collections.abc.Sequence[typing.Any] | None = None, *, rng: tuple[int, int, "
+                   "typing.Any] | None = None) -> tuple[typing.Any, ...]"),
+           "Runs on arrays and numbers, one per input in the order they were declared. Results are "
+           "of the kind that went in, or are written into `outs`. rng: as rng_draw gives it.")
+      .def(
+          "bind",
+          [](const PyFunction& f, const std::vector<std::string>& names, nb::handle arrays) {
+            const Items items(arrays);
+            if (items.pointers.size() != names.size())
+              ThrowValueError("bind: expected an array for each name");
+            return BindArrays(f, names, items.pointers.data());
+          },
+          "names"_a, "arrays"_a,
+          nb::sig("def bind(self, names: collections.abc.Sequence[str], arrays: "
+                  "collections.abc.Sequence[typing.Any]) -> Function"),
+          "The function of the other inputs, with these fixed.")
+      .def_prop_ro("num_inputs", [](const PyFunction& f) { return f.inputs.size(); })
+      .def_prop_ro("num_outputs", [](const PyFunction& f) { return f.outputs.size(); })
+      .def_prop_ro("random_ops", [](const PyFunction& f) { return f.random_ops; })
+      .def_prop_ro("name", [](const PyFunction& f) { return f.name; })
+      .def_prop_ro(
+          "inputs", [](const PyFunction& f) { return SignatureOf(f.inputs); },
+          nb::sig("def inputs(self) -> list[dict[str, typing.Any]]"))
+      .def_prop_ro(
+          "outputs", [](const PyFunction& f) { return SignatureOf(f.outputs); },
+          nb::sig("def outputs(self) -> list[dict[str, typing.Any]]"))
+      .def_prop_ro("device",
+                   [](const PyFunction& f) { return DeviceKindName(f.function.device()); })
+      .def("to_text", [](const PyFunction& f) { return f.function.ToText(); });
+  DefineWhatIsKnown(&function);
 }
 
 nb::object ValueOf(const detail::AttrArg& value) {
