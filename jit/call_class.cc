@@ -125,7 +125,8 @@ absl::Status CheckAddress(const TensorView& view, const std::string& where) {
                          " beyond");
 }
 
-// Lowest and highest element offset a view reaches; {0, -1} if it is empty.
+}  // namespace
+
 std::pair<int64_t, int64_t> OffsetRange(const TensorView& view) {
   if (IsEmpty(view)) return {0, -1};
   std::vector<int64_t> dense = ContiguousStrides(view.dims);
@@ -136,6 +137,8 @@ std::pair<int64_t, int64_t> OffsetRange(const TensorView& view) {
   }
   return {lo, hi};
 }
+
+namespace {
 
 int AlignOf(const TensorView& view) {
   auto address = reinterpret_cast<uintptr_t>(view.ptr);

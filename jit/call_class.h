@@ -20,6 +20,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -75,6 +76,8 @@ absl::StatusOr<CallClass> ClassifyCall(const Graph& graph, const GraphShapeFacts
                                        absl::Span<const TensorView> inputs,
                                        absl::Span<const TensorView> outputs);
 
+// Lowest and highest element offset a view reaches; {0, -1} if it is empty.
+std::pair<int64_t, int64_t> OffsetRange(const TensorView& view);
 // Whether the range from the view's first to its last byte reaches into these bytes.
 bool Touches(const TensorView& view, const void* begin, int64_t bytes);
 

@@ -46,14 +46,8 @@ struct Range {  // bytes of a view, from its pointer
   int64_t below = 0, above = 0;
 };
 Range RangeOf(const TensorView& view) {
-  int64_t lo = 0, hi = 0, dense = 1;
-  const bool strided = view.strides.size() == view.dims.size();
-  for (size_t d = view.dims.size(); d-- > 0;) {
-    if (view.dims[d] == 0) return {};
-    const int64_t reach = (view.dims[d] - 1) * (strided ? view.strides[d] : dense);
-    (reach < 0 ? lo : hi) += reach;
-    dense *= view.dims[d];
-  }
+  const auto [lo, hi] = OffsetRange(view);
+  if (hi < lo) return {};
   const int64_t size = ItemSize(view.dtype);
   return {-lo * size, (hi + 1) * size};
 }

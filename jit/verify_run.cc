@@ -39,21 +39,6 @@ double WorkOf(const Graph& graph, const Node& node, absl::Span<const int64_t> sy
   return work;
 }
 
-class Watched {
- public:
-  explicit Watched(CompileWatcher* watcher) : watcher_(watcher) {
-    if (watcher_ != nullptr) watcher_->Begin();
-  }
-  ~Watched() {
-    if (watcher_ != nullptr) watcher_->End();
-  }
-  Watched(const Watched&) = delete;
-  Watched& operator=(const Watched&) = delete;
-
- private:
-  CompileWatcher* watcher_;
-};
-
 // False for what most calls come to once the first ones are over.
 bool MayBeWanted(const CheckedCall& call) {
   const int64_t env = call.cache->verify_env();
