@@ -295,11 +295,19 @@ def test_arguments_that_only_second_derivatives_read():
         b.add_(1)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         torch.autograd.grad(y.sum(), args, create_graph=True)
+    if not hasattr(torch._C._autograd.SavedTensor, "unpack"):  # torch 2.11 unpacks all or none
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            torch.autograd.grad(y.sum(), args)
+        return
     got = torch.autograd.grad(y.sum(), args)  # does not read b
     want = torch.autograd.grad((F.gelu(F.linear(args[0] * 1.5, args[1] * 1.5, args[2] * 1.5)) @ (args[1] * 1.5)).sum(), args)
     for g, v in zip(got, want):
         torch.testing.assert_close(g, v)
-    y = f(*[a * 1.5 for a in args])
+
+
+def test_a_second_backward_needs_the_graph_kept():
+    f = jf.jit(lambda x, w, b: F.gelu(F.linear(x, w, b)) @ w)
+    y = f(*[a * 1.5 for a in (draw(4, 3), draw(5, 3, seed=1), draw(5, seed=2))])
     y.sum().backward()
     with pytest.raises(RuntimeError, match="backward through the graph a second time"):
         y.sum().backward()
