@@ -380,9 +380,9 @@ absl::StatusOr<std::shared_ptr<const internal::BoundCall>> BindShapes(
   JF_ASSIGN_OR_RETURN(std::shared_ptr<const internal::BoundCall> bound, Find(call, {}, options));
   // Seed and offset from device memory make another graph, whose values have numbers alone.
   if (names == nullptr || f.names().empty() || &call.cache->graph() != &f.graph()) return bound;
-  JF_ASSIGN_OR_RETURN(
-      internal::CallClass cls,
-      internal::ClassifyCall(f.graph(), internal::ComputeShapeFacts(f.graph()), call.inputs, {}));
+  JF_ASSIGN_OR_RETURN(internal::CallClass cls,
+                      internal::ClassifyCall(f.graph(), internal::ComputeShapeFacts(f.graph()),
+                                             call.inputs, {}, f.options().dynamic));
   cls.bound_inputs = call.cache->held_inputs().bound;
   internal::Options options_of_plan = f.options();
   options_of_plan.products = bound->executable->products;

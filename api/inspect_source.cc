@@ -67,7 +67,8 @@ absl::StatusOr<std::string> RenderStage(const Graph& graph, const ValueNames& na
         return absl::OkStatus();
       },
       [&](RngRole) { views.push_back({nullptr, DType::kU64, {}, {}}); }));
-  JF_ASSIGN_OR_RETURN(CallClass cls, ClassifyCall(graph, ComputeShapeFacts(graph), views, {}));
+  JF_ASSIGN_OR_RETURN(CallClass cls,
+                      ClassifyCall(graph, ComputeShapeFacts(graph), views, {}, options.dynamic));
   JF_ASSIGN_OR_RETURN(PlannedGraph planned, PlanGraph(graph, cls, options, backend));
   const ValueNamer name(planned.graph,
                         CarryNames(graph, names, cls, options, backend, planned.graph));

@@ -267,7 +267,8 @@ void CallCache::CountTuned(const std::optional<Note>& refused) {
 
 absl::StatusOr<CallClass> CallCache::Classify(absl::Span<const TensorView> inputs,
                                               absl::Span<const TensorView> outputs) const {
-  JF_ASSIGN_OR_RETURN(CallClass cls, ClassifyCall(graph_, facts_, inputs, outputs));
+  JF_ASSIGN_OR_RETURN(CallClass cls,
+                      ClassifyCall(graph_, facts_, inputs, outputs, options_.dynamic));
   cls.bound_inputs = held_.inputs().bound;
   JF_RETURN_IF_ERROR(CheckBoundIsRead(graph_, cls));
   return cls;
