@@ -181,8 +181,10 @@ void Run(const CpuKernel& kernel, const LaunchArgs& args) {
 
 class CpuBackend : public HostBackend {
  public:
-  explicit CpuBackend(absl::StatusOr<Target> target)
-      : status_(target.status()), target_(target.ok() ? *std::move(target) : HostTarget()) {
+  explicit CpuBackend(absl::StatusOr<Target> target, bool bf16_products = true)
+      : status_(target.status()),
+        target_(target.ok() ? *std::move(target) : HostTarget()),
+        bf16_products_(bf16_products) {
     target_.num_threads = NumThreads();
     ForkGeneration();  // from now on forks are counted
   }
@@ -225,6 +227,10 @@ class CpuBackend : public HostBackend {
   }
 
   absl::Status GemmSupport(DType dtype, Reason* reason) const override {
+    if (dtype == DType::kBF16 && !bf16_products_) {
+      *reason = Reason::kGemmDtype;
+      return Unimplemented("oneDNN multiplies no bf16 on ", target_.arch);
+    }
     return OnednnSupport(dtype, reason);
   }
   absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareGemm(
@@ -269,6 +275,7 @@ class CpuBackend : public HostBackend {
 
   absl::Status status_;  // of the architecture asked for
   Target target_;
+  const bool bf16_products_;
 };
 
 }  // namespace
@@ -289,9 +296,10 @@ std::unique_ptr<Backend> CreateCpuBackend() {
   return std::make_unique<CpuBackend>(std::move(target));
 }
 
-absl::StatusOr<std::unique_ptr<Backend>> CreateCpuBackendFor(std::string_view arch) {
+absl::StatusOr<std::unique_ptr<Backend>> CreateCpuBackendFor(std::string_view arch,
+                                                             bool bf16_products) {
   JF_ASSIGN_OR_RETURN(Target target, CpuTargetFor(arch));
-  return std::unique_ptr<Backend>(std::make_unique<CpuBackend>(std::move(target)));
+  return std::unique_ptr<Backend>(std::make_unique<CpuBackend>(std::move(target), bf16_products));
 }
 
 }  // namespace jitfuse::internal

@@ -21,6 +21,7 @@
 #include "ir/text.h"
 #include "jit/buffers.h"
 #include "jit/group_products.h"
+#include "jit/recorder.h"
 
 namespace jitfuse::internal {
 namespace {
@@ -301,6 +302,15 @@ absl::StatusOr<PlannedGraph> PlanGraph(const Graph& graph, const CallClass& cls,
   return std::move(planned.graph);
 }
 
+absl::StatusOr<EmittedGraph> EmitGraph(const Graph& graph, const CallClass& cls,
+                                       const Options& options, const Backend& backend) {
+  CompileGate gate;
+  JF_ASSIGN_OR_RETURN(Planned planned, Plan(graph, cls, options, backend));
+  JF_RETURN_IF_ERROR(FinishPlan(cls, backend, &planned));
+  JF_ASSIGN_OR_RETURN(Sources emitted, EmitAll(planned.graph, backend));
+  return EmittedGraph{std::move(planned.graph), std::move(emitted.all)};
+}
+
 absl::StatusOr<std::shared_ptr<const Executable>> Compile(const Graph& graph, const CallClass& cls,
                                                           const Options& options,
                                                           const Backend& backend,
@@ -332,6 +342,7 @@ absl::StatusOr<std::shared_ptr<const Executable>> Compile(const Graph& graph, co
   for (Value v : exe->graph.outputs()) exe->outputs.push_back(exe->graph.type(v));
   JF_RETURN_IF_ERROR(CheckAliases(cls, *exe));
   exe->plan_ms = plan_ms;
+  if (backend.target().kind != TargetKind::kInterpret) RecordClass(graph, cls, options);
   if (LogEnabled(1)) {
     Log(1, absl::StrCat("compiled ", graph.name(), " for ", ToAbsl(backend.name()), ": ",
                         exe->steps.size(), " steps, planned in ", plan_ms, " ms, ready after ",

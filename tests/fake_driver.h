@@ -62,6 +62,8 @@ class FakeDriver {
   double clock_us = 0;
   static void Advance(double us) { active_->clock_us += us; }
   int l2_bytes = 50 << 20;
+  int sm_count = 132, clock_khz = 2619000, bus_bits = 5120;
+  std::string name = "Fake GPU";
 
  private:
   static FakeDriver& Get() { return *active_; }
@@ -114,18 +116,16 @@ inline void FakeDriver::Fill() {
   };
   api_.DeviceGetName = [](char* name, int size, CuDevice) {
     JF_FAKE(DeviceGetName, "cuDeviceGetName");
-    std::strncpy(name, "Fake GPU", static_cast<size_t>(size));
+    std::strncpy(name, Get().name.c_str(), static_cast<size_t>(size));
     return kCuSuccess;
   };
   api_.DeviceGetAttribute = [](int* v, CuDeviceAttribute a, CuDevice) {
     JF_FAKE(DeviceGetAttribute, "cuDeviceGetAttribute");
-    const std::map<int, int> values = {{kCuMultiprocessorCount, 132},
-                                       {kCuMemoryClockRate, 2619000},
-                                       {kCuMemoryBusWidth, 5120},
-                                       {kCuL2CacheSize, Get().l2_bytes},
-                                       {kCuComputeCapabilityMajor, Get().major},
-                                       {kCuComputeCapabilityMinor, Get().minor},
-                                       {kCuMemoryPoolsSupported, Get().pools}};
+    const std::map<int, int> values = {
+        {kCuMultiprocessorCount, Get().sm_count}, {kCuMemoryClockRate, Get().clock_khz},
+        {kCuMemoryBusWidth, Get().bus_bits},      {kCuL2CacheSize, Get().l2_bytes},
+        {kCuComputeCapabilityMajor, Get().major}, {kCuComputeCapabilityMinor, Get().minor},
+        {kCuMemoryPoolsSupported, Get().pools}};
     *v = values.at(a);
     return kCuSuccess;
   };

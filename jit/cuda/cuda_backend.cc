@@ -540,10 +540,22 @@ absl::StatusOr<std::unique_ptr<Backend>> CreateCudaBackend() {
   return CreateCudaBackendWith(*driver);
 }
 
-absl::StatusOr<std::unique_ptr<Backend>> CreateOfflineCudaBackend(const Target& target) {
+absl::StatusOr<std::unique_ptr<Backend>> CreateOfflineCudaBackend(const Target& target, int cuda) {
   if (target.kind != TargetKind::kCuda)
     return InvalidArgument("'", target.arch, "' is no CUDA architecture");
-  return std::unique_ptr<Backend>(std::make_unique<CudaBackend>(target, nullptr, 0, nullptr));
+  return std::unique_ptr<Backend>(std::make_unique<CudaBackend>(target, nullptr, cuda, nullptr));
+}
+
+absl::Status CheckOfflineCompiler(const Target& target, int cuda) {
+  const absl::StatusOr<const NvrtcApi*> found = LoadNvrtcApi(cuda);
+  if (!found.ok())
+    return Annotate(found.status(), cuda == 0 ? target.arch : absl::StrCat("CUDA ", cuda));
+  const NvrtcApi* nvrtc = *found;
+  if (cuda != 0 && nvrtc->major != cuda)
+    return absl::FailedPreconditionError(
+        absl::StrCat("NVRTC ", nvrtc->major, ".", nvrtc->minor, " (", nvrtc->path,
+                     ") is what was found; expected one of CUDA ", cuda));
+  return CheckNvrtcArch(*nvrtc, target.arch);
 }
 
 }  // namespace jitfuse::internal

@@ -46,22 +46,6 @@ std::string LogOf(const NvrtcApi& nvrtc, NvrtcProgram program) {
   return log;
 }
 
-absl::Status CheckArch(const NvrtcApi& nvrtc, const std::string& arch) {
-  int count = 0;
-  JF_RETURN_IF_ERROR(
-      NvrtcError(nvrtc, nvrtc.GetNumSupportedArchs(&count), "nvrtcGetNumSupportedArchs"));
-  std::vector<int> archs(static_cast<size_t>(std::max(count, 1)));
-  JF_RETURN_IF_ERROR(
-      NvrtcError(nvrtc, nvrtc.GetSupportedArchs(archs.data()), "nvrtcGetSupportedArchs"));
-  std::vector<std::string> names;
-  for (int a : archs) names.push_back(absl::StrCat("sm_", a));
-  if (std::find(names.begin(), names.end(), arch) != names.end()) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("NVRTC ", nvrtc.major, ".", nvrtc.minor, " (", nvrtc.path,
-                   ") does not compile for ", arch, "; it knows ", absl::StrJoin(names, ", "),
-                   ". A newer one does: pip install -U nvidia-cuda-nvrtc"));
-}
-
 struct Artifact {
   NvrtcResult (*size)(NvrtcProgram, size_t*);
   NvrtcResult (*get)(NvrtcProgram, char*);
@@ -72,7 +56,7 @@ absl::StatusOr<CompiledKernel> Compile(const NvrtcApi& nvrtc, const KernelSource
                                        const Artifact& artifact) {
   if (source.lang != SourceLang::kCuda)
     return InternalError("CompileCuda(", source.entry, "): not a CUDA source");
-  JF_RETURN_IF_ERROR(CheckArch(nvrtc, source.arch));
+  JF_RETURN_IF_ERROR(CheckNvrtcArch(nvrtc, source.arch));
   const auto start = std::chrono::steady_clock::now();
   Program program(nvrtc);
   const std::string name = absl::StrCat(source.entry.empty() ? "kernels" : source.entry, ".cu");
@@ -105,6 +89,22 @@ absl::StatusOr<CompiledKernel> Compile(const NvrtcApi& nvrtc, const KernelSource
 }
 
 }  // namespace
+
+absl::Status CheckNvrtcArch(const NvrtcApi& nvrtc, const std::string& arch) {
+  int count = 0;
+  JF_RETURN_IF_ERROR(
+      NvrtcError(nvrtc, nvrtc.GetNumSupportedArchs(&count), "nvrtcGetNumSupportedArchs"));
+  std::vector<int> archs(static_cast<size_t>(std::max(count, 1)));
+  JF_RETURN_IF_ERROR(
+      NvrtcError(nvrtc, nvrtc.GetSupportedArchs(archs.data()), "nvrtcGetSupportedArchs"));
+  std::vector<std::string> names;
+  for (int a : archs) names.push_back(absl::StrCat("sm_", a));
+  if (std::find(names.begin(), names.end(), arch) != names.end()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("NVRTC ", nvrtc.major, ".", nvrtc.minor, " (", nvrtc.path,
+                   ") does not compile for ", arch, "; it knows ", absl::StrJoin(names, ", "),
+                   ". A newer one does: pip install -U nvidia-cuda-nvrtc"));
+}
 
 absl::StatusOr<CompiledKernel> CompileCuda(const NvrtcApi& nvrtc, const KernelSource& source) {
   return Compile(nvrtc, source, {nvrtc.GetCUBINSize, nvrtc.GetCUBIN, "nvrtcGetCUBIN"});
