@@ -245,7 +245,7 @@ def total_stats() -> dict[str, Any]: ...
 
 version: str = '0.1.0'
 
-def command(words: Sequence[str], trace: Callable[[str, list[str], dict[str, int], int], dict[str, Any]]) -> int:
+def command(words: Sequence[str], trace: Callable[[str, list[str], dict[str, int], int, bool], dict[str, Any]]) -> int:
     """
     The command jitfuse with these words; its exit code. Prints to the process's stdout.
     """
