@@ -105,10 +105,10 @@ TEST(CubinCacheTest, HowNvrtcIsToldToWorkIsThatOfTheFormat) {
   internal::KernelSource source;
   source.arch = "sm_90";
   source.options = {"--fmad=false"};
-  EXPECT_THAT(internal::NvrtcOptions(api, source),
-              testing::ElementsAre("--fmad=false", "--gpu-architecture=sm_90", "--std=c++17",
-                                   "--minimal", "--diag-suppress=177",
-                                   "--ptxas-options=--warn-on-spills"));
+  EXPECT_THAT(
+      internal::NvrtcOptions(api, source),
+      testing::ElementsAre("--fmad=false", "--gpu-architecture=sm_90", "--std=c++17", "--minimal",
+                           "--diag-suppress=177", "--ptxas-options=--warn-on-spills"));
 }
 
 }  // namespace

@@ -85,7 +85,8 @@ TEST(DiskCacheChild, DISABLED_Heals) {
   const Function f = Call();
   EXPECT_EQ(f.stats().compiled, 2);
   EXPECT_EQ(f.stats().healed, 2);
-  EXPECT_THAT(Explained(f), HasSubstr(", in place of a damaged entry of the disk cache; emitted in "));
+  EXPECT_THAT(Explained(f),
+              HasSubstr(", in place of a damaged entry of the disk cache; emitted in "));
 }
 
 TEST(DiskCacheChild, DISABLED_IsRefused) {
