@@ -1,9 +1,15 @@
 #include "jit/cuda/cubin_info.h"
 
 #include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "ir/support/elf.h"
 #include "ir/support/status.h"
 
@@ -12,7 +18,8 @@ namespace {
 
 // Entries of .nv.info: a form, an attribute, a size (form kSized) or a value of two bytes.
 constexpr uint64_t kSized = 4;
-constexpr uint64_t kFrameSize = 0x11, kRegisterCount = 0x2f;  // {symbol, value}, four bytes each
+constexpr uint64_t kFrameSize = 0x11, kStackSize = 0x12,  // {symbol, value}, four bytes each
+    kRegisterCount = 0x2f;
 
 // The value of `attribute` for the symbol `name`.
 int64_t InfoOf(const ElfFile& cubin, uint64_t attribute, std::string_view name) {
@@ -41,22 +48,24 @@ int64_t StaticSmem(const ElfFile& cubin, std::string_view name) {
   return reserves ? size - kReserved : size;
 }
 
-// "... in function 'name', 16 bytes spill stores, 24 bytes spill loads"
-void ReadSpills(std::string_view log, std::string_view name, KernelResources* out) {
+// Lines "... in function 'name', 16 bytes spill stores, 24 bytes spill loads" of the kernel, and of
+// functions of the compiler's own that it calls (division of f64), whose names begin with "__".
+void ReadSpills(const std::string& log, std::string_view name, KernelResources* out) {
+  constexpr absl::string_view kHead = "spilled to local memory in function '";
   out->spill_stores = out->spill_loads = 0;
-  const std::string head =
-      absl::StrCat("spilled to local memory in function '", ToAbsl(name), "',");
-  const size_t at = log.find(head);
-  if (at == std::string_view::npos) return;
-  absl::string_view rest = ToAbsl(log.substr(at + head.size()));
-  const auto number = [&](absl::string_view unit, int64_t* value) {
-    const size_t end = rest.find(unit);
-    if (end == absl::string_view::npos) return;
-    (void)absl::SimpleAtoi(rest.substr(0, end), value);
-    rest.remove_prefix(end + unit.size());
-  };
-  number(" bytes spill stores,", &out->spill_stores);
-  number(" bytes spill loads", &out->spill_loads);
+  for (const absl::string_view line : absl::StrSplit(log, '\n')) {
+    const size_t at = line.find(kHead);
+    if (at == absl::string_view::npos) continue;
+    const std::vector<absl::string_view> parts =
+        absl::StrSplit(line.substr(at + kHead.size()), ", ");
+    const absl::string_view of = absl::StripSuffix(parts[0], "'");
+    if (of != ToAbsl(name) && !absl::StartsWith(of, "__")) continue;
+    for (const absl::string_view part : parts) {
+      int64_t bytes = 0;
+      if (!absl::SimpleAtoi(part.substr(0, part.find(' ')), &bytes)) continue;
+      (absl::StrContains(part, "stores") ? out->spill_stores : out->spill_loads) += bytes;
+    }
+  }
 }
 
 // CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
@@ -91,7 +100,9 @@ KernelResources ResourcesOfCubin(const KernelSource& source, const CompiledKerne
   if (!cubin) return out;
   out.registers = InfoOf(*cubin, kRegisterCount, source.entry);
   if (out.registers < 0) return out;  // no kernel of this name
-  out.local_bytes = std::max<int64_t>(InfoOf(*cubin, kFrameSize, source.entry), 0);
+  // With the functions that it calls.
+  out.local_bytes = std::max<int64_t>(
+      {InfoOf(*cubin, kFrameSize, source.entry), InfoOf(*cubin, kStackSize, source.entry), 0});
   out.static_smem = StaticSmem(*cubin, source.entry);
   if (const ElfSection* code = cubin->Section(absl::StrCat(".text.", source.entry)))
     out.code_bytes = static_cast<int64_t>(code->size);

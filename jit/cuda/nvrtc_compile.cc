@@ -44,7 +44,7 @@ std::string LogOf(const NvrtcApi& nvrtc, NvrtcProgram program) {
   if (nvrtc.GetProgramLogSize(program, &size) != kNvrtcSuccess || size <= 1) return "";
   std::string log(size, '\0');
   if (nvrtc.GetProgramLog(program, log.data()) != kNvrtcSuccess) return "";
-  log.resize(size - 1);  // its closing zero
+  while (!log.empty() && log.back() == '\0') log.pop_back();  // closing zeros
   return log;
 }
 

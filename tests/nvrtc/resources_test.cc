@@ -103,6 +103,21 @@ TEST_F(ResourcesNvrtcTest, CubinsSayWhatPtxasSays) {
   }
 }
 
+// Functions of the compiler's own, which the kernel calls, spill too.
+TEST_F(ResourcesNvrtcTest, SpillsOfWhatIsCalledCount) {
+  const KernelSource source = Source("sm_90", kSmall);
+  CompiledKernel compiled = Compile(source);
+  EXPECT_EQ(compiled.log, "");
+  for (const char* name : {"k", "__cuda_sm20_div_rn_f64_full", "k2"})
+    absl::StrAppend(&compiled.log,
+                    "ptxas warning : Registers are spilled to local memory in function '", name,
+                    "', 8 bytes spill stores, 12 bytes spill loads\n");
+  const KernelResources r =
+      internal::ResourcesOfCubin(source, compiled, *internal::TargetFor("sm_90"));
+  EXPECT_EQ(r.spill_stores, 16);
+  EXPECT_EQ(r.spill_loads, 24);
+}
+
 TEST_F(ResourcesNvrtcTest, OfBytesThatAreNoCubinNothingIsSaid) {
   const KernelSource source = Source("sm_90", kSpills);
   const CompiledKernel whole = Compile(source);
