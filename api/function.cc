@@ -11,6 +11,7 @@
 #include "api/runtime.h"
 #include "ir/support/flags.h"
 #include "ir/support/status.h"
+#include "ir/support/trace.h"
 #include "ir/text.h"
 #include "ir/verify.h"
 #include "jit/carry_names.h"
@@ -53,6 +54,7 @@ StatusOr<Function> MakeFunction(const Graph& graph, const CompileOptions& option
   }
   JF_API_RETURN_IF_ERROR(CheckOptions(graph, options));
   JF_API_RETURN_IF_ERROR(CheckFlags());
+  TraceFromEnv();
   JF_API_RETURN_IF_ERROR(VerifyGraph(graph));
   DeviceKind kind = options.device;
   if (kind == DeviceKind::kAuto) {

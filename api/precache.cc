@@ -239,11 +239,18 @@ absl::StatusOr<Targets> TargetsFor(const std::vector<std::string>& archs, int cu
 }
 
 void ReadCodeFigures(const CacheEntry& entry, LayerKernel* out) {
-  if (entry.key.backend != "cuda") return;
-  const std::optional<CubinInfo> info = ReadCubinInfo(entry.code, entry.symbol);
-  if (!info) return;
-  out->registers = info->registers;
-  out->local_bytes = info->local_bytes;
+  const absl::StatusOr<Target> target = TargetFor(entry.key.arch);
+  if (entry.key.backend != "cuda" || !target.ok()) return;
+  KernelSource source;
+  source.entry = entry.symbol;
+  source.arch = entry.key.arch;
+  CompiledKernel compiled;
+  compiled.bytes = entry.code;
+  compiled.log = entry.log;
+  const KernelResources resources = ResourcesOfCubin(source, compiled, *target);
+  out->registers = static_cast<int>(resources.registers);
+  out->local_bytes = static_cast<int>(resources.local_bytes);
+  if (resources.spill_stores >= 0) out->spill_bytes = static_cast<int>(resources.spill_stores);
 }
 
 std::function<void(const LayerProgress&)> Telling(const PrecacheOptions& options) {
@@ -272,7 +279,7 @@ absl::StatusOr<PrecacheReport> RunPrecache(const std::string& manifest, const st
   for (const LayerKernel& k : kernels) {
     compilers.insert(k.toolchain);
     report.kernels.push_back({k.kernel, k.arch, k.toolchain, k.file, k.code_bytes, k.registers,
-                              k.local_bytes, k.compile_ms});
+                              k.local_bytes, k.spill_bytes, k.compile_ms});
   }
   report.compilers.assign(compilers.begin(), compilers.end());
   return report;

@@ -56,6 +56,7 @@ struct PrecachedKernel {
   long long code_bytes = 0;  // a cubin or an object
   int registers = -1;        // of a thread; -1: not known, as of CPUs
   int local_bytes = -1;      // of a thread, spilled registers among them; -1: not known
+  int spill_bytes = -1;      // that a thread writes when it spills registers; -1: not known
   double compile_ms = -1;    // -1: it was there
 };
 struct PrecacheReport {

@@ -27,7 +27,7 @@ Counters CountersOf(const Executable& exe) {
   out.CountPlan(exe.fusion);
   auto count = [&](const KernelStep& step) {
     if (step.source.lang == SourceLang::kPlan) return;  // the interpreter compiles nothing
-    out.CountCode(step.origin, step.healed, step.compile_ms);
+    out.CountCode(step.origin, step.healed, step.times.compile_ms);
   };
   for (const KernelStep& step : exe.kernels) count(step);
   for (const SortStep& sort : exe.sorts) {

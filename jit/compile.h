@@ -35,6 +35,7 @@ struct PlannedGraph {
   FusionPlan fusion;
   std::vector<KernelPlan> plans;
   std::vector<int> plan_groups;
+  PlanTimes times;
 };
 absl::StatusOr<PlannedGraph> PlanGraph(const Graph& graph, const CallClass& cls,
                                        const Options& options, const Backend& backend);

@@ -58,8 +58,8 @@ struct LayerKernel {
   std::string file;  // below the layer's folder
   std::string kernel, backend, arch, toolchain;
   int64_t code_bytes = 0, file_bytes = 0;
-  int registers = -1, local_bytes = -1;  // a thread's; -1: not known
-  double compile_ms = -1;                // -1: it was there
+  int registers = -1, local_bytes = -1, spill_bytes = -1;  // a thread's; -1: not known
+  double compile_ms = -1;                                  // -1: it was there
 };
 // Of an entry: what its code says of registers and local memory.
 using ReadFigures = std::function<void(const CacheEntry&, LayerKernel*)>;

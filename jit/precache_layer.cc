@@ -100,6 +100,7 @@ json KernelJson(const LayerKernel& k) {
               {"arch", k.arch}, {"compiler", k.toolchain}, {"code_bytes", k.code_bytes}};
   if (k.registers >= 0) out["registers"] = k.registers;
   if (k.local_bytes >= 0) out["local_bytes"] = k.local_bytes;
+  if (k.spill_bytes >= 0) out["spill_bytes"] = k.spill_bytes;
   return out;
 }
 

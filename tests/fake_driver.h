@@ -64,6 +64,8 @@ class FakeDriver {
   int l2_bytes = 50 << 20;
   int sm_count = 132, clock_khz = 2619000, bus_bits = 5120;
   std::string name = "Fake GPU";
+  std::map<int, int> attributes;  // of every kernel, by CuFunctionAttribute; else 0
+  int active_blocks = 0;          // of every kernel, on a multiprocessor
 
  private:
   static FakeDriver& Get() { return *active_; }
@@ -187,9 +189,14 @@ inline void FakeDriver::Fill() {
     Get().functions_[*f] = {name, Get().modules_[m]};
     return kCuSuccess;
   };
-  api_.FuncGetAttribute = [](int* v, CuFunctionAttribute, CuFunction) {
+  api_.FuncGetAttribute = [](int* v, CuFunctionAttribute attribute, CuFunction) {
     JF_FAKE(FuncGetAttribute, "cuFuncGetAttribute");
-    *v = 0;
+    *v = Get().attributes[attribute];
+    return kCuSuccess;
+  };
+  api_.OccupancyMaxActiveBlocks = [](int* blocks, CuFunction, int, size_t) {
+    JF_FAKE(OccupancyMaxActiveBlocks, "cuOccupancyMaxActiveBlocksPerMultiprocessor");
+    *blocks = Get().active_blocks;
     return kCuSuccess;
   };
   api_.LaunchKernel = [](CuFunction f, unsigned grid, unsigned, unsigned, unsigned threads,
@@ -311,6 +318,7 @@ inline void FakeDriver::FillEvents() {
     Get().recorded_[event] = Get().clock_us;
     return kCuSuccess;
   };
+  api_.EventQuery = [](CuEvent) { return Get().Note("cuEventQuery"); };
   api_.EventSynchronize = [](CuEvent) { return Get().Note("cuEventSynchronize"); };
   api_.EventElapsedTime = [](float* ms, CuEvent begin, CuEvent end) {
     JF_FAKE(EventElapsedTime, "cuEventElapsedTime");

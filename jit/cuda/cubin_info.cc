@@ -1,104 +1,144 @@
 #include "jit/cuda/cubin_info.h"
 
-#include <cstdint>
-#include <cstring>
+#include <algorithm>
+#include <optional>
+#include <string>
 #include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "ir/support/elf.h"
+#include "ir/support/status.h"
 
 namespace jitfuse::internal {
 namespace {
 
-// ELF for 64 bits, little-endian.
-constexpr size_t kHeader = 64, kSection = 64, kSymbol = 24;
-constexpr uint32_t kSymbolTable = 2;
-// Attributes of the section .nv.info: one byte of form, one of kind, two of a value or a size.
-constexpr uint8_t kSized = 4;  // the form: so many bytes follow
-constexpr uint8_t kFrameSize = 0x11, kRegisterCount = 0x2f;
+// Entries of .nv.info: a form, an attribute, a size (form kSized) or a value of two bytes.
+constexpr uint64_t kSized = 4;
+constexpr uint64_t kFrameSize = 0x11, kStackSize = 0x12,  // {symbol, value}, four bytes each
+    kRegisterCount = 0x2f;
 
-class Bytes {
- public:
-  explicit Bytes(std::string_view bytes) : bytes_(bytes) {}
-  size_t size() const { return bytes_.size(); }
-  // 0 beyond the end.
-  template <typename T>
-  T At(uint64_t at) const {
-    T out = 0;
-    if (at <= size() && sizeof(T) <= size() - at) std::memcpy(&out, bytes_.data() + at, sizeof(T));
-    return out;
+// The value of `attribute` for the symbol `name`.
+int64_t InfoOf(const ElfFile& cubin, uint64_t attribute, std::string_view name) {
+  const ElfSection* info = cubin.Section(".nv.info");
+  if (info == nullptr) return KernelResources::kUnknown;
+  for (size_t at = 0; at + 4 <= info->bytes.size();) {
+    const uint64_t size = ReadLittleEndian(info->bytes, at, 1) == kSized
+                              ? ReadLittleEndian(info->bytes, at + 2, 2)
+                              : 0;
+    const uint64_t symbol = ReadLittleEndian(info->bytes, at + 4, 4);
+    if (ReadLittleEndian(info->bytes, at + 1, 1) == attribute && size == 8 &&
+        symbol < cubin.symbols().size() && cubin.symbols()[symbol].name == name)
+      return static_cast<int64_t>(ReadLittleEndian(info->bytes, at + 8, 4));
+    at += 4 + size;
   }
-  Bytes Slice(uint64_t at, uint64_t length) const {
-    if (at > size()) return Bytes("");
-    return Bytes(bytes_.substr(at, length));
-  }
-  std::string_view StringAt(uint64_t at) const {
-    if (at >= size()) return "";
-    const std::string_view rest = bytes_.substr(at);
-    return rest.substr(0, rest.find('\0'));
-  }
-
- private:
-  std::string_view bytes_;
-};
-
-struct Section {
-  std::string_view name;
-  uint32_t type = 0, link = 0;
-  Bytes bytes{""};
-};
-
-std::vector<Section> SectionsOf(const Bytes& file) {
-  std::vector<Section> out;
-  const auto table = file.At<uint64_t>(40);
-  const uint16_t count = file.At<uint16_t>(60), names_at = file.At<uint16_t>(62);
-  const auto header = [&](uint64_t i) { return table + i * kSection; };
-  if (file.At<uint32_t>(0) != 0x464c457f || file.size() < kHeader || table > file.size())
-    return out;
-  const Bytes names = file.Slice(file.At<uint64_t>(header(names_at) + 24),
-                                 file.At<uint64_t>(header(names_at) + 32));
-  for (uint16_t i = 0; i < count; ++i) {
-    const uint64_t at = header(i);
-    out.push_back({names.StringAt(file.At<uint32_t>(at)), file.At<uint32_t>(at + 4),
-                   file.At<uint32_t>(at + 40),
-                   file.Slice(file.At<uint64_t>(at + 24), file.At<uint64_t>(at + 32))});
-  }
-  return out;
+  return KernelResources::kUnknown;
 }
 
-// The number of a symbol in the cubin's symbol table.
-std::optional<uint32_t> SymbolNamed(const std::vector<Section>& sections, std::string_view name) {
-  for (const Section& section : sections) {
-    if (section.type != kSymbolTable || section.link >= sections.size()) continue;
-    const Bytes& strings = sections[section.link].bytes;
-    for (uint64_t at = 0; at + kSymbol <= section.bytes.size(); at += kSymbol) {
-      if (strings.StringAt(section.bytes.At<uint32_t>(at)) == name)
-        return static_cast<uint32_t>(at / kSymbol);
+// From sm_90 on what the system keeps of a block's shared memory is part of the section.
+int64_t StaticSmem(const ElfFile& cubin, std::string_view name) {
+  constexpr int64_t kReserved = 1024;
+  const ElfSection* section = cubin.Section(absl::StrCat(".nv.shared.", ToAbsl(name)));
+  if (section == nullptr) return 0;
+  const auto size = static_cast<int64_t>(section->size);
+  const bool reserves = cubin.Section(".nv.shared.reserved.0") != nullptr && size >= kReserved;
+  return reserves ? size - kReserved : size;
+}
+
+// Lines "... in function 'name', 16 bytes spill stores, 24 bytes spill loads" of the kernel, and of
+// functions of the compiler's own that it calls (division of f64), whose names begin with "__".
+void ReadSpills(const std::string& log, std::string_view name, KernelResources* out) {
+  constexpr absl::string_view kHead = "spilled to local memory in function '";
+  out->spill_stores = out->spill_loads = 0;
+  for (const absl::string_view line : absl::StrSplit(log, '\n')) {
+    const size_t at = line.find(kHead);
+    if (at == absl::string_view::npos) continue;
+    const std::vector<absl::string_view> parts =
+        absl::StrSplit(line.substr(at + kHead.size()), ", ");
+    const absl::string_view of = absl::StripSuffix(parts[0], "'");
+    if (of != ToAbsl(name) && !absl::StartsWith(of, "__")) continue;
+    for (const absl::string_view part : parts) {
+      int64_t bytes = 0;
+      if (!absl::SimpleAtoi(part.substr(0, part.find(' ')), &bytes)) continue;
+      (absl::StrContains(part, "stores") ? out->spill_stores : out->spill_loads) += bytes;
     }
   }
-  return std::nullopt;
 }
+
+// CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
+int64_t MaxBlocksPerSm(int sm) {
+  switch (sm) {
+    case 75:
+    case 86:
+    case 87:
+    case 88:
+      return 16;
+    case 89:
+    case 110:
+    case 120:
+    case 121:
+      return 24;
+    default:
+      return 32;
+  }
+}
+
+int64_t RoundUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
 }  // namespace
 
-std::optional<CubinInfo> ReadCubinInfo(std::string_view cubin, std::string_view kernel) {
-  const std::vector<Section> sections = SectionsOf(Bytes(cubin));
-  const std::optional<uint32_t> symbol = SymbolNamed(sections, kernel);
-  if (!symbol) return std::nullopt;
-  CubinInfo out;
-  bool found = false;
-  for (const Section& section : sections) {
-    if (section.name != ".nv.info") continue;
-    for (uint64_t at = 0; at + 4 <= section.bytes.size();) {
-      const auto form = section.bytes.At<uint8_t>(at), kind = section.bytes.At<uint8_t>(at + 1);
-      const uint64_t size = form == kSized ? section.bytes.At<uint16_t>(at + 2) : 0;
-      if (size == 8 && section.bytes.At<uint32_t>(at + 4) == *symbol) {
-        const auto value = static_cast<int>(section.bytes.At<uint32_t>(at + 8));
-        if (kind == kRegisterCount) out.registers = value;
-        if (kind == kFrameSize) out.local_bytes = value;
-        found = found || kind == kRegisterCount;
-      }
-      at += 4 + size;
-    }
-  }
-  return found ? std::optional(out) : std::nullopt;
+KernelResources ResourcesOfCubin(const KernelSource& source, const CompiledKernel& compiled,
+                                 const Target& target) {
+  KernelResources out;
+  out.threads = source.threads;
+  out.dynamic_smem = source.smem;
+  out.max_threads_per_sm = target.max_threads_per_sm;
+  const std::optional<ElfFile> cubin = ElfFile::Read(compiled.bytes);
+  if (!cubin) return out;
+  out.registers = InfoOf(*cubin, kRegisterCount, source.entry);
+  if (out.registers < 0) return out;  // no kernel of this name
+  // With the functions that it calls.
+  out.local_bytes = std::max<int64_t>(
+      {InfoOf(*cubin, kFrameSize, source.entry), InfoOf(*cubin, kStackSize, source.entry), 0});
+  out.static_smem = StaticSmem(*cubin, source.entry);
+  if (const ElfSection* code = cubin->Section(absl::StrCat(".text.", source.entry)))
+    out.code_bytes = static_cast<int64_t>(code->size);
+  ReadSpills(compiled.log, source.entry, &out);
+  return out;
+}
+
+void AskDriver(const DriverApi& driver, CuFunction function, KernelResources* resources) {
+  const auto ask = [&](CuFunctionAttribute attribute, int64_t* out) {
+    int value = 0;
+    if (driver.FuncGetAttribute(&value, attribute, function) == kCuSuccess) *out = value;
+  };
+  ask(kCuFuncNumRegs, &resources->registers);
+  ask(kCuFuncLocalSizeBytes, &resources->local_bytes);
+  ask(kCuFuncSharedSizeBytes, &resources->static_smem);
+  int blocks = 0;
+  if (driver.OccupancyMaxActiveBlocks(&blocks, function, static_cast<int>(resources->threads),
+                                      static_cast<size_t>(resources->dynamic_smem)) == kCuSuccess)
+    resources->blocks_per_sm = blocks;
+}
+
+// Registers are given to warps in units of 256, to each of a multiprocessor's four schedulers
+// apart; shared memory to blocks in units of 128 bytes (256 before sm_80), of which the system
+// keeps 1024 a block from sm_80 on.
+int64_t BlocksPerSm(const KernelResources& r, const Target& target) {
+  if (r.registers <= 0 || r.threads <= 0 || r.static_smem < 0) return KernelResources::kUnknown;
+  constexpr int64_t kWarp = 32, kSchedulers = 4, kRegisterUnit = 256;
+  const int64_t warps = (r.threads + kWarp - 1) / kWarp;
+  const int64_t regs_of_warp = RoundUp(r.registers * kWarp, kRegisterUnit);
+  const int64_t warps_by_regs = target.regs_per_sm / kSchedulers / regs_of_warp * kSchedulers;
+  int64_t blocks = std::min(MaxBlocksPerSm(target.sm), target.max_threads_per_sm / kWarp / warps);
+  blocks = std::min(blocks, warps_by_regs / warps);
+  const bool old = target.sm < 80;
+  const int64_t smem = RoundUp(r.static_smem + r.dynamic_smem + (old ? 0 : 1024), old ? 256 : 128);
+  if (smem > 0) blocks = std::min(blocks, target.smem_per_sm / smem);
+  return blocks;
 }
 
 }  // namespace jitfuse::internal

@@ -12,6 +12,8 @@
 #include "ir/support/dump.h"
 #include "ir/support/flags.h"
 #include "ir/support/status.h"
+#include "jit/cuda/cubin_info.h"
+#include "jit/cuda/line_info.h"
 
 namespace jitfuse::internal {
 namespace {
@@ -42,7 +44,7 @@ std::string LogOf(const NvrtcApi& nvrtc, NvrtcProgram program) {
   if (nvrtc.GetProgramLogSize(program, &size) != kNvrtcSuccess || size <= 1) return "";
   std::string log(size, '\0');
   if (nvrtc.GetProgramLog(program, log.data()) != kNvrtcSuccess) return "";
-  log.resize(size - 1);  // its closing zero
+  while (!log.empty() && log.back() == '\0') log.pop_back();  // closing zeros
   return log;
 }
 
@@ -59,7 +61,7 @@ absl::StatusOr<CompiledKernel> Compile(const NvrtcApi& nvrtc, const KernelSource
   JF_RETURN_IF_ERROR(CheckNvrtcArch(nvrtc, source.arch));
   const auto start = std::chrono::steady_clock::now();
   Program program(nvrtc);
-  const std::string name = absl::StrCat(source.entry.empty() ? "kernels" : source.entry, ".cu");
+  const std::string name = SourceNameOf(source);
   JF_RETURN_IF_ERROR(NvrtcError(
       nvrtc,
       nvrtc.CreateProgram(program.out(), source.text.c_str(), name.c_str(), 0, nullptr, nullptr),
@@ -122,13 +124,15 @@ std::vector<std::string> NvrtcOptions(const NvrtcApi& nvrtc, const KernelSource&
   const bool since_12_9 = nvrtc.major > 12 || (nvrtc.major == 12 && nvrtc.minor >= 9);
   std::vector<std::string> options;
   for (const std::string& o : source.options) {
-    if (since_12_9 || ToAbsl(kQuickOption) != o) options.push_back(o);
+    if (IsSourceName(o) || (!since_12_9 && ToAbsl(kQuickOption) == o)) continue;
+    options.push_back(o);
   }
   options.push_back(absl::StrCat("--gpu-architecture=", source.arch));
   options.push_back("--std=c++17");
   options.push_back("--minimal");  // leaves out textures and run-time calls: a fifth of a small
                                    // kernel's compile time
   options.push_back("--diag-suppress=177");  // "declared but never referenced"
+  options.emplace_back(kWarnOfSpills);
   if (since_12_9 && !EnvString("NVRTC_NO_CACHE").empty()) options.push_back("--no-cache");
   return options;
 }

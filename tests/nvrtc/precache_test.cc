@@ -11,7 +11,6 @@
 #include "api/inspect.h"
 #include "api/jitfuse.h"
 #include "api/runtime.h"
-#include "jit/cuda/cubin_info.h"
 #include "jit/cuda/nvrtc_api.h"
 #include "jit/cuda/nvrtc_compile.h"
 #include "tests/fake_driver.h"
@@ -163,33 +162,6 @@ TEST(GpuBundleTest, CubinsAreTheSameEachTime) {
     bytes.push_back(all + internal::ReadFile(out + "/index.json"));
   }
   EXPECT_EQ(bytes[0], bytes[1]);
-}
-
-// As ptxas says it.
-TEST(GpuBundleTest, FiguresOfACubinAreThoseOfItsCompiler) {
-  const auto nvrtc = internal::LoadNvrtcApi(13);
-  if (!nvrtc.ok()) GTEST_SKIP() << nvrtc.status();
-  internal::KernelSource source;
-  source.lang = internal::SourceLang::kCuda;
-  source.entry = "frame";
-  source.text =
-      "extern \"C\" __global__ void frame(float* p, int n) {\n"
-      "  float a[64];\n"
-      "  for (int i = 0; i < 64; ++i) a[i] = p[i * n];\n"
-      "  for (int i = 0; i < n; ++i) a[(int)p[i] & 63] += 1;\n"
-      "  for (int i = 0; i < 64; ++i) p[i] = a[(i * n) & 63];\n}\n";
-  source.options = {"--ptxas-options=-v"};
-  for (const char* arch : {"sm_75", "sm_90", "sm_100", "sm_120"}) {
-    source.arch = arch;
-    const auto compiled = internal::CompileCuda(**nvrtc, source);
-    ASSERT_TRUE(compiled.ok()) << compiled.status();
-    const auto info = internal::ReadCubinInfo(compiled->bytes, "frame");
-    ASSERT_TRUE(info.has_value()) << arch;
-    EXPECT_THAT(compiled->log, HasSubstr(absl::StrCat("Used ", info->registers, " registers")));
-    EXPECT_THAT(compiled->log, HasSubstr(absl::StrCat(info->local_bytes, " bytes stack frame")));
-    EXPECT_GE(info->local_bytes, 256) << arch;
-    EXPECT_FALSE(internal::ReadCubinInfo(compiled->bytes, "other").has_value());
-  }
 }
 
 TEST(GpuBundleTest, AnotherCudaThanIsHereIsAClearError) {

@@ -227,10 +227,13 @@ Commands::Commands(CLI::App* app, Args* args)
   AddInputs(run, args);
   run->add_flag("--check", args->check,
                 "compare with the reference evaluator and its error bounds");
+  run->add_option("--trace", args->trace,
+                  "write a trace of the run to this file: JSON that Perfetto shows");
   AddVerify(run, args);
   AddCommon(explain, args);
-  explain->add_option("--stage", args->stage, "graph, groups, plan, cuda, llvm, ptx or sass")
-      ->check(CLI::IsMember({"graph", "groups", "plan", "cuda", "llvm", "ptx", "sass"}));
+  explain->add_option("--stage", args->stage, "graph, groups, plan, cuda, llvm, ptx, sass or resources")
+      ->check(CLI::IsMember(
+          {"graph", "groups", "plan", "cuda", "llvm", "ptx", "sass", "resources"}));
   explain->add_option("--arch", args->arch, "sm_90, x86-64-v3 ...; needs no such device");
   explain->add_flag("--json", args->json, "groups as JSON");
   AddCommon(bench, args);

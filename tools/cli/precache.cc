@@ -124,8 +124,10 @@ void PrintArchs(const PrecacheReport& report) {
 void PrintLocal(const PrecacheReport& report) {
   for (const PrecachedKernel& k : report.kernels) {
     if (k.local_bytes > 0)
-      std::printf("local      %s for %s: %d registers, %d bytes of local memory a thread\n",
-                  k.kernel.c_str(), k.arch.c_str(), k.registers, k.local_bytes);
+      std::printf(
+          "local      %s for %s: %d registers, %d bytes of local memory a thread, %d bytes "
+          "spilled\n",
+          k.kernel.c_str(), k.arch.c_str(), k.registers, k.local_bytes, std::max(k.spill_bytes, 0));
   }
 }
 

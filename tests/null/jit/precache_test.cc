@@ -9,7 +9,6 @@
 
 #include "ir/support/dump.h"
 #include "ir/support/status.h"
-#include "jit/cuda/cubin_info.h"
 #include "tests/test_util/cache_kit.h"
 
 namespace jitfuse::internal {
@@ -156,19 +155,6 @@ TEST_F(LayerTest, WhatIsMissingIsFound) {
   EXPECT_EQ(MissingIn(dir_, wanted).size(), 2u);
   for (WantedKernel& w : wanted) w.key.toolchain = "toy-2.0";
   EXPECT_EQ(MissingIn(dir_, wanted).size(), 4u);
-}
-
-TEST(CubinInfoTest, OtherBytesHaveNone) {
-  EXPECT_FALSE(ReadCubinInfo("", "k").has_value());
-  EXPECT_FALSE(ReadCubinInfo("\x7f"
-                             "ELF",
-                             "k")
-                   .has_value());
-  std::string file(4096, '\xff');
-  file.replace(0, 4,
-               "\x7f"
-               "ELF");
-  EXPECT_FALSE(ReadCubinInfo(file, "k").has_value());
 }
 
 }  // namespace
