@@ -61,6 +61,9 @@ Options FromPublic(const CompileOptions& options) {
   out.use_gemm_library = options.use_gemm_library;
   out.max_fusions = options.max_fusions;
   out.autotune = options.autotune;
+  out.dynamic = static_cast<Dynamic>(options.dynamic);
+  out.background = options.background;
+  out.specialize_after = options.specialize_after;
   return out;
 }
 

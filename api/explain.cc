@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -31,6 +32,35 @@ std::string_view KindName(GroupKind kind) {
   return "?";
 }
 
+constexpr std::pair<const char*, int64_t KernelResources::*> kFigures[] = {
+    {"code_bytes", &KernelResources::code_bytes},
+    {"stack_bytes", &KernelResources::stack_bytes},
+    {"registers", &KernelResources::registers},
+    {"local_bytes", &KernelResources::local_bytes},
+    {"spill_stores", &KernelResources::spill_stores},
+    {"spill_loads", &KernelResources::spill_loads},
+    {"static_smem", &KernelResources::static_smem},
+    {"dynamic_smem", &KernelResources::dynamic_smem},
+    {"threads", &KernelResources::threads},
+    {"blocks_per_sm", &KernelResources::blocks_per_sm},
+    {"max_threads_per_sm", &KernelResources::max_threads_per_sm}};
+
+// What is known, and the occupancy that follows from it.
+json ResourcesJson(const KernelResources& resources) {
+  json out = json::object();
+  for (const auto& [name, figure] : kFigures) {
+    if (resources.*figure >= 0) out[name] = resources.*figure;
+  }
+  if (resources.occupancy() >= 0) out["occupancy"] = resources.occupancy();
+  return out;
+}
+
+KernelResources ResourcesOfJson(const json& j) {
+  KernelResources out;
+  for (const auto& [name, figure] : kFigures) out.*figure = j.value(name, out.*figure);
+  return out;
+}
+
 class Explainer {
  public:
   Explainer(const BoundCall& call, const ValueNames& names)
@@ -43,7 +73,8 @@ class Explainer {
     out["backend"] = std::string(exe_.backend->name());
     out["arch"] = exe_.backend->target().arch;
     out["features"] = exe_.backend->target().features;
-    out["plan_ms"] = exe_.plan_ms;
+    out["plan_ms"] = exe_.times.total_ms;
+    out["stages"] = {{"graph_ms", exe_.times.graph_ms}, {"fuse_ms", exe_.times.fuse_ms}};
     out["arena_bytes"] = call_.arena_bytes;
     out["groups"] = json::array();
     for (size_t g = 0; g < exe_.fusion.groups.size(); ++g)
@@ -83,6 +114,8 @@ class Explainer {
     out["column_sums"] = json::array();
     for (NodeId id : group.column_sums) out["column_sums"].push_back(name_(Value{id, 0}));
     if (IsOnce(g)) out["once"] = true;
+    const auto at = static_cast<size_t>(g);
+    out["plan_ms"] = at < exe_.times.group_ms.size() ? exe_.times.group_ms[at] : 0;
     out["bytes"] = GroupBytes(exe_.graph, group).Eval(call_.symbols);
     out["bytes_unfused"] = UnfusedBytes(exe_.graph, group.nodes).Eval(call_.symbols);
     out["kernels"] = json::array();
@@ -106,21 +139,36 @@ class Explainer {
     }
   }
 
+  static json KernelJson(const KernelStep& kernel) {
+    json out;
+    out["kernel"] = kernel.source.entry;
+    out["compile_ms"] = kernel.times.compile_ms;
+    out["from_cache"] = kernel.origin != CodeOrigin::kCompiled;
+    out["origin"] = std::string(CodeOriginName(kernel.origin));
+    out["healed"] = kernel.healed;
+    const bool compiled = kernel.origin == CodeOrigin::kCompiled;
+    out["stages"] = {{"emit_ms", kernel.times.emit_ms},
+                     {"find_ms", kernel.times.find_ms},
+                     {"compile_ms", compiled ? kernel.times.compile_ms : 0},
+                     {"load_ms", kernel.times.load_ms}};
+    out["resources"] = ResourcesJson(kernel.kernel->MeasuredResources());
+    return out;
+  }
+
   json StepJson(size_t s) const {
     const Step& step = exe_.steps[s];
     const BoundStep& bound = call_.steps[s];
     json out;
     if (step.kind == Step::Kind::kKernel) {
       const KernelStep& kernel = exe_.kernels[static_cast<size_t>(step.index)];
-      out["kernel"] = kernel.source.entry;
-      out["compile_ms"] = kernel.compile_ms;
-      out["from_cache"] = kernel.origin != CodeOrigin::kCompiled;
-      out["origin"] = std::string(CodeOriginName(kernel.origin));
-      out["healed"] = kernel.healed;
+      out = KernelJson(kernel);
       if (kernel.source.lang == SourceLang::kCuda)
         out["launch"] = {{"grid", bound.grid}, {"threads", kernel.source.threads}};
     } else if (step.kind == Step::Kind::kSort) {
       out["sort"] = exe_.backend->DescribeSort(bound.sort);
+      out["sort_kernels"] = json::array();
+      for (const KernelStep& kernel : exe_.sorts[static_cast<size_t>(step.index)].kernels)
+        out["sort_kernels"].push_back(KernelJson(kernel));
     } else {
       out["library"] = bound.gemm != nullptr   ? bound.gemm->Describe()
                        : bound.zero_bytes == 0 ? "none: the result is empty"
@@ -219,7 +267,11 @@ std::string Bytes(int64_t bytes) {
 std::string KernelLine(const json& k) {
   if (k.contains("library"))
     return absl::StrCat("    library call: ", k["library"].get<std::string>(), "\n");
-  if (k.contains("sort")) return absl::StrCat("    ", k["sort"].get<std::string>(), "\n");
+  if (k.contains("sort")) {
+    std::string out = absl::StrCat("    ", k["sort"].get<std::string>(), "\n");
+    for (const json& kernel : k["sort_kernels"]) out += KernelLine(kernel);
+    return out;
+  }
   const auto origin = k["origin"].get<std::string>();
   std::string how = origin == "memory" ? "found in memory"
                     : origin == "disk" ? "from the disk cache"
@@ -227,7 +279,14 @@ std::string KernelLine(const json& k) {
                         ? "from a read-only layer of the cache"
                         : absl::StrFormat("compiled in %.1f ms", k["compile_ms"].get<double>());
   if (k["healed"].get<bool>()) how += ", in place of a damaged entry of the disk cache";
-  return absl::StrCat("    kernel ", k["kernel"].get<std::string>(), ", ", how, "\n");
+  const json& stages = k["stages"];
+  absl::StrAppendFormat(&how, "; emitted in %.2f ms, loaded in %.2f ms",
+                        stages["emit_ms"].get<double>(), stages["load_ms"].get<double>());
+  if (const double find = stages["find_ms"].get<double>(); find >= 0.005)
+    absl::StrAppendFormat(&how, ", disk cache looked through in %.2f ms", find);
+  const std::string resources = ResourcesToString(ResourcesOfJson(k["resources"]));
+  return absl::StrCat("    kernel ", k["kernel"].get<std::string>(), ", ", how, "\n",
+                      resources.empty() ? "" : absl::StrCat("      ", resources, "\n"));
 }
 
 // Copies of what is returned, and views, have no op to compare with.
@@ -324,7 +383,9 @@ std::string ExplainText(const BoundCall& call, const ValueNames& names) {
       "graph ", e["graph"].get<std::string>(), " on ", e["backend"].get<std::string>(), ":",
       e["arch"].get<std::string>(), ": ", e["groups"].size(),
       e["groups"].size() == 1 ? " group, " : " groups, ", Bytes(e["arena_bytes"].get<int64_t>()),
-      " of scratch memory, planned in ", absl::StrFormat("%.2f ms\n", e["plan_ms"].get<double>()));
+      " of scratch memory, planned in ",
+      absl::StrFormat("%.2f ms (graph %.2f, fusion %.2f)\n", e["plan_ms"].get<double>(),
+                      e["stages"]["graph_ms"].get<double>(), e["stages"]["fuse_ms"].get<double>()));
   for (const json& g : e["groups"]) {
     absl::StrAppend(&out, "  group ", g["index"].get<int>(), " (", g["kind"].get<std::string>(),
                     ") over ", g["domain"].get<std::string>(), "\n", OpLines(g));

@@ -2,7 +2,7 @@
 // and ExplainJson show it.
 //
 // In: a BoundCall, and the user's names of values of its graph (jit/carry_names.h). Out: text for
-// people or JSON ("version": 1; keys are only ever added). Never silent: every boundary between
+// people or JSON ("version": 2; keys are only ever added). Never silent: every boundary between
 // groups and every fallback is there with its reason code.
 #ifndef JITFUSE_API_EXPLAIN_H_
 #define JITFUSE_API_EXPLAIN_H_
@@ -14,7 +14,7 @@
 
 namespace jitfuse::internal {
 
-inline constexpr int kExplainVersion = 1;
+inline constexpr int kExplainVersion = 2;
 
 std::string ExplainText(const BoundCall& call, const ValueNames& names = {});
 std::string ExplainJson(const BoundCall& call, const ValueNames& names = {});

@@ -11,6 +11,7 @@
 #include "api/runtime.h"
 #include "ir/support/flags.h"
 #include "ir/support/status.h"
+#include "ir/support/trace.h"
 #include "ir/text.h"
 #include "ir/verify.h"
 #include "jit/carry_names.h"
@@ -53,6 +54,7 @@ StatusOr<Function> MakeFunction(const Graph& graph, const CompileOptions& option
   }
   JF_API_RETURN_IF_ERROR(CheckOptions(graph, options));
   JF_API_RETURN_IF_ERROR(CheckFlags());
+  TraceFromEnv();
   JF_API_RETURN_IF_ERROR(VerifyGraph(graph));
   DeviceKind kind = options.device;
   if (kind == DeviceKind::kAuto) {
@@ -380,9 +382,9 @@ absl::StatusOr<std::shared_ptr<const internal::BoundCall>> BindShapes(
   JF_ASSIGN_OR_RETURN(std::shared_ptr<const internal::BoundCall> bound, Find(call, {}, options));
   // Seed and offset from device memory make another graph, whose values have numbers alone.
   if (names == nullptr || f.names().empty() || &call.cache->graph() != &f.graph()) return bound;
-  JF_ASSIGN_OR_RETURN(
-      internal::CallClass cls,
-      internal::ClassifyCall(f.graph(), internal::ComputeShapeFacts(f.graph()), call.inputs, {}));
+  JF_ASSIGN_OR_RETURN(internal::CallClass cls,
+                      internal::ClassifyCall(f.graph(), internal::ComputeShapeFacts(f.graph()),
+                                             call.inputs, {}, f.options().dynamic));
   cls.bound_inputs = call.cache->held_inputs().bound;
   internal::Options options_of_plan = f.options();
   options_of_plan.products = bound->executable->products;

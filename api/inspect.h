@@ -61,8 +61,9 @@ StatusOr<std::vector<CheckResult>> Check(const std::string& graph_text,
                                          const std::vector<Array>& results, const Rng& rng = {},
                                          Numerics numerics = Numerics::kDefault);
 
-// stage: graph, groups, plan, cuda, llvm, ptx, sass. arch: "" (this machine's), "sm_90",
-// "x86-64-v3" ... Shapes come from `inputs` (data may be null). Needs no GPU.
+// stage: graph, groups, plan, cuda, llvm, ptx, sass, resources (compiled, and a line for each
+// kernel: registers, spills, shared memory, occupancy; code and stack on a CPU). arch: "" (this
+// machine's), "sm_90", "x86-64-v3" ... Shapes come from `inputs` (data may be null). Needs no GPU.
 StatusOr<std::string> SourceOf(const std::string& graph_text, const std::vector<Array>& inputs,
                                const std::string& stage, const std::string& arch,
                                const CompileOptions& options = {});

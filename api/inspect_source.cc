@@ -38,6 +38,19 @@ absl::StatusOr<std::unique_ptr<Backend>> BackendFor(DeviceKind kind, std::string
   return BackendForArch(kind, arch);
 }
 
+// What explain() says of a kernel that is loaded, as far as its code says it.
+std::string ResourcesText(const KernelSource& source, const CompiledKernel& compiled,
+                          const Backend& backend) {
+  const KernelResources resources = backend.ResourcesOf(source, compiled);
+  const std::string text = ResourcesToString(resources);
+  std::string out = absl::StrCat("kernel ", source.entry, " for ", source.arch, ": ",
+                                 text.empty() ? "nothing is known" : text);
+  if (const std::optional<Note> note = NoteOfResources(-1, source.entry, resources))
+    absl::StrAppend(&out, "\n  note ", ToAbsl(ReasonName(note->reason)), ": ",
+                    ToAbsl(ReasonDoc(note->reason)), " (", note->detail, ")");
+  return out;
+}
+
 absl::StatusOr<std::string> StageOfSource(const KernelSource& source, const std::string& stage,
                                           const Backend& backend) {
   if (stage == "cuda" || stage == "llvm") return source.text;
@@ -46,6 +59,7 @@ absl::StatusOr<std::string> StageOfSource(const KernelSource& source, const std:
     return CompileCudaToPtx(*nvrtc, source);
   }
   JF_ASSIGN_OR_RETURN(CompiledKernel compiled, backend.Compile(source));
+  if (stage == "resources") return ResourcesText(source, compiled, backend);
   return Disassemble(compiled.bytes);
 }
 
@@ -67,7 +81,8 @@ absl::StatusOr<std::string> RenderStage(const Graph& graph, const ValueNames& na
         return absl::OkStatus();
       },
       [&](RngRole) { views.push_back({nullptr, DType::kU64, {}, {}}); }));
-  JF_ASSIGN_OR_RETURN(CallClass cls, ClassifyCall(graph, ComputeShapeFacts(graph), views, {}));
+  JF_ASSIGN_OR_RETURN(CallClass cls,
+                      ClassifyCall(graph, ComputeShapeFacts(graph), views, {}, options.dynamic));
   JF_ASSIGN_OR_RETURN(PlannedGraph planned, PlanGraph(graph, cls, options, backend));
   const ValueNamer name(planned.graph,
                         CarryNames(graph, names, cls, options, backend, planned.graph));
@@ -100,12 +115,12 @@ absl::StatusOr<std::string> RenderStage(const Graph& graph, const ValueNames& na
 
 absl::Status CheckStage(const std::string& stage, const Backend& backend) {
   static constexpr std::string_view kStages[] = {"graph", "groups", "plan", "cuda",
-                                                 "llvm",  "ptx",    "sass"};
+                                                 "llvm",  "ptx",    "sass", "resources"};
   bool known = false;
   for (std::string_view s : kStages) known = known || s == stage;
   if (!known)
     return InvalidArgument("unknown stage '", stage,
-                           "'; expected graph, groups, plan, cuda, llvm, ptx or sass");
+                           "'; expected graph, groups, plan, cuda, llvm, ptx, sass or resources");
   bool cuda_stage = stage == "cuda" || stage == "ptx" || stage == "sass";
   if (cuda_stage && backend.target().kind != TargetKind::kCuda)
     return InvalidArgument("stage ", stage, " needs a CUDA architecture such as sm_90, got ",

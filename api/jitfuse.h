@@ -15,5 +15,6 @@
 #include "stats.h"
 #include "status.h"
 #include "tensor.h"
+#include "trace.h"
 
 #endif  // JITFUSE_API_JITFUSE_H_

@@ -21,6 +21,10 @@ inline namespace v1 {
 
 enum class DeviceKind : int { kAuto = 0, kCpu = 1, kCuda = 2, kInterpret = 3 };
 enum class Numerics : int { kDefault = 0, kStrict = 1, kFast = 2 };
+// Which sizes share code, of those that are symbols in the graph (docs/shapes.md). kLeading: batch
+// sizes all do, inner ones where vectors fit them alike. kAll: nearly all do, so that few kernels
+// serve any size. kNone: each has code of its own.
+enum class Dynamic : int { kLeading = 0, kAll = 1, kNone = 2 };
 // What follows where a call's results differ from the reference evaluator's: an error, or the
 // evaluator's results in their place, in this call and all later ones of its executable.
 enum class VerifyAction : int { kError = 0, kFallback = 1 };
@@ -42,6 +46,14 @@ struct CompileOptions {
   // times what it may choose from before it runs (docs/gemm.md); it waits for its stream. Without:
   // nothing is ever timed, and the same calls choose the same.
   bool autotune = false;
+  Dynamic dynamic = Dynamic::kLeading;
+  // A call whose code is not there runs what is: code for more sizes than its own, or on the CPU
+  // the plan interpreter; its code is compiled in another thread meanwhile (docs/shapes.md). Where
+  // there is neither, it waits. Results of the two may differ in the last bits.
+  bool background = false;
+  // After so many calls of one shape, code for that shape alone is compiled in another thread, and
+  // used from then on. No call waits for it. 0: never.
+  long long specialize_after = 0;
 };
 
 // Memory for intermediates and for results the library allocates. Must be safe to call from any

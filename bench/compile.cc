@@ -1,13 +1,10 @@
-// Compile times: NVRTC and ORC per kernel, everything before the compiler, start-up, and how
-// planning scales with the graph.
+// Compile times: NVRTC and ORC per kernel, everything before the compiler, and how planning scales
+// with the graph.
 //
 //   bench_compile [--out FILE.json]     (NVRTC rows only where an NVRTC is found; no GPU is needed)
-#include <sys/wait.h>
-#include <unistd.h>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -21,7 +18,6 @@
 #include "ir/support/status.h"
 #include "ir/text.h"
 #include "jit/compile.h"
-#include "jit/disk_cache.h"
 
 namespace jitfuse_bench {
 namespace {
@@ -164,100 +160,14 @@ void PlanRows(const Backend& backend, Report* report) {
                ten_thousand / hundred / 100, "", 0, 0, 0, false});
 }
 
-struct FirstResultTimes {
-  double from_exec = 0, from_main = 0;  // ms
-};
-
-// In a fresh process: from exec, and from main(), to the first fused result on the CPU. `cache`:
-// the folder of a disk cache that has its kernel after the first of these processes, or "".
-FirstResultTimes FirstResultMs(const char* self, const std::string& cache) {
-  std::vector<double> from_exec, from_main;
-  for (int i = 0; i < (cache.empty() ? 9 : 10); ++i) {
-    int ends[2];
-    if (pipe(ends) != 0) std::exit(1);
-    Clock::time_point start = Clock::now();
-    pid_t child = fork();
-    if (child == 0) {
-      setenv("JITFUSE_NO_CACHE", cache.empty() ? "1" : "0", 1);
-      setenv("JITFUSE_CACHE_DIR", cache.c_str(), 1);
-      dup2(ends[1], STDOUT_FILENO);
-      execl(self, self, "--first-result", i > 0 && !cache.empty() ? "found" : "compiled",
-            static_cast<char*>(nullptr));
-      _exit(127);
-    }
-    close(ends[1]);
-    int status = 0;
-    waitpid(child, &status, 0);
-    const double ms = Ms(start);
-    char told[64] = {};
-    const ssize_t size = read(ends[0], told, sizeof(told) - 1);
-    close(ends[0]);
-    if (status != 0 || size <= 0) std::exit(1);
-    if (i == 0 && !cache.empty()) continue;
-    from_exec.push_back(ms);
-    from_main.push_back(std::atof(told));
-  }
-  return {Median(from_exec), Median(from_main)};
-}
-
-// Prints the milliseconds since main().
-int FirstResult(Clock::time_point start, bool found) {
-  jitfuse::CompileOptions options;
-  options.device = jitfuse::DeviceKind::kCpu;
-  auto f = jitfuse::CompileText(kPointwise[0].text, options);
-  jitfuse::Array x = *jitfuse::Array::FromValues(jitfuse::DType::kF32, {3}, {1, 2, 3});
-  if (!f.ok() || !f->Run({x, x, x}).ok()) return 1;
-  std::printf("%.6f\n", Ms(start));
-  return f->stats().disk_hits == (found ? 1 : 0) ? 0 : 1;
-}
-
-// A kernel that another process has compiled: found on disk and loaded.
-void DiskHitRow(const Backend& backend, const std::string& folder, Report* report) {
-  DiskCacheOptions options;
-  options.dir = folder;
-  DiskCache disk(options);
-  const std::vector<KernelSource> sources =
-      SourcesOf(Must(ParseGraph(kPointwise[1].text)), backend);
-  std::vector<double> ms;
-  for (int i = 0; i <= kSamples; ++i) {
-    KernelCache kernels(&disk);  // with nothing in memory
-    Clock::time_point start = Clock::now();
-    const CachedKernel kernel = Must(kernels.Get(sources[0], backend));
-    if (i > 0 && kernel.origin != CodeOrigin::kDisk) std::exit(1);
-    if (i > 0) ms.push_back(Ms(start));
-  }
-  const double median = Median(ms);
-  report->Add({absl::StrCat("kernel from a warm disk cache, with load, cpu, ", kPointwise[1].name),
-               "ms", median, "goal", 1, median, 1, true});
-}
-
-void StartUpRows(const Backend& cpu, Report* report) {
-  std::string folder = (std::filesystem::temp_directory_path() / "jitfuse_bench_XXXXXX").string();
-  if (mkdtemp(folder.data()) == nullptr) std::exit(1);
-  const double cold = FirstResultMs("/proc/self/exe", "").from_exec;
-  report->Add(
-      {"process start to first fused result, cpu", "ms", cold, "goal", 150, cold / 150, 1, true});
-  const FirstResultTimes warm = FirstResultMs("/proc/self/exe", folder);
-  report->Add({"main() to first fused result, cpu, warm disk cache", "ms", warm.from_main, "goal",
-               40, warm.from_main / 40, 1, true});
-  report->Add({"process start to first fused result, cpu, warm disk cache", "ms", warm.from_exec,
-               "", 0, 0, 0, false});
-  DiskHitRow(cpu, folder, report);
-  std::filesystem::remove_all(folder);
-}
-
 int Main(int argc, char** argv) {
-  const Clock::time_point start = Clock::now();
-  if (argc > 2 && std::string(argv[1]) == "--first-result")
-    return FirstResult(start, std::string(argv[2]) == "found");
   constexpr const char* kUsage =
       "bench_compile [--out FILE.json]\n"
-      "compile times, planning, start-up; NVRTC's rows where one is found, no GPU is needed";
+      "compile times and planning; NVRTC's rows where one is found, no GPU is needed";
   if (const auto code = ExitCode(argc, argv, kUsage, {"--out"})) return *code;
   setenv("JITFUSE_NVRTC_NO_CACHE", "1", 1);
   Report report("compile times", CpuName());
   auto cpu = Must(BackendForArch(jitfuse::DeviceKind::kCpu, ""));
-  StartUpRows(*cpu, &report);
   PlanRows(*cpu, &report);
   CompileRows(*cpu, kPointwise, 15, &report);
   CompileRows(*cpu, kRows, 15, &report);

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "cpu_backend/orc_compile.h"
 #include "cpu_backend/parallel.h"
 #include "cpu_backend/sort.h"
+#include "ir/support/elf.h"
 #include "ir/support/flags.h"
 #include "ir/support/fork.h"
 #include "ir/support/int_math.h"
@@ -76,20 +78,45 @@ absl::Status CheckRunsHere(std::string_view arch, absl::Span<const std::string> 
   return absl::OkStatus();
 }
 
+// Of an object as orc_compile.h makes it: one function, and a section of {address, size of its
+// frame in LEB128}.
+KernelResources ResourcesOfObject(std::string_view bytes, std::string_view entry) {
+  KernelResources out;
+  const std::optional<ElfFile> object = ElfFile::Read(bytes);
+  if (!object) return out;
+  if (const ElfSymbol* symbol = object->Symbol(entry))
+    out.code_bytes = static_cast<int64_t>(symbol->size);
+  const ElfSection* sizes = object->Section(".stack_sizes");
+  if (sizes == nullptr || sizes->bytes.size() <= 8) return out;
+  uint64_t stack = 0;
+  int shift = 0;
+  for (size_t at = 8; at < sizes->bytes.size() && shift < 63; ++at, shift += 7) {
+    const uint64_t byte = ReadLittleEndian(sizes->bytes, at, 1);
+    stack |= (byte & 0x7f) << shift;
+    if ((byte & 0x80) == 0) out.stack_bytes = static_cast<int64_t>(stack);
+    if ((byte & 0x80) == 0) break;
+  }
+  return out;
+}
+
 class CpuKernel : public Kernel {
  public:
   using Entry = void (*)(void* const* buffers, const uint64_t* scalars, const int64_t* sizes,
                          int64_t row_begin, int64_t row_end, int64_t col_begin, int64_t col_end);
-  CpuKernel(const KernelSource& source, std::shared_ptr<const LoadedObject> object)
+  CpuKernel(const KernelSource& source, std::shared_ptr<const LoadedObject> object,
+            const KernelResources& resources)
       : entry(reinterpret_cast<Entry>(object->Address(source.entry))),
         grain_bytes(std::max<int64_t>(source.grain_bytes, 1)),
         col_multiple(std::max<int64_t>(source.col_multiple, 1)),
-        object_(std::move(object)) {}
+        object_(std::move(object)),
+        resources_(resources) {}
+  KernelResources resources() const override { return resources_; }
   const Entry entry;
   const int64_t grain_bytes, col_multiple;
 
  private:
-  std::shared_ptr<const LoadedObject> object_;
+  const std::shared_ptr<const LoadedObject> object_;
+  const KernelResources resources_;
 };
 
 // Memory of one call's arena is given back and asked for again by the next: a few blocks are kept,
@@ -181,8 +208,10 @@ void Run(const CpuKernel& kernel, const LaunchArgs& args) {
 
 class CpuBackend : public HostBackend {
  public:
-  explicit CpuBackend(absl::StatusOr<Target> target)
-      : status_(target.status()), target_(target.ok() ? *std::move(target) : HostTarget()) {
+  explicit CpuBackend(absl::StatusOr<Target> target, bool bf16_products = true)
+      : status_(target.status()),
+        target_(target.ok() ? *std::move(target) : HostTarget()),
+        bf16_products_(bf16_products) {
     target_.num_threads = NumThreads();
     ForkGeneration();  // from now on forks are counted
   }
@@ -217,7 +246,12 @@ class CpuBackend : public HostBackend {
     JF_RETURN_IF_ERROR(CheckRunsHere(source.arch, source.options));
     JF_ASSIGN_OR_RETURN(std::shared_ptr<const LoadedObject> object,
                         LoadObject(compiled.bytes, {source.entry}));
-    return std::shared_ptr<const Kernel>(std::make_shared<CpuKernel>(source, std::move(object)));
+    return std::shared_ptr<const Kernel>(
+        std::make_shared<CpuKernel>(source, std::move(object), ResourcesOf(source, compiled)));
+  }
+  KernelResources ResourcesOf(const KernelSource& source,
+                              const CompiledKernel& compiled) const override {
+    return ResourcesOfObject(compiled.bytes, source.entry);
   }
   absl::Status Launch(const Kernel& kernel, const LaunchArgs& args) const override {
     if (args.rows > 0 && args.cols > 0) Run(static_cast<const CpuKernel&>(kernel), args);
@@ -225,6 +259,10 @@ class CpuBackend : public HostBackend {
   }
 
   absl::Status GemmSupport(DType dtype, Reason* reason) const override {
+    if (dtype == DType::kBF16 && !bf16_products_) {
+      *reason = Reason::kGemmDtype;
+      return Unimplemented("oneDNN multiplies no bf16 on ", target_.arch);
+    }
     return OnednnSupport(dtype, reason);
   }
   absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareGemm(
@@ -269,6 +307,7 @@ class CpuBackend : public HostBackend {
 
   absl::Status status_;  // of the architecture asked for
   Target target_;
+  const bool bf16_products_;
 };
 
 }  // namespace
@@ -289,9 +328,10 @@ std::unique_ptr<Backend> CreateCpuBackend() {
   return std::make_unique<CpuBackend>(std::move(target));
 }
 
-absl::StatusOr<std::unique_ptr<Backend>> CreateCpuBackendFor(std::string_view arch) {
+absl::StatusOr<std::unique_ptr<Backend>> CreateCpuBackendFor(std::string_view arch,
+                                                             bool bf16_products) {
   JF_ASSIGN_OR_RETURN(Target target, CpuTargetFor(arch));
-  return std::unique_ptr<Backend>(std::make_unique<CpuBackend>(std::move(target)));
+  return std::unique_ptr<Backend>(std::make_unique<CpuBackend>(std::move(target), bf16_products));
 }
 
 }  // namespace jitfuse::internal

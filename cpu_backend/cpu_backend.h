@@ -19,8 +19,10 @@
 namespace jitfuse::internal {
 
 std::unique_ptr<Backend> CreateCpuBackend();
-// For `arch` as above, for tools that compile for other CPUs.
-absl::StatusOr<std::unique_ptr<Backend>> CreateCpuBackendFor(std::string_view arch);
+// For `arch` as above, for tools that compile for other CPUs. bf16_products false: as where oneDNN
+// multiplies no bf16, which is below AVX-512.
+absl::StatusOr<std::unique_ptr<Backend>> CreateCpuBackendFor(std::string_view arch,
+                                                             bool bf16_products = true);
 // The target that an arch names; "host" and "" are this machine's CPU with its exact features.
 absl::StatusOr<Target> CpuTargetFor(std::string_view arch);
 

@@ -81,6 +81,7 @@ absl::StatusOr<llvm::TargetMachine*> MachineFor(const std::string& cpu,
     return InvalidArgument("LLVM ", LlvmVersion(), " knows no CPU '", cpu, "'");
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;  // fma is formed by BuildPlan alone
+  options.EmitStackSizeSection = true;                 // explain() shows the kernel's frame
   machine.reset(target->createTargetMachine(kTriple, cpu, features, options, llvm::Reloc::PIC_,
                                             llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default,
                                             /*JIT=*/true));

@@ -1,10 +1,13 @@
-// Options that change what is compiled (they enter every key); api/options.h mirrors them.
+// Options that change what is compiled (they enter every key), and when; api/options.h mirrors
+// them.
 //
 // numerics: kDefault is the contract of the semantics page. kStrict and batch_invariant are asked
 // for but not built yet: compile returns Unimplemented. kFast may reassociate and use approximate
-// transcendentals; until it does something it equals kDefault and explain() says so. dynamic:
-// kLeading = as the graph's types say (symbols are symbols). `products` is no option of a caller:
-// jit/call_cache.h sets it where an algorithm is missing, or where timing has shown what is faster.
+// transcendentals; until it does something it equals kDefault and explain() says so. dynamic: how
+// far the values of the graph's symbols tell classes of calls apart (jit/call_class.h).
+// `background` and `specialize_after` say when code is made, not which, and are in no key
+// (jit/background.h). `products` is no option of a caller: jit/call_cache.h sets it where an
+// algorithm is missing, or where timing has shown what is faster.
 #ifndef JITFUSE_IR_OPTIONS_H_
 #define JITFUSE_IR_OPTIONS_H_
 
@@ -16,6 +19,10 @@
 namespace jitfuse::internal {
 
 enum class Numerics : uint8_t { kDefault = 0, kStrict, kFast };
+
+// kLeading: inner sizes by what vectors and rows gain from knowing of them, others not at all.
+// kAll: as little as can be, so that few kernels serve all sizes. kNone: every size is a constant.
+enum class Dynamic : uint8_t { kLeading = 0, kAll, kNone };
 
 // What is taken out of the planner's hands at one matrix product.
 struct ProductChoice {
@@ -37,6 +44,9 @@ struct Options {
   bool use_gemm_library = true;  // false: every matmul becomes a loop group
   int64_t max_fusions = -1;      // bisect: stop fusing after so many merges (JITFUSE_MAX_FUSIONS)
   bool autotune = false;         // the first call of a key times what it may choose from
+  Dynamic dynamic = Dynamic::kLeading;
+  bool background = false;       // first calls run what is there while theirs is compiled
+  int64_t specialize_after = 0;  // calls of one shape before it gets code of its own; 0: never
   std::vector<ProductChoice> products;  // by product, in the graph's order; beyond its end: {}
 
   ProductChoice ChoiceOf(size_t product) const {
@@ -55,6 +65,7 @@ struct Options {
         .Int(use_gemm_library)
         .Int(max_fusions)
         .Int(autotune)
+        .Int(static_cast<int64_t>(dynamic))
         .Finish();
   }
 };

@@ -27,6 +27,7 @@
 #include "codegen/plan/kernel_plan.h"
 #include "codegen/plan/kernel_source.h"
 #include "codegen/target.h"
+#include "jit/resources.h"
 
 namespace jitfuse::internal {
 
@@ -52,6 +53,18 @@ struct CompiledKernel {
 class Kernel {  // loaded code; owns what keeps it alive
  public:
   virtual ~Kernel() = default;
+  // What is known of it without asking the device.
+  virtual KernelResources resources() const { return {}; }
+  // The same as the device says it, with how many blocks run at once.
+  virtual KernelResources MeasuredResources() const { return resources(); }
+};
+
+// Times what one thread enqueues on a stream, while there is a trace (ir/support/trace.h).
+class StreamMarks {
+ public:
+  virtual ~StreamMarks() = default;
+  // Names what was enqueued since the mark before, or since this was made.
+  virtual void Mark(std::string_view name) = 0;
 };
 
 struct LaunchArgs {
@@ -115,6 +128,12 @@ class Backend {
   virtual absl::StatusOr<std::shared_ptr<const Kernel>> Load(
       const KernelSource& source, const CompiledKernel& compiled) const = 0;
   virtual absl::Status Launch(const Kernel& kernel, const LaunchArgs& args) const = 0;
+  // Of code that need not run here, as far as the code says it.
+  virtual KernelResources ResourcesOf(const KernelSource&, const CompiledKernel&) const {
+    return {};
+  }
+  // Null where the thread itself does the work, and of a stream that is being captured.
+  virtual std::unique_ptr<StreamMarks> MarkStream(StreamHandle) const { return nullptr; }
 
   // What libraries are asked for has no extent of 0: such results are empty, or zeros (Zero).
   // kOk if the library takes this dtype and is there; else the reason to lower the matmul to a loop

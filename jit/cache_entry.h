@@ -26,7 +26,7 @@ namespace jitfuse::internal {
 // To be raised when the form below changes, and when compilers are driven in another way than the
 // options of sources say (NvrtcOptions in jit/cuda/nvrtc_compile.cc, the passes in
 // cpu_backend/orc_compile.cc; tests pin both).
-inline constexpr uint32_t kCacheFormat = 1;
+inline constexpr uint32_t kCacheFormat = 2;
 
 struct CacheKey {
   std::string backend, arch, options, toolchain, source;

@@ -55,16 +55,6 @@ std::string OtherWriters(const struct stat& s, Trust trust) {
   return "";
 }
 
-absl::Status MakeFolders(const std::string& dir) {
-  if (mkdir(dir.c_str(), 0700) == 0 || errno == EEXIST) return absl::OkStatus();
-  const size_t slash = dir.find_last_of('/');
-  if (errno != ENOENT || slash == std::string::npos || slash == 0)
-    return SystemError("cannot make the folder", dir);
-  JF_RETURN_IF_ERROR(MakeFolders(dir.substr(0, slash)));
-  if (mkdir(dir.c_str(), 0700) == 0 || errno == EEXIST) return absl::OkStatus();
-  return SystemError("cannot make the folder", dir);
-}
-
 absl::Status CheckFolder(const std::string& dir, const struct stat& s) {
   if (S_ISDIR(s.st_mode)) return absl::OkStatus();
   return absl::PermissionDeniedError(absl::StrCat(dir, " is no folder"));
@@ -124,15 +114,25 @@ int64_t Nanoseconds(const timespec& t) { return int64_t{t.tv_sec} * 1000000000 +
 
 }  // namespace
 
+absl::Status MakeCacheFolder(const std::string& dir) {
+  if (mkdir(dir.c_str(), 0700) == 0 || errno == EEXIST) return absl::OkStatus();
+  const size_t slash = dir.find_last_of('/');
+  if (errno != ENOENT || slash == std::string::npos || slash == 0)
+    return SystemError("cannot make the folder", dir);
+  JF_RETURN_IF_ERROR(MakeCacheFolder(dir.substr(0, slash)));
+  if (mkdir(dir.c_str(), 0700) == 0 || errno == EEXIST) return absl::OkStatus();
+  return SystemError("cannot make the folder", dir);
+}
+
 absl::StatusOr<std::string> OpenOwnFolder(const std::string& dir) {
-  JF_RETURN_IF_ERROR(MakeFolders(dir));
+  JF_RETURN_IF_ERROR(MakeCacheFolder(dir));
   struct stat s{};
   if (stat(dir.c_str(), &s) != 0) return SystemError("cannot use", dir);
   JF_RETURN_IF_ERROR(CheckFolder(dir, s));
   std::string own = dir;
   if (!OtherWriters(s, Trust::kOwn).empty()) {
     own = absl::StrCat(dir, "/jitfuse-", geteuid());
-    JF_RETURN_IF_ERROR(MakeFolders(own));
+    JF_RETURN_IF_ERROR(MakeCacheFolder(own));
     JF_RETURN_IF_ERROR(CheckPrivate(own));
   }
   return own;
@@ -173,7 +173,7 @@ absl::StatusOr<CacheFile> ReadCacheFile(const std::string& path, Trust trust) {
 }
 
 absl::Status WriteCacheFile(const std::string& dir, std::string_view name, std::string_view bytes) {
-  JF_RETURN_IF_ERROR(MakeFolders(dir));
+  JF_RETURN_IF_ERROR(MakeCacheFolder(dir));
   int fd = -1;
   JF_ASSIGN_OR_RETURN(const std::string temporary, MakeTemporary(dir, &fd));
   Descriptor file(fd);

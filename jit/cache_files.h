@@ -26,6 +26,8 @@ enum class Trust { kOwn, kLayer };  // kLayer: root's files will do, too
 // alone. One that others may write to, or that belongs to another, is shared: then it is
 // dir/jitfuse-<uid>, which no other user may enter.
 absl::StatusOr<std::string> OpenOwnFolder(const std::string& dir);
+// That folder and those it lies in, for this user alone where they are not there.
+absl::Status MakeCacheFolder(const std::string& dir);
 // Whether a read-only layer may be read, else PermissionDenied with the reason. A group counts as
 // others unless it is root's.
 absl::Status CheckLayerFolder(const std::string& dir);

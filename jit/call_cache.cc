@@ -27,7 +27,7 @@ Counters CountersOf(const Executable& exe) {
   out.CountPlan(exe.fusion);
   auto count = [&](const KernelStep& step) {
     if (step.source.lang == SourceLang::kPlan) return;  // the interpreter compiles nothing
-    out.CountCode(step.origin, step.healed, step.compile_ms);
+    out.CountCode(step.origin, step.healed, step.times.compile_ms);
   };
   for (const KernelStep& step : exe.kernels) count(step);
   for (const SortStep& sort : exe.sorts) {
@@ -267,7 +267,8 @@ void CallCache::CountTuned(const std::optional<Note>& refused) {
 
 absl::StatusOr<CallClass> CallCache::Classify(absl::Span<const TensorView> inputs,
                                               absl::Span<const TensorView> outputs) const {
-  JF_ASSIGN_OR_RETURN(CallClass cls, ClassifyCall(graph_, facts_, inputs, outputs));
+  JF_ASSIGN_OR_RETURN(CallClass cls,
+                      ClassifyCall(graph_, facts_, inputs, outputs, options_.dynamic));
   cls.bound_inputs = held_.inputs().bound;
   JF_RETURN_IF_ERROR(CheckBoundIsRead(graph_, cls));
   return cls;

@@ -240,7 +240,8 @@ namespace {
 // Builds one CallClass; the members are the steps of ClassifyCall.
 class Classifier {
  public:
-  Classifier(const Graph& graph, const GraphShapeFacts& facts) : graph_(graph), facts_(facts) {}
+  Classifier(const Graph& graph, const GraphShapeFacts& facts, Dynamic dynamic)
+      : graph_(graph), facts_(facts), dynamic_(dynamic) {}
 
   absl::StatusOr<CallClass> Run(absl::Span<const TensorView> inputs,
                                 absl::Span<const TensorView> outputs) {
@@ -252,6 +253,8 @@ class Classifier {
       JF_RETURN_IF_ERROR(CheckStrides(inputs[i], where));
       JF_RETURN_IF_ERROR(CheckAddress(inputs[i], where));
     }
+    key_.Int(static_cast<int64_t>(dynamic_));
+    if (dynamic_ == Dynamic::kAll) KnowAlignment(inputs, outputs);
     ReplaceSymbols();
     for (size_t i = 0; i < inputs.size(); ++i) {
       NodeId id = graph_.inputs()[i];
@@ -289,20 +292,45 @@ class Classifier {
     return absl::OkStatus();
   }
 
+  void KnowAlignment(absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs) {
+    for (absl::Span<const TensorView> views : {inputs, outputs}) {
+      for (const TensorView& view : views) aligned_ &= view.dims.empty() || AlignOf(view) == 16;
+    }
+  }
+
+  // What code may count on.
+  int AlignOfClass(const TensorView& view) const {
+    const bool known = dynamic_ != Dynamic::kAll || (aligned_ && !view.dims.empty());
+    return known ? AlignOf(view) : std::min(16, static_cast<int>(ItemSize(view.dtype)));
+  }
+
+  // What a symbol of this value becomes in the graph: constant or factor * symbol.
+  struct SymbolClass {
+    bool constant = false;
+    int64_t factor = 1, bound = 0;
+  };
+  SymbolClass ClassOfSymbol(size_t s) const {
+    const int64_t v = values_[s];
+    if (dynamic_ == Dynamic::kNone || v == 0) return {true};
+    if (dynamic_ == Dynamic::kAll)
+      return {false, 1, facts_.symbol_reduced[s] ? ReducedBucket(v) : 0};
+    if (v == 1) return {true};
+    SymbolClass out;
+    if (facts_.symbol_inner[s]) out.factor = PowerOfTwoFactor(v);
+    if (facts_.symbol_reduced[s])
+      out.bound = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(v))) / out.factor;
+    return out;
+  }
+
   void ReplaceSymbols() {
     for (size_t s = 0; s < values_.size(); ++s) {
-      int64_t v = values_[s];
-      int64_t bound = 0, factor = 1;
-      bool constant = v == 0 || v == 1;
-      if (!constant && facts_.symbol_inner[s]) factor = PowerOfTwoFactor(v);
-      if (!constant && facts_.symbol_reduced[s]) {
-        bound = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(v))) / factor;
-      }
-      key_.Int(constant ? v : -1).Int(factor).Int(bound);
-      cls_.replace.push_back(constant ? SizeExpr(v)
-                                      : SizeExpr::Symbol(static_cast<SymbolId>(s)) * factor);
-      cls_.symbols.push_back(constant ? v : v / factor);
-      cls_.bound.push_back(bound);
+      const int64_t v = values_[s];
+      const SymbolClass c = ClassOfSymbol(s);
+      key_.Int(c.constant ? v : -1).Int(c.factor).Int(c.bound);
+      cls_.replace.push_back(c.constant ? SizeExpr(v)
+                                        : SizeExpr::Symbol(static_cast<SymbolId>(s)) * c.factor);
+      cls_.symbols.push_back(c.constant ? v : v / c.factor);
+      cls_.bound.push_back(c.bound);
     }
   }
 
@@ -317,7 +345,8 @@ class Classifier {
     }
     // Symbols are at least 1 everywhere (SizeExpr::IsKnownNonNegative), so the sign belongs to the
     // class.
-    int64_t factor = stride < 0 ? -PowerOfTwoFactor(stride) : PowerOfTwoFactor(stride);
+    const int64_t part = dynamic_ == Dynamic::kAll ? 1 : PowerOfTwoFactor(stride);
+    const int64_t factor = stride < 0 ? -part : part;
     key_.Int(2).Int(factor);
     cls_.symbols.push_back(stride / factor);
     cls_.bound.push_back(0);
@@ -326,8 +355,8 @@ class Classifier {
 
   Layout Classify(const TensorType& type, const TensorView& view) {
     Layout layout;
-    layout.align = AlignOf(view);
-    cls_.least_align = std::min(cls_.least_align, layout.align);
+    layout.align = AlignOfClass(view);
+    cls_.least_align = std::min(cls_.least_align, AlignOf(view));
     bool contiguous = IsContiguous(view);
     key_.Int(layout.align).Int(contiguous);
     Shape dims;
@@ -442,6 +471,8 @@ class Classifier {
 
   const Graph& graph_;
   const GraphShapeFacts& facts_;
+  const Dynamic dynamic_;
+  bool aligned_ = true;          // every tensor is, to 16 bytes
   std::vector<int64_t> values_;  // of the graph's own symbols
   int64_t largest_offset_ = 0;
   KeyWriter key_;
@@ -475,8 +506,15 @@ GraphShapeFacts ComputeShapeFacts(const Graph& graph) {
 
 absl::StatusOr<CallClass> ClassifyCall(const Graph& graph, const GraphShapeFacts& facts,
                                        absl::Span<const TensorView> inputs,
-                                       absl::Span<const TensorView> outputs) {
-  return Classifier(graph, facts).Run(inputs, outputs);
+                                       absl::Span<const TensorView> outputs, Dynamic dynamic) {
+  return Classifier(graph, facts, dynamic).Run(inputs, outputs);
+}
+
+int64_t ReducedBucket(int64_t extent) {
+  constexpr int64_t kWarp = 256, kLeast = 1024, kMost = 64 * 1024;
+  if (extent <= kWarp) return kWarp;
+  if (extent > kMost) return 0;
+  return std::max(kLeast, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(extent))));
 }
 
 absl::StatusOr<Graph> SpecializeGraph(const Graph& graph, const CallClass& cls) {

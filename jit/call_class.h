@@ -13,6 +13,9 @@
 //     power-of-two factor);
 //   * pointers are classed by alignment up to 16 bytes, offsets by whether 32 bits hold them,
 //     outputs by which input they share a buffer with.
+// So it is with Dynamic::kLeading. With kAll a symbol is only told from 0, symbols and strides have
+// no known divisor, a reduced symbol has a coarse bound (ReducedBucket), and pointers are all
+// aligned to 16 bytes or none is known to be. With kNone every symbol is a constant.
 // Symbol ids: the graph's own keep theirs; stride symbols follow.
 // Must not know: back ends, plans.
 #ifndef JITFUSE_JIT_CALL_CLASS_H_
@@ -27,6 +30,7 @@
 #include "absl/types/span.h"
 #include "codegen/fusion/group.h"
 #include "ir/graph.h"
+#include "ir/options.h"
 
 namespace jitfuse::internal {
 
@@ -74,7 +78,12 @@ struct CallClass {
 // input or any other output.
 absl::StatusOr<CallClass> ClassifyCall(const Graph& graph, const GraphShapeFacts& facts,
                                        absl::Span<const TensorView> inputs,
-                                       absl::Span<const TensorView> outputs);
+                                       absl::Span<const TensorView> outputs,
+                                       Dynamic dynamic = Dynamic::kLeading);
+
+// Of Dynamic::kAll: the bound of a reduced extent. 256, which a warp holds in registers, or a power
+// of two from 1024 to 65536; 0, no bound, for rows too long to be kept on chip.
+int64_t ReducedBucket(int64_t extent);
 
 // Lowest and highest element offset a view reaches; {0, -1} if it is empty.
 std::pair<int64_t, int64_t> OffsetRange(const TensorView& view);

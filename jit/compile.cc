@@ -18,9 +18,11 @@
 #include "ir/support/flags.h"
 #include "ir/support/fork.h"
 #include "ir/support/status.h"
+#include "ir/support/trace.h"
 #include "ir/text.h"
 #include "jit/buffers.h"
 #include "jit/group_products.h"
+#include "jit/recorder.h"
 
 namespace jitfuse::internal {
 namespace {
@@ -85,10 +87,12 @@ absl::Status BuildPlans(const CallClass& cls, const Target& target, BufferMap* b
   options.offset_bits = cls.offset_bits;
   options.symbol_bounds = cls.bound;
   options.may_alias = AliasedInputs(out->graph, cls);
+  out->times.group_ms.resize(out->fusion.groups.size());
   for (size_t g = 0; g < out->fusion.groups.size(); ++g) {
     const Group& group = out->fusion.groups[g];
     if (group.kind != GroupKind::kLoop && group.kind != GroupKind::kCopy) continue;
     options.index = static_cast<int>(g);
+    TimedSpan span("compile", "plan", &out->times.group_ms[g]);
     JF_ASSIGN_OR_RETURN(
         std::vector<KernelPlan> plans,
         BuildPlan(out->graph, group, buffers->LayoutsOf(static_cast<int>(g)), target, options));
@@ -106,26 +110,40 @@ absl::Status BuildPlans(const CallClass& cls, const Target& target, BufferMap* b
   return absl::OkStatus();
 }
 
-absl::StatusOr<Planned> Plan(const Graph& graph, const CallClass& cls, Options options,
-                             const Backend& backend) {
-  JF_RETURN_IF_ERROR(CheckFlags());
-  if (options.max_fusions < 0) options.max_fusions = EnvInt("MAX_FUSIONS", -1);
+// Products as they will be computed, and groups.
+absl::Status FormGroups(Graph prepared, const CallClass& cls, const Options& options,
+                        const Backend& backend, PlannedGraph* out) {
   const GemmLibrary library = LibraryOf(backend);
-  Planned out;
-  JF_ASSIGN_OR_RETURN(Graph prepared, PrepareGraph(graph, cls, options));
   JF_ASSIGN_OR_RETURN(GroupedProducts grouped, GroupProducts(std::move(prepared), cls.bound_inputs,
                                                              options, library.product));
   JF_ASSIGN_OR_RETURN(LoweredGraph lowered,
                       LowerMatMul(grouped.graph, options, library, cls.inputs, &backend.target()));
-  out.graph.graph = lowered.graph;
-  const Graph& g = out.graph.graph;
-  JF_ASSIGN_OR_RETURN(out.graph.fusion,
-                      Partition(g, backend.target(), options, library, cls.inputs));
-  AddLoweringNotes(lowered, &out.graph.fusion);
-  if (Verifying()) JF_RETURN_IF_ERROR(VerifyFusionPlan(g, out.graph.fusion));
-  if (options.numerics == Numerics::kFast) AllowTf32(backend.target(), &out.graph.fusion);
-  NoteBoundInputs(g, cls, &out.graph.fusion);
-  for (Note& note : grouped.notes) out.graph.fusion.notes.push_back(std::move(note));
+  out->graph = lowered.graph;
+  const Graph& g = out->graph;
+  JF_ASSIGN_OR_RETURN(out->fusion, Partition(g, backend.target(), options, library, cls.inputs));
+  AddLoweringNotes(lowered, &out->fusion);
+  if (Verifying()) JF_RETURN_IF_ERROR(VerifyFusionPlan(g, out->fusion));
+  if (options.numerics == Numerics::kFast) AllowTf32(backend.target(), &out->fusion);
+  NoteBoundInputs(g, cls, &out->fusion);
+  for (Note& note : grouped.notes) out->fusion.notes.push_back(std::move(note));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Planned> Plan(const Graph& graph, const CallClass& cls, Options options,
+                             const Backend& backend) {
+  JF_RETURN_IF_ERROR(CheckFlags());
+  if (options.max_fusions < 0) options.max_fusions = EnvInt("MAX_FUSIONS", -1);
+  Planned out;
+  absl::StatusOr<Graph> prepared = absl::UnknownError("not prepared");
+  {
+    const TimedSpan span("compile", "graph", &out.graph.times.graph_ms);
+    prepared = PrepareGraph(graph, cls, options);
+  }
+  JF_RETURN_IF_ERROR(prepared.status());
+  {
+    const TimedSpan span("compile", "fuse", &out.graph.times.fuse_ms);
+    JF_RETURN_IF_ERROR(FormGroups(*std::move(prepared), cls, options, backend, &out.graph));
+  }
   return out;
 }
 
@@ -141,14 +159,17 @@ absl::Status FinishPlan(const CallClass& cls, const Backend& backend, Planned* p
 
 struct Sources {  // of the plans, then of each sort group in turn
   std::vector<KernelSource> all;
-  std::vector<int> groups;  // by source
+  std::vector<double> emit_ms;  // by source
+  std::vector<int> groups;      // by source
 };
 
 absl::StatusOr<Sources> EmitAll(const PlannedGraph& planned, const Backend& backend) {
   Sources out;
   out.groups = planned.plan_groups;
   for (const KernelPlan& plan : planned.plans) {
+    TimedSpan span("compile", "emit", &out.emit_ms.emplace_back());
     JF_ASSIGN_OR_RETURN(KernelSource source, backend.Emit(plan));
+    span.span().Add("kernel", source.entry);
     out.all.push_back(std::move(source));
   }
   for (size_t g = 0; g < planned.fusion.groups.size(); ++g) {
@@ -158,6 +179,7 @@ absl::StatusOr<Sources> EmitAll(const PlannedGraph& planned, const Backend& back
     out.groups.insert(out.groups.end(), sort.size(), static_cast<int>(g));
     std::move(sort.begin(), sort.end(), std::back_inserter(out.all));
   }
+  out.emit_ms.resize(out.all.size());
   for (const KernelSource& source : out.all) {
     if (source.lang == SourceLang::kCuda) Dump("cuda", source.entry, source.text);
     if (source.lang == SourceLang::kLlvm) Dump("llvm", source.entry, source.text);
@@ -193,9 +215,9 @@ class StepBuilder {
       if (exe_->fusion.groups[static_cast<size_t>(g)].kind == GroupKind::kGemm) AddGemm(g);
       if (exe_->fusion.groups[static_cast<size_t>(g)].kind == GroupKind::kSort) AddSort(g);
       for (; next_sort < sources.all.size() && sources.groups[next_sort] == g; ++next_sort)
-        AddSortKernel(std::move(sources.all[next_sort]), kernels[next_sort]);
+        AddSortKernel(Loaded(&sources, kernels, next_sort));
       for (; next < plans && sources.groups[next] == g; ++next)
-        AddKernel(next, g, std::move(sources.all[next]), kernels[next]);
+        AddKernel(next, g, Loaded(&sources, kernels, next));
     }
   }
 
@@ -205,14 +227,24 @@ class StepBuilder {
     exe_->steps.push_back({kind, static_cast<int>(index), g, buffers_->IsOnce(g)});
   }
 
-  void AddKernel(size_t p, int g, KernelSource source, const CachedKernel& kernel) {
-    const KernelPlan& plan = exe_->plans[p];
+  // Kernel i without its buffers.
+  KernelStep Loaded(Sources* sources, const std::vector<CachedKernel>& kernels, size_t i) {
+    const CachedKernel& kernel = kernels[i];
     KernelStep step;
     step.kernel = kernel.kernel;
-    step.source = std::move(source);
-    step.compile_ms = kernel.compile_ms;
+    step.source = std::move(sources->all[i]);
+    step.times = kernel.times;
+    step.times.emit_ms = sources->emit_ms[i];
     step.origin = kernel.origin;
     step.healed = kernel.healed;
+    std::optional<Note> note =
+        NoteOfResources(sources->groups[i], step.source.entry, kernel.kernel->resources());
+    if (note) exe_->fusion.notes.push_back(*std::move(note));
+    return step;
+  }
+
+  void AddKernel(size_t p, int g, KernelStep step) {
+    const KernelPlan& plan = exe_->plans[p];
     for (const Param& param : plan.params) {
       step.buffers.push_back(
           param.role == ParamRole::kInput ? buffers_->ReadRef(param.value, Now())
@@ -253,13 +285,7 @@ class StepBuilder {
     exe_->sorts.push_back(std::move(step));
   }
 
-  void AddSortKernel(KernelSource source, const CachedKernel& kernel) {
-    KernelStep step;
-    step.kernel = kernel.kernel;
-    step.source = std::move(source);
-    step.compile_ms = kernel.compile_ms;
-    step.origin = kernel.origin;
-    step.healed = kernel.healed;
+  void AddSortKernel(KernelStep step) {
     exe_->sorts.back().loaded.push_back(step.kernel.get());
     exe_->sorts.back().kernels.push_back(std::move(step));
   }
@@ -301,10 +327,20 @@ absl::StatusOr<PlannedGraph> PlanGraph(const Graph& graph, const CallClass& cls,
   return std::move(planned.graph);
 }
 
+absl::StatusOr<EmittedGraph> EmitGraph(const Graph& graph, const CallClass& cls,
+                                       const Options& options, const Backend& backend) {
+  CompileGate gate;
+  JF_ASSIGN_OR_RETURN(Planned planned, Plan(graph, cls, options, backend));
+  JF_RETURN_IF_ERROR(FinishPlan(cls, backend, &planned));
+  JF_ASSIGN_OR_RETURN(Sources emitted, EmitAll(planned.graph, backend));
+  return EmittedGraph{std::move(planned.graph), std::move(emitted.all)};
+}
+
 absl::StatusOr<std::shared_ptr<const Executable>> Compile(const Graph& graph, const CallClass& cls,
                                                           const Options& options,
                                                           const Backend& backend,
                                                           KernelCache* kernels) {
+  const TraceSpan span("compile", absl::StrCat("compile ", graph.name()));
   Clock::time_point start = Clock::now();
   Planned planned;
   Sources emitted;
@@ -314,7 +350,7 @@ absl::StatusOr<std::shared_ptr<const Executable>> Compile(const Graph& graph, co
     JF_RETURN_IF_ERROR(FinishPlan(cls, backend, &planned));
     JF_ASSIGN_OR_RETURN(emitted, EmitAll(planned.graph, backend));
   }
-  double plan_ms = MsSince(start);
+  planned.graph.times.total_ms = MsSince(start);
   JF_ASSIGN_OR_RETURN(std::vector<CachedKernel> compiled, kernels->GetAll(emitted.all, backend));
 
   auto exe = std::make_shared<Executable>();
@@ -323,6 +359,7 @@ absl::StatusOr<std::shared_ptr<const Executable>> Compile(const Graph& graph, co
   exe->products = options.products;
   exe->fusion = std::move(planned.graph.fusion);
   exe->plans = std::move(planned.graph.plans);
+  exe->times = std::move(planned.graph.times);
   StepBuilder(exe.get(), planned.buffers.get()).Build(std::move(emitted), std::move(compiled));
   exe->memory = planned.buffers->PlanArena();
   JF_ASSIGN_OR_RETURN(exe->held, planned.buffers->HeldSlots());
@@ -331,11 +368,11 @@ absl::StatusOr<std::shared_ptr<const Executable>> Compile(const Graph& graph, co
          MemoryPlanToString(planned.buffers->slots(), exe->memory, graph.symbols().names));
   for (Value v : exe->graph.outputs()) exe->outputs.push_back(exe->graph.type(v));
   JF_RETURN_IF_ERROR(CheckAliases(cls, *exe));
-  exe->plan_ms = plan_ms;
+  if (backend.target().kind != TargetKind::kInterpret) RecordClass(graph, cls, options);
   if (LogEnabled(1)) {
     Log(1, absl::StrCat("compiled ", graph.name(), " for ", ToAbsl(backend.name()), ": ",
-                        exe->steps.size(), " steps, planned in ", plan_ms, " ms, ready after ",
-                        MsSince(start), " ms"));
+                        exe->steps.size(), " steps, planned in ", exe->times.total_ms,
+                        " ms, ready after ", MsSince(start), " ms"));
   }
   return std::shared_ptr<const Executable>(std::move(exe));
 }

@@ -35,8 +35,17 @@ struct PlannedGraph {
   FusionPlan fusion;
   std::vector<KernelPlan> plans;
   std::vector<int> plan_groups;
+  PlanTimes times;
 };
 absl::StatusOr<PlannedGraph> PlanGraph(const Graph& graph, const CallClass& cls,
+                                       const Options& options, const Backend& backend);
+
+// The sources that Compile would have compiled, and how the graph was planned for them.
+struct EmittedGraph {
+  PlannedGraph planned;
+  std::vector<KernelSource> sources;
+};
+absl::StatusOr<EmittedGraph> EmitGraph(const Graph& graph, const CallClass& cls,
                                        const Options& options, const Backend& backend);
 
 absl::StatusOr<std::shared_ptr<const Executable>> Compile(const Graph& graph, const CallClass& cls,

@@ -30,8 +30,6 @@ constexpr size_t kMaxWritten = 64 * 1024;          // of that file; then it is c
 
 int64_t Now() { return static_cast<int64_t>(std::time(nullptr)); }
 
-std::string RootOf(const std::string& dir) { return absl::StrCat(dir, "/v", kCacheFormat); }
-
 std::string NameOf(const CacheKey& key) { return key.Hash().ToHex(); }
 
 std::string FolderOf(const std::string& root, const CacheKey& key) {
@@ -120,14 +118,14 @@ DiskCache::Places DiskCache::OpenPlaces() const {
       out.problems.push_back(why);
       continue;
     }
-    out.layers.push_back({RootOf(dir), FoldersIn(RootOf(dir))});
+    out.layers.push_back({CacheRootOf(dir), FoldersIn(CacheRootOf(dir))});
     // The newest compiler's code first.
     std::reverse(out.layers.back().toolchains.begin(), out.layers.back().toolchains.end());
   }
   absl::StatusOr<std::string> own = absl::UnavailableError(options_.no_dir_reason);
   if (!options_.dir.empty()) own = OpenOwnFolder(options_.dir);
   if (own.ok()) {
-    out.own = RootOf(*own);
+    out.own = CacheRootOf(*own);
     return out;
   }
   const std::string why =
@@ -135,7 +133,8 @@ DiskCache::Places DiskCache::OpenPlaces() const {
                    own.status().message(),
                    " (JITFUSE_CACHE_DIR sets its folder, "
                    "JITFUSE_NO_CACHE=1 turns it off)");
-  WarnOnce(why);
+  // With layers alone nothing is meant to be written.
+  if (!options_.require || out.layers.empty()) WarnOnce(why);
   out.problems.push_back(why);
   return out;
 }
@@ -157,7 +156,7 @@ const std::vector<std::string>& DiskCache::problems() { return places().problems
 std::optional<DiskCache::Found> DiskCache::Read(const std::string& root, const CacheKey& key,
                                                 CodeOrigin origin, bool* healed) {
   const Trust trust = origin == CodeOrigin::kLayer ? Trust::kLayer : Trust::kOwn;
-  const std::string path = absl::StrCat(FolderOf(root, key), "/", NameOf(key));
+  const std::string path = EntryPathOf(root, key);
   absl::StatusOr<CacheFile> file = ReadCacheFile(path, trust);
   if (absl::IsNotFound(file.status())) return std::nullopt;
   if (!file.ok()) {
@@ -291,6 +290,12 @@ absl::Status DiskCache::CheckMiss(const KernelSource& source, const Backend& bac
 DiskCache* SharedDiskCache() {
   static auto* cache = new DiskCache(DiskCacheOptionsFromEnv());
   return cache;
+}
+
+std::string CacheRootOf(const std::string& dir) { return absl::StrCat(dir, "/v", kCacheFormat); }
+
+std::string EntryPathOf(const std::string& root, const CacheKey& key) {
+  return absl::StrCat(FolderOf(root, key), "/", NameOf(key));
 }
 
 std::vector<FileInfo> EntriesBelow(const std::string& root) {

@@ -107,6 +107,9 @@ class DiskCache {
 // Of this process, as the environment said when it was first used.
 DiskCache* SharedDiskCache();
 
+// <folder>/v<format>, and below it the file of an entry.
+std::string CacheRootOf(const std::string& dir);
+std::string EntryPathOf(const std::string& root, const CacheKey& key);
 // The files of entries below a root, those that are being written among them.
 std::vector<FileInfo> EntriesBelow(const std::string& root);
 // Deletes entries below `root`, those used longest ago first, until `max_bytes` are left, and files

@@ -27,6 +27,7 @@
 #include "ir/options.h"
 #include "jit/backend.h"
 #include "jit/code_origin.h"
+#include "jit/stage_times.h"
 #include "jit/tune_record.h"
 #include "jit/verify_log.h"
 
@@ -43,7 +44,7 @@ struct KernelStep {
   KernelSource source;             // size_args, grid, rows, cols; text is kept for explain()
   std::vector<BufferRef> buffers;  // by plan param
   std::vector<int> scalars;        // by plan scalar: signature position of the kScalar input
-  double compile_ms = 0;
+  KernelTimes times;
   CodeOrigin origin = CodeOrigin::kCompiled;
   bool healed = false;  // in place of a damaged entry of the disk cache
 };
@@ -89,7 +90,7 @@ struct Executable {
   MemoryPlan memory;                    // slots of the arena
   std::vector<HeldSlot> held;           // of bound functions
   std::vector<TensorType> outputs;
-  double plan_ms = 0;  // everything before the compiler
+  PlanTimes times;
   // What comparing its calls with the evaluator has shown. Threads share it: it has its own lock.
   const std::shared_ptr<VerifyLog> verify = std::make_shared<VerifyLog>();
 };

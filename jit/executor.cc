@@ -1,18 +1,40 @@
 #include "jit/executor.h"
 
+#include <memory>
+#include <string>
+
 #include "absl/container/inlined_vector.h"
+#include "absl/strings/str_cat.h"
 #include "ir/support/status.h"
+#include "ir/support/trace.h"
 #include "jit/held_values.h"
 
 namespace jitfuse::internal {
 namespace {
+
+std::string NameOfStep(const Executable& exe, const BoundCall& call, size_t i) {
+  const auto index = static_cast<size_t>(exe.steps[i].index);
+  switch (exe.steps[i].kind) {
+    case Step::Kind::kKernel:
+      return exe.kernels[index].source.entry;
+    case Step::Kind::kGemm:
+      return call.steps[i].gemm == nullptr ? "zeros" : call.steps[i].gemm->Describe();
+    case Step::Kind::kSort:
+      break;
+  }
+  return exe.backend->DescribeSort(call.steps[i].sort);
+}
 
 class Runner {
  public:
   Runner(const BoundCall& call, const CallBuffers& buffers)
       : call_(call), exe_(*call.executable), buffers_(buffers) {}
 
-  absl::Status Run(StepPart part) { return Run(part, 0, exe_.steps.size(), nullptr); }
+  absl::Status Run(StepPart part) {
+    if (Tracing()) [[unlikely]]
+      return RunTraced(part);
+    return Run(part, 0, exe_.steps.size(), nullptr);
+  }
 
   absl::Status Run(StepPart part, size_t first, size_t last, const PreparedGemm* gemm) {
     for (size_t i = first; i < last; ++i) {
@@ -28,6 +50,22 @@ class Runner {
   }
 
  private:
+  // Step by step, with a span around each; the device's own times where it has some.
+  absl::Status RunTraced(StepPart part) {
+    const TraceSpan call("call", absl::StrCat("call ", exe_.graph.name()));
+    const std::unique_ptr<StreamMarks> marks = exe_.backend->MarkStream(buffers_.stream);
+    for (size_t i = 0; i < exe_.steps.size(); ++i) {
+      if (exe_.steps[i].once != (part == StepPart::kOnce)) continue;
+      const std::string name = NameOfStep(exe_, call_, i);
+      {
+        const TraceSpan span("launch", name);
+        JF_RETURN_IF_ERROR(Run(part, i, i + 1, nullptr));
+      }
+      if (marks != nullptr) marks->Mark(name);
+    }
+    return absl::OkStatus();
+  }
+
   void* Pointer(BufferRef ref) const {
     auto i = static_cast<size_t>(ref.index);
     switch (ref.kind) {

@@ -12,6 +12,7 @@
 #include "ir/support/stack.h"
 #include "ir/support/status.h"
 #include "ir/support/threads.h"
+#include "ir/support/trace.h"
 #include "jit/disk_cache.h"
 
 namespace jitfuse::internal {
@@ -23,6 +24,8 @@ std::string KernelCache::KeyText(const KernelSource& source, const Backend& back
 }
 
 absl::Status KernelCache::Load(const KernelSource& source, const Backend& backend, Entry* entry) {
+  TimedSpan span("compile", "load", &entry->kernel.times.load_ms);
+  span.span().Add("kernel", source.entry);
   const Code& code = *entry->code;
   if (code.symbol == source.entry) {
     JF_ASSIGN_OR_RETURN(entry->kernel.kernel, backend.Load(source, code.compiled));
@@ -37,14 +40,19 @@ absl::Status KernelCache::Load(const KernelSource& source, const Backend& backen
 absl::Status KernelCache::MakeAnew(const KernelSource& source, const Backend& backend,
                                    std::string key_text, const Code* refused, Entry* entry) {
   absl::StatusOr<CompiledKernel> made = absl::UnknownError("not compiled");
-  if (!RunWithStack([&] { made = backend.Compile(source); })) {
+  const bool ran = RunWithStack([&] {
+    TraceSpan span("compile", absl::StrCat("compiler ", ToAbsl(backend.name())));
+    span.Add("kernel", source.entry);
+    made = backend.Compile(source);
+  });
+  if (!ran) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "compiling ", source.entry, ": no thread with a stack large enough for a compiler"));
   }
   JF_ASSIGN_OR_RETURN(CompiledKernel compiled, std::move(made));
   if (refused != nullptr && refused->compiled.bytes == compiled.bytes)
     return InternalError("its code cannot be loaded");
-  entry->kernel.compile_ms = compiled.compile_ms;
+  entry->kernel.times.compile_ms = compiled.compile_ms;
   entry->kernel.origin = CodeOrigin::kCompiled;
   entry->code =
       std::make_shared<Code>(Code{std::move(key_text), std::move(compiled), source.entry});
@@ -55,14 +63,19 @@ absl::Status KernelCache::Make(const KernelSource& source, const Backend& backen
                                std::string key_text, Entry* entry) {
   CompileGate gate;
   if (entry->code != nullptr) {
-    entry->kernel.compile_ms = entry->code->compiled.compile_ms;
+    entry->kernel.times.compile_ms = entry->code->compiled.compile_ms;
     entry->kernel.origin = CodeOrigin::kMemory;
     return Load(source, backend, entry);
   }
   if (disk_ == nullptr || source.lang == SourceLang::kPlan)
     return MakeAnew(source, backend, std::move(key_text), nullptr, entry);
 
-  DiskCache::Lookup lookup = disk_->Find(source, backend);
+  DiskCache::Lookup lookup;
+  {
+    TimedSpan span("compile", "look on disk", &entry->kernel.times.find_ms);
+    lookup = disk_->Find(source, backend);
+    span.span().Add("found", lookup.found ? lookup.found->path : "nothing");
+  }
   absl::Status loaded;
   if (lookup.found) {
     entry->kernel.origin = lookup.found->origin;
@@ -92,6 +105,7 @@ absl::StatusOr<CachedKernel> KernelCache::Wait(const Hash128& key, const std::st
     return InternalError("two kernels share the key ", key.ToHex());
   CachedKernel found = entry.kernel;
   found.origin = CodeOrigin::kMemory;
+  found.times.find_ms = found.times.load_ms = 0;
   found.healed = false;
   return found;
 }
@@ -129,7 +143,7 @@ absl::StatusOr<CachedKernel> KernelCache::Get(const KernelSource& source, const 
   absl::Status status = Make(source, backend, key_text, entry.get());
   Dump("cache", source.entry,
        absl::StrCat(ToAbsl(CodeOriginName(entry->kernel.origin)), " ", hash.ToHex(), " ",
-                    entry->kernel.compile_ms, " ms"));
+                    entry->kernel.times.compile_ms, " ms"));
   std::lock_guard<std::mutex> lock(LockOf(ForkLock::kCaches));
   entry->status = status;
   entry->done = true;

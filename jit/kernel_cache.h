@@ -23,6 +23,7 @@
 #include "ir/support/hash128.h"
 #include "jit/backend.h"
 #include "jit/code_origin.h"
+#include "jit/stage_times.h"
 
 namespace jitfuse::internal {
 
@@ -30,7 +31,7 @@ class DiskCache;
 
 struct CachedKernel {
   std::shared_ptr<const Kernel> kernel;
-  double compile_ms = 0;                      // what compiling took when this process made it
+  KernelTimes times;                          // what each stage took when this process made it
   CodeOrigin origin = CodeOrigin::kCompiled;  // for this request
   bool healed = false;  // compiled in place of an entry on disk that was damaged
 };

@@ -62,6 +62,10 @@ class FakeDriver {
   double clock_us = 0;
   static void Advance(double us) { active_->clock_us += us; }
   int l2_bytes = 50 << 20;
+  int sm_count = 132, clock_khz = 2619000, bus_bits = 5120;
+  std::string name = "Fake GPU";
+  std::map<int, int> attributes;  // of every kernel, by CuFunctionAttribute; else 0
+  int active_blocks = 0;          // of every kernel, on a multiprocessor
 
  private:
   static FakeDriver& Get() { return *active_; }
@@ -114,18 +118,16 @@ inline void FakeDriver::Fill() {
   };
   api_.DeviceGetName = [](char* name, int size, CuDevice) {
     JF_FAKE(DeviceGetName, "cuDeviceGetName");
-    std::strncpy(name, "Fake GPU", static_cast<size_t>(size));
+    std::strncpy(name, Get().name.c_str(), static_cast<size_t>(size));
     return kCuSuccess;
   };
   api_.DeviceGetAttribute = [](int* v, CuDeviceAttribute a, CuDevice) {
     JF_FAKE(DeviceGetAttribute, "cuDeviceGetAttribute");
-    const std::map<int, int> values = {{kCuMultiprocessorCount, 132},
-                                       {kCuMemoryClockRate, 2619000},
-                                       {kCuMemoryBusWidth, 5120},
-                                       {kCuL2CacheSize, Get().l2_bytes},
-                                       {kCuComputeCapabilityMajor, Get().major},
-                                       {kCuComputeCapabilityMinor, Get().minor},
-                                       {kCuMemoryPoolsSupported, Get().pools}};
+    const std::map<int, int> values = {
+        {kCuMultiprocessorCount, Get().sm_count}, {kCuMemoryClockRate, Get().clock_khz},
+        {kCuMemoryBusWidth, Get().bus_bits},      {kCuL2CacheSize, Get().l2_bytes},
+        {kCuComputeCapabilityMajor, Get().major}, {kCuComputeCapabilityMinor, Get().minor},
+        {kCuMemoryPoolsSupported, Get().pools}};
     *v = values.at(a);
     return kCuSuccess;
   };
@@ -187,9 +189,14 @@ inline void FakeDriver::Fill() {
     Get().functions_[*f] = {name, Get().modules_[m]};
     return kCuSuccess;
   };
-  api_.FuncGetAttribute = [](int* v, CuFunctionAttribute, CuFunction) {
+  api_.FuncGetAttribute = [](int* v, CuFunctionAttribute attribute, CuFunction) {
     JF_FAKE(FuncGetAttribute, "cuFuncGetAttribute");
-    *v = 0;
+    *v = Get().attributes[attribute];
+    return kCuSuccess;
+  };
+  api_.OccupancyMaxActiveBlocks = [](int* blocks, CuFunction, int, size_t) {
+    JF_FAKE(OccupancyMaxActiveBlocks, "cuOccupancyMaxActiveBlocksPerMultiprocessor");
+    *blocks = Get().active_blocks;
     return kCuSuccess;
   };
   api_.LaunchKernel = [](CuFunction f, unsigned grid, unsigned, unsigned, unsigned threads,
@@ -311,6 +318,7 @@ inline void FakeDriver::FillEvents() {
     Get().recorded_[event] = Get().clock_us;
     return kCuSuccess;
   };
+  api_.EventQuery = [](CuEvent) { return Get().Note("cuEventQuery"); };
   api_.EventSynchronize = [](CuEvent) { return Get().Note("cuEventSynchronize"); };
   api_.EventElapsedTime = [](float* ms, CuEvent begin, CuEvent end) {
     JF_FAKE(EventElapsedTime, "cuEventElapsedTime");

@@ -97,9 +97,10 @@ def compare_tables(result, path):
             body.append([f"geomean, {group}", *("" if p not in means else "({:.2f} of {})".format(*means[p]) for p in peers), "", "", "", ""])
         lines += [*markdown(["case", *peers, "share", "kernels", "peak MiB", "blocks"], body), ""]
     if result["startup"]:
-        lines += [*markdown(["first result in a fresh process, ms", "wall", "import beyond NumPy's", "first call"],
-                            [[r["peer"], "failed", "", ""] if "failed" in r else
-                             [r["peer"], *(report.number(r[k], "{:.0f}") for k in ("wall_ms", "import_ms", "first_ms"))] for r in result["startup"]]), ""]
+        lines += [*markdown(["first result in a fresh process, ms", "wall", "import beyond NumPy's", "context", "first call"],
+                            [[r["peer"], "failed", "", "", ""] if "failed" in r else
+                             [r["peer"], *(report.number(r[k], "{:.0f}") for k in ("wall_ms", "import_ms")), report.context(r),
+                              report.number(r["first_ms"], "{:.0f}")] for r in result["startup"]]), ""]
     if result["dispatch"]:
         lines += [*markdown(["host time of a warm call", "ns", "goal"],
                             [[r["call"], "failed", ""] if "failed" in r else

@@ -15,7 +15,7 @@
 
 namespace jitfuse::internal {
 
-enum class ForkLock { kBackends, kCaches, kLibraries, kMemory, kLog, kCount };
+enum class ForkLock { kBackends, kCaches, kLibraries, kMemory, kLog, kTrace, kCount };
 std::mutex& LockOf(ForkLock which);
 
 // How often this process is the child of a fork since the first call of anything here; 0: never.

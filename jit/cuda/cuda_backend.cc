@@ -14,12 +14,15 @@
 #include "ir/support/dump.h"
 #include "ir/support/fork.h"
 #include "ir/support/status.h"
+#include "jit/cuda/cubin_info.h"
 #include "jit/cuda/cuda_allocator.h"
 #include "jit/cuda/device.h"
 #include "jit/cuda/device_time.h"
 #include "jit/cuda/disassemble.h"
 #include "jit/cuda/gemm_cublaslt.h"
+#include "jit/cuda/line_info.h"
 #include "jit/cuda/nvrtc_compile.h"
+#include "jit/cuda/stream_marks.h"
 
 namespace jitfuse::internal {
 namespace {
@@ -32,6 +35,13 @@ class CudaKernel : public Kernel {
         threads(static_cast<unsigned>(source.threads)),
         smem(static_cast<unsigned>(source.smem)),
         num_sizes(source.size_args.size()) {}
+  KernelResources resources() const override { return known; }
+  KernelResources MeasuredResources() const override {
+    KernelResources out = known;
+    ScopedContext scope(*device);
+    if (scope.status().ok()) AskDriver(*device->driver, function, &out);
+    return out;
+  }
   ~CudaKernel() override {
     if (module == nullptr || !device->CheckFork().ok()) return;
     // The modules of a context that was destroyed are gone with it.
@@ -48,6 +58,7 @@ class CudaKernel : public Kernel {
   std::string name;
   unsigned threads, smem;
   size_t num_sizes;
+  KernelResources known;  // from the cubin
 };
 
 // The dump points ptx and sass. What keeps them from being made is dumped in their place.
@@ -101,7 +112,9 @@ class CudaBackend : public Backend {
   }
 
   absl::StatusOr<KernelSource> Emit(const KernelPlan& plan) const override {
-    return EmitCuda(plan, target_);
+    JF_ASSIGN_OR_RETURN(KernelSource source, EmitCuda(plan, target_));
+    JF_RETURN_IF_ERROR(AddLineInfo(&source));
+    return source;
   }
 
   absl::StatusOr<CompiledKernel> Compile(const KernelSource& source) const override {
@@ -114,6 +127,16 @@ class CudaBackend : public Backend {
   absl::StatusOr<std::shared_ptr<const Kernel>> Load(const KernelSource& source,
                                                      const CompiledKernel& compiled) const override;
   absl::Status Launch(const Kernel& kernel, const LaunchArgs& args) const override;
+  KernelResources ResourcesOf(const KernelSource& source,
+                              const CompiledKernel& compiled) const override {
+    KernelResources out = ResourcesOfCubin(source, compiled, target_);
+    out.blocks_per_sm = BlocksPerSm(out, target_);
+    return out;
+  }
+  std::unique_ptr<StreamMarks> MarkStream(StreamHandle stream) const override {
+    if (device_ == nullptr || IsCapturing(stream)) return nullptr;
+    return MarkCudaStream(device_, ToStream(stream));
+  }
 
   absl::Status GemmSupport(DType dtype, Reason* reason) const override;
   bool GemmGivesF32(DType dtype) const override {
@@ -144,7 +167,9 @@ class CudaBackend : public Backend {
   }
 
   absl::StatusOr<std::vector<KernelSource>> EmitSort(DType indices) const override {
-    return EmitCudaSort(indices, target_);
+    std::vector<KernelSource> sources = EmitCudaSort(indices, target_);
+    for (KernelSource& source : sources) JF_RETURN_IF_ERROR(AddLineInfo(&source));
+    return sources;
   }
   int64_t SortWorkspaceBytes(const SortProblem& problem) const override {
     return CudaSortWorkspaceBytes(problem);
@@ -210,6 +235,7 @@ class CudaBackend : public Backend {
 absl::StatusOr<std::shared_ptr<const Kernel>> CudaBackend::Load(
     const KernelSource& source, const CompiledKernel& compiled) const {
   auto kernel = std::make_shared<CudaKernel>(device_, source);
+  kernel->known = ResourcesOfCubin(source, compiled, target_);
   JF_RETURN_IF_ERROR(OnDevice([&](const DriverApi& driver) {
     JF_RETURN_IF_ERROR(device_->Check(driver.ModuleLoadData(&kernel->module, compiled.bytes.data()),
                                       "cuModuleLoadData", kernel->name));
@@ -540,10 +566,22 @@ absl::StatusOr<std::unique_ptr<Backend>> CreateCudaBackend() {
   return CreateCudaBackendWith(*driver);
 }
 
-absl::StatusOr<std::unique_ptr<Backend>> CreateOfflineCudaBackend(const Target& target) {
+absl::StatusOr<std::unique_ptr<Backend>> CreateOfflineCudaBackend(const Target& target, int cuda) {
   if (target.kind != TargetKind::kCuda)
     return InvalidArgument("'", target.arch, "' is no CUDA architecture");
-  return std::unique_ptr<Backend>(std::make_unique<CudaBackend>(target, nullptr, 0, nullptr));
+  return std::unique_ptr<Backend>(std::make_unique<CudaBackend>(target, nullptr, cuda, nullptr));
+}
+
+absl::Status CheckOfflineCompiler(const Target& target, int cuda) {
+  const absl::StatusOr<const NvrtcApi*> found = LoadNvrtcApi(cuda);
+  if (!found.ok())
+    return Annotate(found.status(), cuda == 0 ? target.arch : absl::StrCat("CUDA ", cuda));
+  const NvrtcApi* nvrtc = *found;
+  if (cuda != 0 && nvrtc->major != cuda)
+    return absl::FailedPreconditionError(
+        absl::StrCat("NVRTC ", nvrtc->major, ".", nvrtc->minor, " (", nvrtc->path,
+                     ") is what was found; expected one of CUDA ", cuda));
+  return CheckNvrtcArch(*nvrtc, target.arch);
 }
 
 }  // namespace jitfuse::internal

@@ -22,7 +22,12 @@
 namespace jitfuse::internal {
 
 absl::StatusOr<std::unique_ptr<Backend>> CreateCudaBackend();
-absl::StatusOr<std::unique_ptr<Backend>> CreateOfflineCudaBackend(const Target& target);
+// cuda: NVRTC of this major version of CUDA and no other compiles, if the architecture is one of
+// its; 0: whichever is found.
+absl::StatusOr<std::unique_ptr<Backend>> CreateOfflineCudaBackend(const Target& target,
+                                                                  int cuda = 0);
+// Whether there is a compiler for that back end's code.
+absl::Status CheckOfflineCompiler(const Target& target, int cuda);
 
 // With given tables, which must outlive the back end; cublaslt null: it is looked for when needed.
 absl::StatusOr<std::unique_ptr<Backend>> CreateCudaBackendWith(

@@ -39,6 +39,7 @@ enum CuResult : int {
   kCuErrorNoBinaryForGpu = 209,
   kCuErrorInvalidContext = 201,
   kCuErrorNotFound = 500,
+  kCuErrorNotReady = 600,
 };
 enum CuDeviceAttribute : int {
   kCuMultiprocessorCount = 16,

@@ -12,6 +12,8 @@
 #include "ir/support/dump.h"
 #include "ir/support/flags.h"
 #include "ir/support/status.h"
+#include "jit/cuda/cubin_info.h"
+#include "jit/cuda/line_info.h"
 
 namespace jitfuse::internal {
 namespace {
@@ -42,24 +44,8 @@ std::string LogOf(const NvrtcApi& nvrtc, NvrtcProgram program) {
   if (nvrtc.GetProgramLogSize(program, &size) != kNvrtcSuccess || size <= 1) return "";
   std::string log(size, '\0');
   if (nvrtc.GetProgramLog(program, log.data()) != kNvrtcSuccess) return "";
-  log.resize(size - 1);  // its closing zero
+  while (!log.empty() && log.back() == '\0') log.pop_back();  // closing zeros
   return log;
-}
-
-absl::Status CheckArch(const NvrtcApi& nvrtc, const std::string& arch) {
-  int count = 0;
-  JF_RETURN_IF_ERROR(
-      NvrtcError(nvrtc, nvrtc.GetNumSupportedArchs(&count), "nvrtcGetNumSupportedArchs"));
-  std::vector<int> archs(static_cast<size_t>(std::max(count, 1)));
-  JF_RETURN_IF_ERROR(
-      NvrtcError(nvrtc, nvrtc.GetSupportedArchs(archs.data()), "nvrtcGetSupportedArchs"));
-  std::vector<std::string> names;
-  for (int a : archs) names.push_back(absl::StrCat("sm_", a));
-  if (std::find(names.begin(), names.end(), arch) != names.end()) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("NVRTC ", nvrtc.major, ".", nvrtc.minor, " (", nvrtc.path,
-                   ") does not compile for ", arch, "; it knows ", absl::StrJoin(names, ", "),
-                   ". A newer one does: pip install -U nvidia-cuda-nvrtc"));
 }
 
 struct Artifact {
@@ -72,10 +58,10 @@ absl::StatusOr<CompiledKernel> Compile(const NvrtcApi& nvrtc, const KernelSource
                                        const Artifact& artifact) {
   if (source.lang != SourceLang::kCuda)
     return InternalError("CompileCuda(", source.entry, "): not a CUDA source");
-  JF_RETURN_IF_ERROR(CheckArch(nvrtc, source.arch));
+  JF_RETURN_IF_ERROR(CheckNvrtcArch(nvrtc, source.arch));
   const auto start = std::chrono::steady_clock::now();
   Program program(nvrtc);
-  const std::string name = absl::StrCat(source.entry.empty() ? "kernels" : source.entry, ".cu");
+  const std::string name = SourceNameOf(source);
   JF_RETURN_IF_ERROR(NvrtcError(
       nvrtc,
       nvrtc.CreateProgram(program.out(), source.text.c_str(), name.c_str(), 0, nullptr, nullptr),
@@ -106,6 +92,22 @@ absl::StatusOr<CompiledKernel> Compile(const NvrtcApi& nvrtc, const KernelSource
 
 }  // namespace
 
+absl::Status CheckNvrtcArch(const NvrtcApi& nvrtc, const std::string& arch) {
+  int count = 0;
+  JF_RETURN_IF_ERROR(
+      NvrtcError(nvrtc, nvrtc.GetNumSupportedArchs(&count), "nvrtcGetNumSupportedArchs"));
+  std::vector<int> archs(static_cast<size_t>(std::max(count, 1)));
+  JF_RETURN_IF_ERROR(
+      NvrtcError(nvrtc, nvrtc.GetSupportedArchs(archs.data()), "nvrtcGetSupportedArchs"));
+  std::vector<std::string> names;
+  for (int a : archs) names.push_back(absl::StrCat("sm_", a));
+  if (std::find(names.begin(), names.end(), arch) != names.end()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("NVRTC ", nvrtc.major, ".", nvrtc.minor, " (", nvrtc.path,
+                   ") does not compile for ", arch, "; it knows ", absl::StrJoin(names, ", "),
+                   ". A newer one does: pip install -U nvidia-cuda-nvrtc"));
+}
+
 absl::StatusOr<CompiledKernel> CompileCuda(const NvrtcApi& nvrtc, const KernelSource& source) {
   return Compile(nvrtc, source, {nvrtc.GetCUBINSize, nvrtc.GetCUBIN, "nvrtcGetCUBIN"});
 }
@@ -122,13 +124,15 @@ std::vector<std::string> NvrtcOptions(const NvrtcApi& nvrtc, const KernelSource&
   const bool since_12_9 = nvrtc.major > 12 || (nvrtc.major == 12 && nvrtc.minor >= 9);
   std::vector<std::string> options;
   for (const std::string& o : source.options) {
-    if (since_12_9 || ToAbsl(kQuickOption) != o) options.push_back(o);
+    if (IsSourceName(o) || (!since_12_9 && ToAbsl(kQuickOption) == o)) continue;
+    options.push_back(o);
   }
   options.push_back(absl::StrCat("--gpu-architecture=", source.arch));
   options.push_back("--std=c++17");
   options.push_back("--minimal");  // leaves out textures and run-time calls: a fifth of a small
                                    // kernel's compile time
   options.push_back("--diag-suppress=177");  // "declared but never referenced"
+  options.emplace_back(kWarnOfSpills);
   if (since_12_9 && !EnvString("NVRTC_NO_CACHE").empty()) options.push_back("--no-cache");
   return options;
 }

@@ -20,6 +20,8 @@ absl::StatusOr<CompiledKernel> CompileCuda(const NvrtcApi& nvrtc, const KernelSo
 absl::StatusOr<std::string> CompileCudaToPtx(const NvrtcApi& nvrtc, const KernelSource& source);
 // What it is told: the source's options that this version knows, and those of every source.
 std::vector<std::string> NvrtcOptions(const NvrtcApi& nvrtc, const KernelSource& source);
+// FailedPrecondition names what it does compile for.
+absl::Status CheckNvrtcArch(const NvrtcApi& nvrtc, const std::string& arch);
 std::string NvrtcId(const NvrtcApi& nvrtc);  // "nvrtc 13.0"
 
 }  // namespace jitfuse::internal

@@ -34,7 +34,8 @@ Array CopyOf(const std::string& name, nb::handle object) {
 StatusOr<jitfuse_cli::Source> SourceOfEntry(const nb::object& trace,
                                             const jitfuse_cli::TraceRequest& request) {
   const auto made = nb::cast<nb::dict>(
-      trace(request.entry, request.arguments, request.symbols, request.default_size));
+      trace(request.entry, request.arguments, request.symbols, request.default_size,
+            request.as_called));
   if (made.contains("error")) {
     const auto code =
         Get<bool>(made, "usage") ? StatusCode::kInvalidArgument : StatusCode::kFailedPrecondition;
@@ -79,7 +80,7 @@ int Command(const std::vector<std::string>& words, const nb::object& trace) {
 void DefineCommand(nb::module_& m) {
   m.def("command", Command, "words"_a, "trace"_a,
         nb::sig("def command(words: collections.abc.Sequence[str], trace: "
-                "collections.abc.Callable[[str, list[str], dict[str, int], int], dict[str, "
+                "collections.abc.Callable[[str, list[str], dict[str, int], int, bool], dict[str, "
                 "typing.Any]]) -> int"),
         "The command jitfuse with these words; its exit code. Prints to the process's stdout.");
 }

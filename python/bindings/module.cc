@@ -12,6 +12,7 @@
 
 #include "jitfuse/context.h"
 #include "jitfuse/inspect.h"
+#include "jitfuse/trace.h"
 #include "python/bindings/array_object.h"
 #include "python/bindings/borrow.h"
 #include "python/bindings/command.h"
@@ -414,7 +415,7 @@ void DefineInspection(nb::module_& m) {
       "text"_a, "args"_a, "stage"_a, "arch"_a = "", "device"_a = "auto", "numerics"_a = "default",
       "fuse"_a = true, "rewrite"_a = true, "use_gemm_library"_a = true, "batch_invariant"_a = false,
       "max_fusions"_a = -1, "verify"_a = 0, "verify_action"_a = "error", "autotune"_a = false,
-      "What is made of a graph: stage is graph, groups, plan, cuda, llvm, ptx or sass.");
+      "What is made of a graph: stage is graph, groups, plan, cuda, llvm, ptx, sass or resources.");
   m.def("list_ops", OpRows, nb::sig("def list_ops() -> list[dict[str, typing.Any]]"));
 }
 
@@ -461,6 +462,8 @@ void DefineSurroundings(nb::module_& m) {
   m.def(
       "total_stats", [] { return StatsOf(TotalStats()); },
       nb::sig("def total_stats() -> dict[str, typing.Any]"));
+  m.def("start_trace", [](const std::string& path) { Check(StartTrace(path)); }, "path"_a);
+  m.def("stop_trace", [] { Check(StopTrace()); }, nb::call_guard<nb::gil_scoped_release>());
   m.attr("version") = Version();
 }
 

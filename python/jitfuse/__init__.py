@@ -60,14 +60,15 @@ if TYPE_CHECKING:  # loaded when they are first asked for: __getattr__
     from ._info import __array_namespace_info__, finfo, iinfo
     from ._lowered import Compiled, Explanation, Lowered
     from ._one_liner import elementwise
+    from ._profile import profile, stats
     from ._vjp import vjp
 
 _LATER = {
     "Compiled": "_lowered", "Explanation": "_lowered", "Graph": "_graph", "Lowered": "_lowered",
     "__array_namespace_info__": "_info", "custom_gradient": "_custom", "einsum": "_einsum",
     "elementwise": "_one_liner", "finfo": "_info", "fused": "", "grad": "_gradients",
-    "iinfo": "_info", "linalg": "", "nn": "", "ops": "", "random": "",
-    "value_and_grad": "_gradients", "vjp": "_vjp",
+    "iinfo": "_info", "linalg": "", "nn": "", "ops": "", "profile": "_profile", "random": "",
+    "stats": "_profile", "value_and_grad": "_gradients", "vjp": "_vjp",
 }  # fmt: skip
 
 _logging.start()
@@ -98,12 +99,13 @@ __all__ = [
     "logical_or", "logical_xor", "logsumexp", "matmul", "matrix_transpose", "max", "maximum",
     "mean", "meshgrid", "min", "minimum", "moments", "moveaxis", "multiply", "nan", "negative",
     "newaxis", "nextafter", "nn", "not_equal", "ones", "ones_like", "ops", "pad", "permute_dims",
-    "pi", "positive", "pow", "prod", "random", "real", "reciprocal", "remainder", "repeat",
-    "reshape", "result_type", "roll", "round", "rsqrt", "scatter_add", "show_config", "sign",
-    "signbit", "sin", "sinh", "split", "sqrt", "square", "squeeze", "stack", "std", "stop_gradient",
-    "subtract", "sum", "take", "take_along_axis", "tan", "tanh", "tensordot", "tile", "tril",
-    "triu", "trunc", "trunc_divide", "uint16", "uint32", "uint64", "uint8", "unstack",
-    "value_and_grad", "var", "vecdot", "vjp", "where", "windows", "xlogy", "zeros", "zeros_like",
+    "pi", "positive", "pow", "prod", "profile", "random", "real", "reciprocal", "remainder",
+    "repeat", "reshape", "result_type", "roll", "round", "rsqrt", "scatter_add", "show_config",
+    "sign", "signbit", "sin", "sinh", "split", "sqrt", "square", "squeeze", "stack", "stats", "std",
+    "stop_gradient", "subtract", "sum", "take", "take_along_axis", "tan", "tanh", "tensordot",
+    "tile", "tril", "triu", "trunc", "trunc_divide", "uint16", "uint32", "uint64", "uint8",
+    "unstack", "value_and_grad", "var", "vecdot", "vjp", "where", "windows", "xlogy", "zeros",
+    "zeros_like",
 ]  # fmt: skip
 
 

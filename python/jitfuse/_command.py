@@ -76,10 +76,14 @@ def main(words: list[str] | None = None) -> int:
     return _core.command(words, _answer)
 
 
-def _answer(entry: str, arguments: list[str], sizes: dict[str, int], size: int) -> dict[str, Any]:
-    """trace, with what goes wrong as a message."""
+def _answer(
+    entry: str, arguments: list[str], sizes: dict[str, int], size: int, as_called: bool
+) -> dict[str, Any]:
+    """trace or trace_call, with what goes wrong as a message."""
     try:
         with contextlib.redirect_stdout(sys.stderr):  # stdout is for what the command prints
+            if as_called:
+                return trace_call(entry, arguments, sizes)
             return trace(entry, arguments, sizes, size)
     except UsageError as error:
         return {"error": str(error), "usage": True}
@@ -101,6 +105,37 @@ def _traceback(error: BaseException) -> str:
 def trace(entry: str, arguments: list[str], sizes: dict[str, int], size: int) -> dict[str, Any]:
     """The graph of an entry for these arguments; symbols are `sizes` in the call that is traced,
     `size` where that has none."""
+    function, tracer, leaves, symbols = _tracer(entry, arguments, sizes, size)
+    dims = [x.dims if isinstance(x, _Spec) and x.kind == "array" else None for x in leaves]
+    _equalize(tracer, dims, symbols, sizes)
+    found, (tensors, _, _), held = tracer.run_with(dims, symbols)
+    left = {d for own in held if own for d in own if isinstance(d, str)}
+    made = _graph(function, found, tensors)
+    _tell(tracer, dims, held)
+    return {**made, "symbols": {name: value for name, value in sizes.items() if name in left}}
+
+
+def trace_call(entry: str, arguments: list[str], sizes: dict[str, int]) -> dict[str, Any]:
+    """The graph that a call of the entry with arrays of these sizes compiles, and the values of its
+    symbols, which are those that jitfuse.jit makes."""
+    function, tracer, _, symbols = _tracer(entry, arguments, sizes, 0)
+    for name in symbols:
+        if name not in sizes:
+            raise UsageError(f"{entry}: expected sizes of {name}, which its arguments have")
+    found, (tensors, _, _), held = tracer.run(function._dynamic)
+    values = {
+        dim: size
+        for leaf, dims in zip(tracer.leaves, held)
+        for dim, size in zip(dims or (), leaf.shape)
+        if isinstance(dim, str)
+    }
+    return {**_graph(function, found, tensors), "symbols": values}
+
+
+def _tracer(
+    entry: str, arguments: list[str], sizes: dict[str, int], size: int
+) -> tuple[JitFunction, Tracer, list[Any], dict[str, int]]:
+    """What traces an entry, the leaves of its arguments, and the sizes that their symbols have."""
     function = _load(entry)
     if not isinstance(function, JitFunction):
         function = jit(function)
@@ -119,18 +154,16 @@ def trace(entry: str, arguments: list[str], sizes: dict[str, int], size: int) ->
         structure,
         described,
     )
-    dims = [x.dims if isinstance(x, _Spec) and x.kind == "array" else None for x in leaves]
-    _equalize(tracer, dims, symbols, sizes)
-    found, (tensors, _, _), held = tracer.run_with(dims, symbols)
+    return function, tracer, leaves, symbols
+
+
+def _graph(function: JitFunction, found: Any, tensors: list[Any]) -> dict[str, Any]:
     if not tensors:
         raise ValueError(f"{function._name} returns no array that depends on its arguments")
-    left = {d for own in held if own for d in own if isinstance(d, str)}
-    _tell(tracer, dims, held)
     text = found.builder.to_text(tensors)
     inputs = zip(_core.parse_inputs(text), found.sources)
     return {
         "text": text,
-        "symbols": {name: value for name, value in sizes.items() if name in left},
         "given": {i["name"]: found.captured[n] for i, (of, n) in inputs if of == "captured"},
         "options": function._options,
     }

@@ -219,7 +219,7 @@ def format_text(text: str) -> str: ...
 
 def source_of(text: str, args: object, stage: str, arch: str = '', device: str = 'auto', numerics: str = 'default', fuse: bool = True, rewrite: bool = True, use_gemm_library: bool = True, batch_invariant: bool = False, max_fusions: int = -1, verify: int = 0, verify_action: str = 'error', autotune: bool = False) -> str:
     """
-    What is made of a graph: stage is graph, groups, plan, cuda, llvm, ptx or sass.
+    What is made of a graph: stage is graph, groups, plan, cuda, llvm, ptx, sass or resources.
     """
 
 def list_ops() -> list[dict[str, Any]]: ...
@@ -243,9 +243,13 @@ def set_log(level: int, sink: Callable[[int, str], Any] | None) -> None:
 
 def total_stats() -> dict[str, Any]: ...
 
+def start_trace(path: str) -> None: ...
+
+def stop_trace() -> None: ...
+
 version: str = '0.1.0'
 
-def command(words: Sequence[str], trace: Callable[[str, list[str], dict[str, int], int], dict[str, Any]]) -> int:
+def command(words: Sequence[str], trace: Callable[[str, list[str], dict[str, int], int, bool], dict[str, Any]]) -> int:
     """
     The command jitfuse with these words; its exit code. Prints to the process's stdout.
     """

@@ -41,7 +41,7 @@ def main():
                     file.writestr(key + ".npy", npy("<f4", shape, bytes(16 if key == "w" else 32)))
             return path
 
-        commands = "the commands are run, explain, bench, text, doctor, cache\njitfuse --help says"
+        commands = "the commands are run, explain, bench, text, doctor, cache, precache\njitfuse --help says"
         says("expected a command; " + commands, code=2)
         says("unknown command 'rum'; " + commands, "rum", graph, code=2)
         says("expected a file with the graph's text (.jf), or a Python function (module:function)\njitfuse run --help", "run", code=2)

@@ -99,15 +99,16 @@ TEST(CubinCacheTest, CodeOfANewerCudaThanTheDriversIsNotTaken) {
 
 // Cached cubins depend on these beside what sources ask for: a change raises kCacheFormat.
 TEST(CubinCacheTest, HowNvrtcIsToldToWorkIsThatOfTheFormat) {
-  static_assert(internal::kCacheFormat == 1);
+  static_assert(internal::kCacheFormat == 2);
   internal::NvrtcApi api;
   api.major = 13;
   internal::KernelSource source;
   source.arch = "sm_90";
   source.options = {"--fmad=false"};
-  EXPECT_THAT(internal::NvrtcOptions(api, source),
-              testing::ElementsAre("--fmad=false", "--gpu-architecture=sm_90", "--std=c++17",
-                                   "--minimal", "--diag-suppress=177"));
+  EXPECT_THAT(
+      internal::NvrtcOptions(api, source),
+      testing::ElementsAre("--fmad=false", "--gpu-architecture=sm_90", "--std=c++17", "--minimal",
+                           "--diag-suppress=177", "--ptxas-options=--warn-on-spills"));
 }
 
 }  // namespace

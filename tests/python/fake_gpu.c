@@ -61,6 +61,10 @@ API cuCtxPopCurrent_v2(void** context) { return *context = current, 0; }
 API cuModuleLoadData(void** module, const void* image) { return (void)image, *module = (void*)32, 0; }
 API cuModuleUnload(void* module) { return (void)module, 0; }
 API cuModuleGetFunction(void** function, void* module, const char* name) { return (void)module, (void)name, *function = (void*)64, 0; }
+API cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void* function, int threads, size_t shared)
+{
+    return (void)function, (void)threads, (void)shared, *blocks = 1, 0;
+}
 API cuFuncGetAttribute(int* value, int attribute, void* function) { return (void)attribute, (void)function, *value = 0, 0; }
 API cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, void* stream,
                    void** params, void** extra) {
@@ -104,6 +108,7 @@ API cuEventCreate(void** event, unsigned flags) { return (void)flags, *event = (
 API cuEventDestroy_v2(void* event) { return (void)event, 0; }
 API cuEventRecord(void* event, void* stream) { return (void)event, (void)stream, 0; }
 API cuEventSynchronize(void* event) { return (void)event, 0; }
+API cuEventQuery(void* a) { return (void)a, 0; }
 API cuEventElapsedTime(float* ms, void* a, void* b) { return (void)a, (void)b, *ms = 1, 0; }
 API cuThreadExchangeStreamCaptureMode(int* mode) { return *mode = 0, 0; }
 API cuStreamIsCapturing(void* stream, int* status) { return (void)stream, *status = 0, 0; }

@@ -291,3 +291,18 @@ fresh()
 z = every()
 assert type(z) is Tensor and calls("launch", "wait", "torch alloc") == [("torch alloc", 0x100, 5 * 64 * 4), ("launch", 0x100, 0)], calls()
 """)
+
+
+def test_a_trace_has_a_row_for_the_gpu(run, tmp_path):
+    run("""
+import json
+x, y = make(Tensor, 256), make(Tensor, 256)
+f(x, y)
+with jf.profile(PATH):
+    f(x, y)
+    f(x, y)
+events = json.load(open(PATH))
+kinds = [e.get("cat") for e in events]
+assert kinds.count("launch") == kinds.count("device") == 2, kinds
+assert [e["args"]["name"] for e in events if e["name"] == "thread_name"] == ["GPU 0, stream 100"]
+""".replace("PATH", repr(str(tmp_path / "t.json"))))

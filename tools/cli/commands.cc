@@ -223,7 +223,9 @@ StatusOr<Source> ReadSource(const Args& args, const Tracer& tracer) {
   return source;
 }
 
-Status Run(const Args& args, const Source& source) {
+namespace {
+
+Status RunUntraced(const Args& args, const Source& source) {
   auto loaded = Load(args, source);
   if (!loaded.ok()) return loaded.status();
   auto results = loaded->function.Run(loaded->inputs, loaded->options);
@@ -244,6 +246,24 @@ Status Run(const Args& args, const Source& source) {
   return args.check ? PrintChecks(*loaded, host) : Status();
 }
 
+// What the kernels take of a GPU that need not be here; what keeps them from being compiled is no
+// error of explaining the groups.
+void PrintResources(const Args& args, const Source& source, const std::vector<Array>& shapes) {
+  auto text = jitfuse::SourceOf(source.text, shapes, "resources", args.arch, source.options);
+  std::printf("%s", text.ok() ? text->c_str()
+                              : ("resources: " + text.status().message() + "\n").c_str());
+}
+
+}  // namespace
+
+Status Run(const Args& args, const Source& source) {
+  if (args.trace.empty()) return RunUntraced(args, source);
+  if (Status s = jitfuse::StartTrace(args.trace); !s.ok()) return s;
+  const Status ran = RunUntraced(args, source);
+  const Status stopped = jitfuse::StopTrace();
+  return ran.ok() ? stopped : ran;
+}
+
 Status Explain(const Args& args, const Source& source) {
   auto shapes = MakeShapes(source.text, source.symbols);
   if (!shapes.ok()) return In(source, shapes.status());
@@ -251,6 +271,7 @@ Status Explain(const Args& args, const Source& source) {
     auto stage = jitfuse::SourceOf(source.text, *shapes, args.stage, args.arch, source.options);
     if (!stage.ok()) return stage.status();
     std::printf("%s", stage->c_str());
+    if (args.stage == "groups") PrintResources(args, source, *shapes);
     return Status();
   }
   auto function = jitfuse::CompileText(source.text, source.options);

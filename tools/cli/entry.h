@@ -25,6 +25,8 @@ struct TraceRequest {
   std::vector<std::string> arguments;  // "x:f32[n,1024]", "scale:float", "axis=1"
   SymbolValues symbols;                // of --set
   std::int64_t default_size = 0;       // of symbols that --set leaves out
+  // Traced as a call with arrays of these sizes is: symbols of the graph are those that jit makes.
+  bool as_called = false;
 };
 
 struct Source {

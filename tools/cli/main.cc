@@ -137,12 +137,63 @@ void AddVerify(CLI::App* command, Args* args) {
       ->check(CLI::IsMember({"error", "fallback"}));
 }
 
+void AddTargets(CLI::App* command, Args* args) {
+  command
+      ->add_option(
+          "--arch", args->archs,
+          "sm_80,sm_90,cpu:x86-64-v3 ...: what kernels are compiled for; no such device is "
+          "needed")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command->add_option("--cuda", args->cuda, "NVRTC of CUDA 12 or 13 (default: the newest found)")
+      ->check(CLI::IsMember({12, 13}));
+}
+
+void AddPrecache(CLI::App* command, Args* args) {
+  command->add_option("manifest", args->manifest, "what is to be compiled, as JSON")->required();
+  AddTargets(command, args);
+  command->add_option("--out", args->out, "a new folder, or a layer, which is added to");
+  command->add_flag("--record", args->record,
+                    "run the program behind --, and add what it compiles to the manifest");
+  command->add_option("program", args->program, "of --record: -- PROGRAM ARGUMENTS");
+}
+
+// What is wrong with a command line of precache.
+std::string CheckPrecache(const Args& args) {
+  const bool compiles = !args.archs.empty() || !args.out.empty() || args.cuda != 0;
+  if (args.record && compiles)
+    return "--record runs a program and compiles nothing; expected no --arch, --cuda or --out "
+           "beside it";
+  if (args.record && args.program.empty())
+    return "--record: expected a program behind it: jitfuse precache MANIFEST --record -- PROGRAM";
+  if (!args.record && !args.program.empty())
+    return "unexpected '" + args.program[0] + "'; a program needs --record before it";
+  if (!args.record && args.archs.empty()) return "--arch is required, as in --arch sm_90";
+  if (!args.record && args.out.empty()) return "--out is required: the folder that is written";
+  return "";
+}
+
+// What is wrong with a command line of cache.
+std::string CheckCache(const Args& args) {
+  const bool diff = args.cache_verb == "diff";
+  if (diff && args.cache_operands.size() != 2)
+    return "cache diff: expected a layer's folder and a manifest";
+  if (!diff && !args.cache_operands.empty())
+    return "cache " + args.cache_verb + ": unexpected '" + args.cache_operands[0] + "'";
+  if (!diff && (!args.archs.empty() || args.cuda != 0))
+    return "cache " + args.cache_verb + ": --arch and --cuda are for cache diff";
+  return "";
+}
+
 void AddCache(CLI::App* command, Args* args) {
   command
       ->add_option("what", args->cache_verb,
-                   "list its entries, verify all of them, prune it, or stats: where and how large")
+                   "list its entries, verify all of them, prune it, stats: where and how large, or "
+                   "diff: what a layer lacks for a manifest")
       ->required()
-      ->check(CLI::IsMember({"list", "verify", "prune", "stats"}));
+      ->check(CLI::IsMember({"list", "verify", "prune", "stats", "diff"}));
+  command->add_option("operands", args->cache_operands, "of diff: LAYER MANIFEST");
+  AddTargets(command, args);
   AddWhole(command, "--max-bytes", &args->max_bytes,
            "of prune: what is left at most (default: JITFUSE_CACHE_SIZE)");
 }
@@ -157,7 +208,7 @@ int Finish(const jitfuse::Status& status) {
 // The commands, which are parsed into `args`.
 struct Commands {
   Commands(CLI::App* app, Args* args);
-  CLI::App *run, *explain, *bench, *text, *doctor, *cache;
+  CLI::App *run, *explain, *bench, *text, *doctor, *cache, *precache;
 };
 
 Commands::Commands(CLI::App* app, Args* args)
@@ -169,15 +220,20 @@ Commands::Commands(CLI::App* app, Args* args)
           app->add_subcommand("text", "print a graph's text: to keep what was traced, as FILE.jf")),
       doctor(
           app->add_subcommand("doctor", "what was found where, what is missing and how to get it")),
-      cache(app->add_subcommand("cache", "what the disk cache holds; making room in it")) {
+      cache(app->add_subcommand("cache", "what the disk cache holds; making room in it")),
+      precache(app->add_subcommand(
+          "precache", "compile what a manifest names into a layer of the disk cache")) {
   AddCommon(run, args);
   AddInputs(run, args);
   run->add_flag("--check", args->check,
                 "compare with the reference evaluator and its error bounds");
+  run->add_option("--trace", args->trace,
+                  "write a trace of the run to this file: JSON that Perfetto shows");
   AddVerify(run, args);
   AddCommon(explain, args);
-  explain->add_option("--stage", args->stage, "graph, groups, plan, cuda, llvm, ptx or sass")
-      ->check(CLI::IsMember({"graph", "groups", "plan", "cuda", "llvm", "ptx", "sass"}));
+  explain->add_option("--stage", args->stage, "graph, groups, plan, cuda, llvm, ptx, sass or resources")
+      ->check(CLI::IsMember(
+          {"graph", "groups", "plan", "cuda", "llvm", "ptx", "sass", "resources"}));
   explain->add_option("--arch", args->arch, "sm_90, x86-64-v3 ...; needs no such device");
   explain->add_flag("--json", args->json, "groups as JSON");
   AddCommon(bench, args);
@@ -185,6 +241,7 @@ Commands::Commands(CLI::App* app, Args* args)
   bench->add_option("--repeat", args->repeat, "samples")->check(CLI::Range(1, 100000));
   AddGraph(text, args);
   AddCache(cache, args);
+  AddPrecache(precache, args);
   app->footer(
       "A graph is a file of graph text (docs/text.md) or, for the jitfuse of the Python package, "
       "a\n"
@@ -196,7 +253,10 @@ Commands::Commands(CLI::App* app, Args* args)
 
 int Execute(const Commands& verbs, const Args& args, const Tracer& tracer) {
   if (verbs.doctor->parsed()) return Finish(Doctor());
+  if (verbs.cache->parsed() && args.cache_verb == "diff") return Finish(CacheDiff(args, tracer));
   if (verbs.cache->parsed()) return Finish(Cache(args.cache_verb, args.max_bytes));
+  if (verbs.precache->parsed())
+    return Finish(args.record ? RecordProgram(args) : Precache(args, tracer));
   auto source = ReadSource(args, tracer);
   if (!source.ok()) {
     const bool wrong_line =
@@ -227,6 +287,10 @@ int Main(int argc, const char* const* argv, const Tracer& tracer) {
     app.parse(argc, argv);
     if (const jitfuse::Status bad = CheckArgs(args, tracer != nullptr); !bad.ok())
       throw CLI::ValidationError(bad.message());
+    std::string wrong;
+    if (verbs.precache->parsed()) wrong = CheckPrecache(args);
+    if (verbs.cache->parsed()) wrong = CheckCache(args);
+    if (!wrong.empty()) throw CLI::ValidationError(wrong);
   } catch (const CLI::ParseError& e) {  // NOLINT(bugprone-empty-catch): reported by exit()
     const int code = app.exit(e);
     std::fflush(stdout);

@@ -384,7 +384,7 @@ TEST(FunctionTest, ExplainNamesGroupsAndReasons) {
   EXPECT_THAT(text, HasSubstr("matmul"));
   EXPECT_THAT(text, HasSubstr("boundary"));
   EXPECT_THAT(text, HasSubstr("one kernel per op would move"));
-  EXPECT_THAT(json, HasSubstr("\"version\": 1"));
+  EXPECT_THAT(json, HasSubstr("\"version\": 2"));
   EXPECT_THAT(json, HasSubstr("\"reason\""));
 }
 

@@ -121,6 +121,25 @@ class NothingBackend : public IdleBackend {
   }
 };
 
+// Kernels of it take so much of the machine as is said.
+class TakingBackend : public NothingBackend {
+ public:
+  explicit TakingBackend(const KernelResources& taken) : taken_(taken) {}
+  absl::StatusOr<std::shared_ptr<const Kernel>> Load(const KernelSource&,
+                                                     const CompiledKernel&) const override {
+    struct Taking : Kernel {
+      KernelResources resources() const override { return taken; }
+      KernelResources taken;
+    };
+    auto kernel = std::make_shared<Taking>();
+    kernel->taken = taken_;
+    return kernel;
+  }
+
+ private:
+  const KernelResources taken_;
+};
+
 Codes FallbacksOf(const CallCache& cache) {
   Codes codes;
   const auto stats = cache.stats();
@@ -128,6 +147,22 @@ Codes FallbacksOf(const CallCache& cache) {
     if (stats.fallbacks[r] > 0) codes.emplace(ReasonName(static_cast<Reason>(r)));
   }
   return codes;
+}
+
+Codes Taking(int64_t local_bytes, int64_t spills) {
+  KernelResources taken;
+  taken.local_bytes = local_bytes;
+  taken.spill_stores = taken.spill_loads = spills;
+  const TakingBackend backend(taken);
+  KernelCache kernels;
+  CallCache cache(*ParseGraph("graph f(%a: f32[8]) -> (f32[8]) {\n %0 = exp(%a) : f32[8]\n"
+                              " return %0\n}"),
+                  Options{}, &backend, &kernels);
+  const std::vector<float> in(8, 1);
+  const std::vector<int64_t> dims = {8};
+  const TensorView input{in.data(), DType::kF32, dims, {}};
+  EXPECT_TRUE(cache.Find({&input, 1}, {}).ok());
+  return FallbacksOf(cache);
 }
 
 // How calls are compared with the evaluator is found out when they run, not when they are planned.
@@ -453,6 +488,8 @@ const std::map<Reason, std::function<Codes()>>& Examples() {
              "graph f(%x: bf16[1024,2047], %w: bf16[2047,1024]) -> (bf16[1024,1024]) {\n"
              "  %0 = matmul(%x, %w) : bf16[1024,1024]\n  return %0\n}");
        }},
+      {Reason::kRegisterSpill, [] { return Taking(8, 8); }},
+      {Reason::kLocalMemory, [] { return Taking(8, 0); }},
       {Reason::kBoundInput, [] { return Bound(kProjections, {{2, 2}, {2, 2}, {2, 2}}); }},
       {Reason::kBoundOnce, [] { return Bound(kProjections, {{2, 2}, {2, 2}, {2, 2}}); }},
       {Reason::kBoundPacked, [] { return Bound(kProjections, {{2, 2}, {2, 2}, {2, 2}}); }},

@@ -72,7 +72,7 @@ TEST(DiskCacheTest, WhatOneProcessCompilesAnotherFinds) {
   ToyBackend first, second;
   const auto compiled = GetOnce(options, ToySource("1", "f"), first);
   EXPECT_EQ(OriginOf(compiled), CodeOrigin::kCompiled);
-  EXPECT_EQ(compiled->compile_ms, 2.0);
+  EXPECT_EQ(compiled->times.compile_ms, 2.0);
   DiskCache disk(options);
   KernelCache kernels(&disk);
   // A function of another name shares the code, which keeps the name it was made under.

@@ -1,0 +1,323 @@
+#include "api/precache.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "api/context.h"
+#include "api/convert.h"
+#include "cpu_backend/cpu_backend.h"
+#include "ir/rng.h"
+#include "ir/support/status.h"
+#include "ir/text.h"
+#include "jit/cuda/cubin_info.h"
+#include "jit/cuda/cuda_backend.h"
+#include "jit/cuda/dynlib.h"
+#include "jit/manifest.h"
+#include "jit/manifest_calls.h"
+#include "jit/precache.h"
+
+namespace jitfuse {
+namespace internal {
+namespace {
+
+absl::Status FromPublic(const Status& status) {
+  return absl::Status(static_cast<absl::StatusCode>(status.code()), status.message());
+}
+
+absl::StatusOr<std::string> ReadTextFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return NotFound("cannot read ", path);
+  std::string out(std::istreambuf_iterator<char>(file), {});
+  if (file.bad()) return NotFound("cannot read ", path);
+  return out;
+}
+
+// What the jobs of a manifest are made with.
+struct Jobs {
+  std::vector<PrecacheJob> all;
+  int64_t graphs = 0;
+};
+
+Options OptionsOf(const ManifestEntry& entry, Options options) {
+  options.numerics = entry.numerics.value_or(options.numerics);
+  options.fuse = entry.fuse.value_or(options.fuse);
+  options.rewrite = entry.rewrite.value_or(options.rewrite);
+  options.use_gemm_library = entry.use_gemm_library.value_or(options.use_gemm_library);
+  options.max_fusions = entry.max_fusions.value_or(options.max_fusions);
+  options.dynamic = entry.dynamic.value_or(options.dynamic);
+  return options;
+}
+
+class JobMaker {
+ public:
+  JobMaker(std::string manifest, const PythonTracer& trace)
+      : manifest_(std::move(manifest)), trace_(trace) {}
+
+  absl::StatusOr<Jobs> Run() {
+    JF_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(manifest_));
+    JF_ASSIGN_OR_RETURN(const Manifest manifest, ParseManifest(text, manifest_));
+    for (const ManifestEntry& entry : manifest.entries) {
+      for (const auto& dtypes : DTypeCombinations(entry)) {
+        JF_RETURN_IF_ERROR(entry.source == ManifestSource::kPython ? AddPython(entry, dtypes)
+                                                                   : AddText(entry, dtypes));
+      }
+    }
+    return std::move(jobs_);
+  }
+
+ private:
+  using DTypes = std::map<std::string, std::string>;
+
+  absl::Status AddText(const ManifestEntry& entry, const DTypes& dtypes) {
+    std::string text = entry.what;
+    if (entry.source == ManifestSource::kFile) {
+      const std::filesystem::path path =
+          std::filesystem::path(manifest_).parent_path() / entry.what;
+      absl::StatusOr<std::string> read = ReadTextFile(path.string());
+      if (!read.ok()) return Annotate(read.status(), absl::StrCat(entry.where, "/graph"));
+      text = *std::move(read);
+    }
+    return AddCalls(entry, entry.calls, WithDTypes(text, dtypes), Options());
+  }
+
+  // The function is traced as a call with each combination of sizes does it.
+  absl::Status AddPython(const ManifestEntry& entry, const DTypes& dtypes) {
+    if (trace_ == nullptr)
+      return Unimplemented(
+          entry.where, "/python: '", entry.what,
+          "' is a Python function, which this program cannot trace; the Python package's jitfuse "
+          "can: pip install jitfuse, then run that jitfuse, or python -m jitfuse, with the same "
+          "arguments");
+    PythonCall call{entry.what, {}, {}};
+    for (const std::string& arg : entry.args) call.arguments.push_back(WithDTypes(arg, dtypes));
+    for (const ManifestCall& of : entry.calls) {
+      if (!of.inputs.empty() || !of.outputs.empty())
+        return InvalidArgument(of.where,
+                               ": layouts are for graphs, whose inputs have names; "
+                               "JITFUSE_RECORD finds those that an application uses");
+      JF_RETURN_IF_ERROR(TraceEach(entry, of, of.sizes.begin(), &call));
+    }
+    return absl::OkStatus();
+  }
+
+  using SizesAt = std::map<std::string, std::vector<int64_t>>::const_iterator;
+  // NOLINTNEXTLINE(misc-no-recursion): as deep as a call has symbols
+  absl::Status TraceEach(const ManifestEntry& entry, const ManifestCall& of, SizesAt at,
+                         PythonCall* call) {
+    if (at != of.sizes.end()) {
+      for (const int64_t size : at->second) {
+        call->sizes[at->first] = size;
+        JF_RETURN_IF_ERROR(TraceEach(entry, of, std::next(at), call));
+      }
+      call->sizes.erase(at->first);
+      return absl::OkStatus();
+    }
+    StatusOr<TracedCall> traced = trace_(*call);
+    if (!traced.ok()) return Annotate(FromPublic(traced.status()), of.where);
+    ManifestCall made;
+    made.where = of.where;
+    for (const auto& [symbol, size] : traced->sizes) made.sizes[symbol] = {size};
+    return AddCalls(entry, {made}, traced->text, internal::FromPublic(traced->options));
+  }
+
+  absl::Status AddCalls(const ManifestEntry& entry, const std::vector<ManifestCall>& calls,
+                        const std::string& text, const Options& options) {
+    absl::StatusOr<Graph> parsed = ParseGraph(text);
+    if (!parsed.ok())
+      return Annotate(parsed.status(), entry.source == ManifestSource::kFile
+                                           ? absl::StrCat(entry.where, ": ", entry.what)
+                                           : entry.where);
+    if (texts_.insert(text).second) ++jobs_.graphs;
+    auto graph = std::make_shared<const Graph>(*std::move(parsed));
+    const Options own = OptionsOf(entry, options);
+    JF_RETURN_IF_ERROR(AddClasses(entry, calls, graph, own, /*cuda_only=*/false));
+    if (RngRolesOf(*graph).empty()) return absl::OkStatus();
+    JF_ASSIGN_OR_RETURN(Graph from_memory, RngFromMemory(*graph));
+    return AddClasses(entry, calls, std::make_shared<const Graph>(std::move(from_memory)), own,
+                      /*cuda_only=*/true);
+  }
+
+  absl::Status AddClasses(const ManifestEntry& entry, const std::vector<ManifestCall>& calls,
+                          const std::shared_ptr<const Graph>& graph, const Options& options,
+                          bool cuda_only) {
+    for (const ManifestCall& call : calls) {
+      JF_ASSIGN_OR_RETURN(std::vector<ClassOfCalls> classes,
+                          ClassesOf(graph, call, entry.bound, options.dynamic));
+      for (ClassOfCalls& c : classes) {
+        const std::string key = absl::StrCat(c.graph->Fingerprint().ToHex(), options.Key().ToHex(),
+                                             absl::StrJoin(c.cls.bound_inputs, ""), c.cls.key);
+        if (!classes_.insert(key).second) continue;
+        jobs_.all.push_back({std::move(c.graph), std::move(c.cls), options, call.where, cuda_only});
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  const std::string manifest_;
+  const PythonTracer& trace_;
+  std::set<std::string> texts_, classes_;
+  Jobs jobs_;
+};
+
+// What this machine has to compile with, for messages.
+std::string CompilersHere() {
+  std::vector<std::string> out;
+  for (const LibraryFinding& finding : CudaFindings()) {
+    if (finding.what != "CUDA driver" && finding.what != "NVRTC") continue;
+    out.push_back(absl::StrCat(finding.what, " here: ", finding.found ? finding.version : "none"));
+  }
+  return absl::StrJoin(out, ", ");
+}
+
+absl::StatusOr<Target> TargetNamed(const std::string& arch) {
+  const absl::string_view name = absl::StripPrefix(arch, "cpu:");
+  if (name == "host") return CpuTargetFor("host");
+  absl::StatusOr<Target> target = TargetFor(ToStd(name));
+  const bool cpu_wanted = name.size() != arch.size();
+  if (target.ok() && target->kind != TargetKind::kInterpret &&
+      (!cpu_wanted || target->kind == TargetKind::kCpu))
+    return target;
+  return InvalidArgument(
+      "unknown architecture '", arch, "'; known: ", absl::StrJoin(KnownCudaArchs(), ", "),
+      ", cpu:x86-64-v2, cpu:x86-64-v3, cpu:x86-64-v4, cpu:host (", CompilersHere(), ")");
+}
+
+// Back ends for the architectures, and what their compilers are called.
+struct Targets {
+  std::vector<std::unique_ptr<Backend>> backends;
+  std::vector<PrecacheTarget> all;
+};
+
+absl::Status AddCudaTarget(const Target& target, int cuda, bool compiles, Targets* out) {
+  if (compiles) JF_RETURN_IF_ERROR(CheckOfflineCompiler(target, cuda));
+  JF_ASSIGN_OR_RETURN(std::unique_ptr<Backend> backend, CreateOfflineCudaBackend(target, cuda));
+  const std::string toolchain = compiles ? ToolchainName(backend->CompilerId()) : "";
+  out->all.push_back({backend.get(), toolchain});
+  out->backends.push_back(std::move(backend));
+  return absl::OkStatus();
+}
+
+// Below AVX-512 a machine may be one whose oneDNN multiplies bf16, or not.
+absl::Status AddCpuTarget(const Target& target, bool host, bool compiles, Targets* out) {
+  const bool below_avx512 = target.vec_bits < 512 && !host;
+  for (const bool bf16_products : {true, false}) {
+    if (!bf16_products && !below_avx512) continue;
+    JF_ASSIGN_OR_RETURN(std::unique_ptr<Backend> backend,
+                        CreateCpuBackendFor(host ? "host" : target.arch, bf16_products));
+    const std::string toolchain = compiles ? ToolchainName(backend->CompilerId()) : "";
+    out->all.push_back({backend.get(), toolchain, !bf16_products});
+    out->backends.push_back(std::move(backend));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Targets> TargetsFor(const std::vector<std::string>& archs, int cuda, bool compiles) {
+  if (cuda != 0 && cuda != 12 && cuda != 13)
+    return InvalidArgument("CUDA ", cuda, ": expected 12 or 13 (", CompilersHere(), ")");
+  if (archs.empty())
+    return InvalidArgument("expected at least one architecture, such as sm_90 or cpu:x86-64-v3");
+  Targets out;
+  std::set<std::string> seen;
+  for (const std::string& arch : archs) {
+    JF_ASSIGN_OR_RETURN(const Target target, TargetNamed(arch));
+    if (!seen.insert(target.arch).second) continue;
+    const bool host = absl::StripPrefix(arch, "cpu:") == "host";
+    JF_RETURN_IF_ERROR(target.kind == TargetKind::kCuda
+                           ? AddCudaTarget(target, cuda, compiles, &out)
+                           : AddCpuTarget(target, host, compiles, &out));
+  }
+  return out;
+}
+
+void ReadCodeFigures(const CacheEntry& entry, LayerKernel* out) {
+  const absl::StatusOr<Target> target = TargetFor(entry.key.arch);
+  if (entry.key.backend != "cuda" || !target.ok()) return;
+  KernelSource source;
+  source.entry = entry.symbol;
+  source.arch = entry.key.arch;
+  CompiledKernel compiled;
+  compiled.bytes = entry.code;
+  compiled.log = entry.log;
+  const KernelResources resources = ResourcesOfCubin(source, compiled, *target);
+  out->registers = static_cast<int>(resources.registers);
+  out->local_bytes = static_cast<int>(resources.local_bytes);
+  if (resources.spill_stores >= 0) out->spill_bytes = static_cast<int>(resources.spill_stores);
+}
+
+std::function<void(const LayerProgress&)> Telling(const PrecacheOptions& options) {
+  if (options.progress == nullptr) return nullptr;
+  return [&options](const LayerProgress& at) {
+    options.progress({static_cast<long long>(at.done), static_cast<long long>(at.total),
+                      static_cast<long long>(at.compiled), at.last->entry, at.last->arch});
+  };
+}
+
+absl::StatusOr<PrecacheReport> RunPrecache(const std::string& manifest, const std::string& out,
+                                           const PrecacheOptions& options) {
+  JF_ASSIGN_OR_RETURN(const Targets targets, TargetsFor(options.archs, options.cuda, true));
+  JF_ASSIGN_OR_RETURN(const Jobs jobs, JobMaker(manifest, options.trace).Run());
+  LayerWriter layer;
+  JF_RETURN_IF_ERROR(layer.Open(std::filesystem::absolute(out).lexically_normal().string()));
+  JF_ASSIGN_OR_RETURN(const WantedKernels wanted, CollectKernels(jobs.all, targets.all));
+  JF_ASSIGN_OR_RETURN(const std::vector<LayerKernel> kernels,
+                      layer.Compile(wanted.kernels, ReadCodeFigures, Telling(options)));
+  JF_RETURN_IF_ERROR(layer.Finish(ReadCodeFigures, Version()));
+  PrecacheReport report;
+  report.graphs = jobs.graphs;
+  report.classes = static_cast<long long>(jobs.all.size());
+  report.products = wanted.products;
+  std::set<std::string> compilers;
+  for (const LayerKernel& k : kernels) {
+    compilers.insert(k.toolchain);
+    report.kernels.push_back({k.kernel, k.arch, k.toolchain, k.file, k.code_bytes, k.registers,
+                              k.local_bytes, k.spill_bytes, k.compile_ms});
+  }
+  report.compilers.assign(compilers.begin(), compilers.end());
+  return report;
+}
+
+absl::StatusOr<LayerDiff> RunDiff(const std::string& layer, const std::string& manifest,
+                                  const PrecacheOptions& options) {
+  LayerDiff out;
+  out.archs = options.archs;
+  if (out.archs.empty()) {
+    absl::StatusOr<std::vector<std::string>> archs = ArchsOfLayer(layer);
+    if (!archs.ok())
+      return Annotate(archs.status(), "no architectures were given, and the layer names none");
+    out.archs = *std::move(archs);
+  }
+  JF_ASSIGN_OR_RETURN(const Targets targets, TargetsFor(out.archs, options.cuda, false));
+  JF_ASSIGN_OR_RETURN(const Jobs jobs, JobMaker(manifest, options.trace).Run());
+  JF_ASSIGN_OR_RETURN(const WantedKernels wanted, CollectKernels(jobs.all, targets.all));
+  out.wanted = static_cast<long long>(wanted.kernels.size());
+  for (const WantedKernel* kernel : MissingIn(layer, wanted.kernels))
+    out.missing.push_back({kernel->source.entry, kernel->source.arch});
+  return out;
+}
+
+}  // namespace
+}  // namespace internal
+
+inline namespace v1 {
+
+StatusOr<PrecacheReport> Precache(const std::string& manifest, const std::string& out,
+                                  const PrecacheOptions& options) {
+  return internal::ToPublic(internal::RunPrecache(manifest, out, options));
+}
+
+StatusOr<LayerDiff> DiffLayer(const std::string& layer, const std::string& manifest,
+                              const PrecacheOptions& options) {
+  return internal::ToPublic(internal::RunDiff(layer, manifest, options));
+}
+
+}  // namespace v1
+}  // namespace jitfuse

@@ -1,0 +1,272 @@
+// Pre-caching for CPUs: a target finds all of its kernels without LLVM's code generation, and the
+// same manifest gives the same bytes.
+#include "api/precache.h"
+
+#include <clocale>
+#include <cstdlib>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "api/jitfuse.h"
+#include "cpu_backend/orc_compile.h"
+#include "tests/test_util/cache_kit.h"
+#include "tests/test_util/fresh_process.h"
+
+namespace jitfuse {
+namespace {
+
+using internal::CodegenInitializations;
+using internal::EntryFiles;
+using internal::PassesInAFreshProcess;
+using internal::ReadFile;
+using internal::TempFolder;
+using internal::WriteFile;
+using testing::HasSubstr;
+
+constexpr const char* kSoftmax =
+    "graph s(%x: $T[n,m]) -> ($T[n,m]) { %0 = softmax(%x) : $T[n,m] return %0 }";
+constexpr const char* kLayer =
+    R"(graph layer(%x: f32[n,16], %w: f32[16,8], %b: f32[8]) -> (f32[n,8]) {
+  %0 = matmul(%x, %w) : f32[n,8]
+  %1 = add(%0, %b) : f32[n,8]
+  %2 = relu(%1) : f32[n,8]
+  %3 = layer_norm(%2) : f32[n,8]
+  return %3
+}
+)";
+constexpr const char* kDropout =
+    "graph d(%x: f32[n], %rng_seed: scalar u64, %rng_offset: scalar u64) -> (f32[n]) {\n"
+    "  %0 = dropout(%x, %rng_seed, %rng_offset) {p=0.5, stream=0} : f32[n]\n  return %0 }";
+constexpr const char* kManifest = R"({"jitfuse_manifest": 1, "entries": [
+  {"graph": "softmax.jf", "dtypes": {"T": ["f32", "bf16"]},
+   "calls": [{"sizes": {"n": [1, {"from": 2, "to": 64, "times": 2}], "m": [64, 50]}}]},
+  {"graph": "layer.jf", "calls": [{"sizes": {"n": [3]}},
+    {"sizes": {"n": [3]}, "inputs": {"x": {"strides": [32, 1], "align": 4}}}]},
+  {"graph": "layer.jf", "bound": ["w", "b"], "calls": [{"sizes": {"n": [3]}}]}]})";
+
+std::string WriteAll(const TempFolder& folder) {
+  WriteFile(folder / "softmax.jf", kSoftmax);
+  WriteFile(folder / "layer.jf", kLayer);
+  WriteFile(folder / "m.json", kManifest);
+  return folder / "m.json";
+}
+
+std::map<std::string, std::string> BytesOf(const std::string& folder) {
+  std::map<std::string, std::string> out;
+  for (const auto& file : std::filesystem::recursive_directory_iterator(folder)) {
+    if (file.is_regular_file())
+      out[std::filesystem::relative(file.path(), folder).string()] = ReadFile(file.path().string());
+  }
+  return out;
+}
+
+PrecacheOptions For(std::vector<std::string> archs) {
+  PrecacheOptions out;
+  out.archs = std::move(archs);
+  return out;
+}
+
+std::string ErrorOf(const std::string& manifest, const std::string& out,
+                    const PrecacheOptions& options) {
+  return Precache(manifest, out, options).status().message();
+}
+
+Array Zeros(DType dtype, const std::vector<std::int64_t>& dims) {
+  std::size_t n = 1;
+  for (std::int64_t d : dims) n *= static_cast<std::size_t>(d);
+  return *Array::FromValues(dtype, dims, std::vector<double>(n, 0.5));
+}
+
+std::string WithDType(std::string text, const std::string& dtype) {
+  for (std::size_t at = text.find("$T"); at != std::string::npos; at = text.find("$T"))
+    text.replace(at, 2, dtype);
+  return text;
+}
+
+// The calls of the manifest, as an application makes them.
+void CallAll() {
+  CompileOptions options;
+  options.device = DeviceKind::kCpu;
+  for (DType dtype : {DType::kF32, DType::kBF16}) {
+    const auto f = CompileText(WithDType(kSoftmax, DTypeName(dtype)), options);
+    ASSERT_TRUE(f.ok()) << f.status().message();
+    for (std::int64_t n : {1, 7, 1000}) {
+      for (std::int64_t m : {48, 62}) {
+        const auto made = f->Run({Zeros(dtype, {n, m})});
+        EXPECT_TRUE(made.ok()) << made.status().message();
+      }
+    }
+  }
+  const auto f = CompileText(kLayer, options);
+  ASSERT_TRUE(f.ok()) << f.status().message();
+  const Array w = Zeros(DType::kF32, {16, 8}), b = Zeros(DType::kF32, {8});
+  EXPECT_TRUE(f->Run({Zeros(DType::kF32, {5, 16}), w, b}).ok());
+  const auto bound = f->Bind({{"w", w}, {"b", b}});
+  ASSERT_TRUE(bound.ok()) << bound.status().message();
+  EXPECT_TRUE(bound->Run({Zeros(DType::kF32, {9, 16})}).ok());
+}
+
+TEST(PrecacheChild, DISABLED_FindsAll) {
+  CallAll();
+  EXPECT_EQ(TotalStats().compiled, 0);
+  EXPECT_GT(TotalStats().layer_hits, 5);
+  EXPECT_EQ(CodegenInitializations(), 0);
+}
+TEST(PrecacheChild, DISABLED_Records) { CallAll(); }
+TEST(PrecacheChild, DISABLED_Writes) {
+  setlocale(LC_ALL, "");
+  const auto report = Precache(std::getenv("JF_TEST_MANIFEST"), std::getenv("JF_TEST_OUT"),
+                               For({"cpu:x86-64-v2", "x86-64-v3", "cpu:x86-64-v4"}));
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_GT(report->kernels.size(), 12u);
+  EXPECT_GT(report->products, 0);
+}
+
+std::map<std::string, std::string> Target(const std::string& layer, const std::string& own) {
+  return {{"JITFUSE_NO_CACHE", "0"},
+          {"JITFUSE_CACHE_PATH", layer},
+          {"JITFUSE_CACHE_DIR", own},
+          {"JITFUSE_REQUIRE_CACHE", "1"}};
+}
+
+TEST(PrecacheTest, ATargetFindsEveryKernel) {
+  const TempFolder folder, own;
+  const std::string manifest = WriteAll(folder), out = folder / "layer";
+  EXPECT_TRUE(PassesInAFreshProcess("PrecacheChild.DISABLED_Writes",
+                                    {{"JF_TEST_MANIFEST", manifest}, {"JF_TEST_OUT", out}}));
+  const std::string moved = folder / "moved";
+  std::filesystem::rename(out, moved);
+  for (const char* arch : {"x86-64-v2", "x86-64-v3"}) {
+    auto environment = Target(moved, own.path);
+    environment["JITFUSE_CPU_ARCH"] = arch;
+    EXPECT_TRUE(PassesInAFreshProcess("PrecacheChild.DISABLED_FindsAll", environment)) << arch;
+  }
+  EXPECT_TRUE(EntryFiles(own.path).empty());
+}
+
+TEST(PrecacheTest, TheSameBytesFromAnotherFolderCoresAndLocale) {
+  const TempFolder a, b;
+  const std::string one = WriteAll(a), two = WriteAll(b);
+  EXPECT_TRUE(PassesInAFreshProcess("PrecacheChild.DISABLED_Writes", {{"JF_TEST_MANIFEST", one},
+                                                                      {"JF_TEST_OUT", a / "layer"},
+                                                                      {"JITFUSE_NUM_THREADS", "1"},
+                                                                      {"LC_ALL", "C"}}));
+  EXPECT_TRUE(
+      PassesInAFreshProcess("PrecacheChild.DISABLED_Writes", {{"JF_TEST_MANIFEST", two},
+                                                              {"JF_TEST_OUT", b / "elsewhere"},
+                                                              {"JITFUSE_NUM_THREADS", "4"},
+                                                              {"LC_ALL", "de_DE.UTF-8"},
+                                                              {"TZ", "Asia/Tokyo"}}));
+  const auto bytes = BytesOf(a / "layer");
+  EXPECT_GT(bytes.size(), 12u);
+  EXPECT_EQ(bytes, BytesOf(b / "elsewhere"));
+}
+
+TEST(PrecacheTest, WhatAnApplicationCompilesIsRecorded) {
+  const TempFolder folder, own;
+  const std::string manifest = folder / "recorded.json", out = folder / "layer";
+  EXPECT_TRUE(PassesInAFreshProcess("PrecacheChild.DISABLED_Records",
+                                    {{"JITFUSE_RECORD", manifest}, {"JITFUSE_NO_CACHE", "1"}}));
+  const std::string once = ReadFile(manifest);
+  EXPECT_THAT(once, HasSubstr("\"bound\""));
+  EXPECT_TRUE(PassesInAFreshProcess("PrecacheChild.DISABLED_Records",
+                                    {{"JITFUSE_RECORD", manifest}, {"JITFUSE_NO_CACHE", "1"}}));
+  EXPECT_EQ(ReadFile(manifest), once);
+  const auto report = Precache(manifest, out, For({"cpu:x86-64-v3"}));
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  auto environment = Target(out, own.path);
+  environment["JITFUSE_CPU_ARCH"] = "x86-64-v3";
+  EXPECT_TRUE(PassesInAFreshProcess("PrecacheChild.DISABLED_FindsAll", environment));
+}
+
+TEST(PrecacheTest, TheReportSaysWhatWasMade) {
+  const TempFolder folder;
+  const std::string manifest = WriteAll(folder), out = folder / "layer";
+  long long told = 0;
+  PrecacheOptions options = For({"cpu:x86-64-v3"});
+  options.progress = [&](const PrecacheProgress& at) {
+    EXPECT_EQ(at.done, ++told);
+    EXPECT_EQ(at.arch, "x86-64-v3");
+  };
+  const auto first = Precache(manifest, out, options);
+  ASSERT_TRUE(first.ok()) << first.status().message();
+  EXPECT_EQ(first->graphs, 3);
+  EXPECT_EQ(told, static_cast<long long>(first->kernels.size()));
+  EXPECT_EQ(first->compilers, std::vector<std::string>{"llvm-" + internal::LlvmVersion()});
+  for (const PrecachedKernel& k : first->kernels) {
+    EXPECT_GT(k.code_bytes, 0);
+    EXPECT_GE(k.compile_ms, 0);
+    EXPECT_EQ(k.registers, -1);
+    EXPECT_TRUE(std::filesystem::exists(out + "/" + k.file)) << k.file;
+  }
+  told = 0;
+  const auto second = Precache(manifest, out, options);
+  ASSERT_TRUE(second.ok()) << second.status().message();
+  for (const PrecachedKernel& k : second->kernels) EXPECT_EQ(k.compile_ms, -1);
+}
+
+TEST(PrecacheTest, ADiffNamesWhatALayerLacks) {
+  const TempFolder folder;
+  const std::string manifest = WriteAll(folder), out = folder / "layer";
+  WriteFile(folder / "less.json",
+            R"({"jitfuse_manifest": 1, "entries": [{"graph": "layer.jf",
+               "calls": [{"sizes": {"n": 2}}]}]})");
+  const auto report = Precache(folder / "less.json", out, For({"cpu:x86-64-v3"}));
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  const auto same = DiffLayer(out, folder / "less.json");
+  ASSERT_TRUE(same.ok()) << same.status().message();
+  EXPECT_EQ(same->archs, std::vector<std::string>{"x86-64-v3"});
+  EXPECT_EQ(same->wanted, static_cast<long long>(report->kernels.size()));
+  EXPECT_TRUE(same->missing.empty());
+  const auto more = DiffLayer(out, manifest);
+  ASSERT_TRUE(more.ok()) << more.status().message();
+  EXPECT_GT(more->missing.size(), 3u);
+  EXPECT_EQ(more->missing[0].arch, "x86-64-v3");
+  const auto other = DiffLayer(out, folder / "less.json", For({"cpu:x86-64-v2"}));
+  EXPECT_EQ(static_cast<long long>(other->missing.size()), other->wanted);
+  EXPECT_THAT(DiffLayer(folder.path, manifest).status().message(),
+              HasSubstr("no architectures were given"));
+}
+
+TEST(PrecacheTest, RandomOpsHaveAFormForGraphsOnGpusAlone) {
+  const TempFolder folder;
+  WriteFile(folder / "d.jf", kDropout);
+  WriteFile(folder / "m.json", R"({"jitfuse_manifest": 1, "entries": [{"graph": "d.jf",
+            "calls": [{"sizes": {"n": 8}}]}]})");
+  const auto cpu = Precache(folder / "m.json", folder / "cpu", For({"cpu:x86-64-v3"}));
+  ASSERT_TRUE(cpu.ok()) << cpu.status().message();
+  EXPECT_EQ(cpu->kernels.size(), 1u);
+}
+
+TEST(PrecacheTest, WrongRequestsAreClear) {
+  const TempFolder folder;
+  const std::string manifest = WriteAll(folder), out = folder / "layer";
+  EXPECT_THAT(ErrorOf(manifest, out, For({"sm_99"})),
+              testing::AllOf(HasSubstr("unknown architecture 'sm_99'; known: sm_75, sm_80"),
+                             HasSubstr("cpu:x86-64-v4"), HasSubstr("CUDA driver here: "),
+                             HasSubstr("NVRTC here: ")));
+  EXPECT_THAT(ErrorOf(manifest, out, For({"cpu:sm_90"})), HasSubstr("unknown architecture"));
+  EXPECT_THAT(ErrorOf(manifest, out, For({"interpret"})), HasSubstr("unknown architecture"));
+  EXPECT_THAT(ErrorOf(manifest, out, For({})), HasSubstr("expected at least one architecture"));
+  PrecacheOptions cuda = For({"sm_90"});
+  cuda.cuda = 11;
+  EXPECT_THAT(ErrorOf(manifest, out, cuda), HasSubstr("CUDA 11: expected 12 or 13"));
+  EXPECT_THAT(ErrorOf(folder / "none.json", out, For({"x86-64-v3"})),
+              HasSubstr("cannot read " + (folder / "none.json")));
+  WriteFile(folder / "p.json", R"({"jitfuse_manifest": 1, "entries": [{"python": "a:f"}]})");
+  EXPECT_THAT(ErrorOf(folder / "p.json", out, For({"x86-64-v3"})),
+              testing::AllOf(HasSubstr("p.json: /entries/0/python: 'a:f' is a Python function"),
+                             HasSubstr("pip install jitfuse")));
+  WriteFile(folder / "n.json", R"({"jitfuse_manifest": 1, "entries": [{"graph": "no.jf"}]})");
+  EXPECT_THAT(ErrorOf(folder / "n.json", out, For({"x86-64-v3"})),
+              HasSubstr("n.json: /entries/0/graph: cannot read"));
+  WriteFile(folder / "s.json", R"({"jitfuse_manifest": 1, "entries": [{"graph": "layer.jf",
+            "calls": [{"sizes": {"n": 2, "k": 3}}]}]})");
+  EXPECT_THAT(ErrorOf(folder / "s.json", out, For({"x86-64-v3"})),
+              HasSubstr("s.json: /entries/0/calls/0: graph layer has no symbol 'k'"));
+  EXPECT_FALSE(std::filesystem::exists(out));
+}
+
+}  // namespace
+}  // namespace jitfuse

@@ -1,0 +1,161 @@
+// Layers that are written ahead of time: resumed, repaired, refused, indexed, compared.
+#include "jit/precache.h"
+
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ir/support/dump.h"
+#include "ir/support/status.h"
+#include "tests/test_util/cache_kit.h"
+
+namespace jitfuse::internal {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class LayerTest : public testing::Test {
+ protected:
+  WantedKernel Want(const std::string& text, const std::string& entry) const {
+    WantedKernel out{ToySource(text, entry), {}, &backend_};
+    out.key = KeyOf(out.source, backend_.name());
+    out.key.toolchain = ToolchainName(backend_.CompilerId());
+    return out;
+  }
+  std::vector<WantedKernel> Some(int n) const {
+    std::vector<WantedKernel> out;
+    for (int i = 0; i < n; ++i)
+      out.push_back(Want("body " + std::to_string(i), "k" + std::to_string(i)));
+    return out;
+  }
+  absl::StatusOr<std::vector<LayerKernel>> Write(const std::vector<WantedKernel>& wanted) {
+    LayerWriter layer;
+    JF_RETURN_IF_ERROR(layer.Open(dir_));
+    auto made = layer.Compile(wanted, nullptr, nullptr);
+    if (made.ok()) JF_RETURN_IF_ERROR(layer.Finish(nullptr, "1.2.3"));
+    return made;
+  }
+
+  TempFolder folder_;
+  std::string dir_ = folder_ / "layer";
+  ToyBackend backend_;
+};
+
+TEST_F(LayerTest, WhatIsThereIsNotCompiledAgain) {
+  ASSERT_TRUE(Write(Some(3)).ok());
+  EXPECT_EQ(backend_.compiles, 3);
+  const auto made = Write(Some(5));
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_EQ(backend_.compiles, 5);
+  ASSERT_EQ(made->size(), 5u);
+  EXPECT_EQ((*made)[0].compile_ms, -1);
+  EXPECT_EQ((*made)[4].compile_ms, 2.0);
+  EXPECT_EQ((*made)[4].kernel, "k4");
+  EXPECT_EQ(EntryFiles(dir_).size(), 5u);
+}
+
+TEST_F(LayerTest, AProcessFindsIt) {
+  ASSERT_TRUE(Write(Some(2)).ok());
+  DiskCacheOptions options;
+  options.layers = {dir_};
+  options.require = true;
+  options.no_dir_reason = "an image that is read-only";
+  std::string warned;  // nothing is to be written, so it does not matter
+  SetLogSink([&](int, std::string_view message) { warned = std::string(message); });
+  for (const WantedKernel& wanted : Some(2)) {
+    const auto found = GetOnce(options, wanted.source, backend_);
+    ASSERT_TRUE(found.ok()) << found.status();
+    EXPECT_EQ(found->origin, CodeOrigin::kLayer);
+  }
+  SetLogSink(nullptr);
+  EXPECT_EQ(warned, "");
+}
+
+TEST_F(LayerTest, DamagedAndLeftOverFilesAreReplaced) {
+  ASSERT_TRUE(Write(Some(2)).ok());
+  const std::vector<std::string> files = EntryFiles(dir_);
+  const std::string whole = ReadFile(files[0]), index = ReadFile(dir_ + "/index.json");
+  WriteFile(files[0], whole.substr(1));
+  WriteFile(files[0] + "-1-1.tmp", "half");
+  WriteFile(dir_ + "/v" + std::to_string(kCacheFormat) + "/toy-1.0/" + std::string(32, '0'), "no");
+  ASSERT_TRUE(Write(Some(2)).ok());
+  EXPECT_EQ(ReadFile(files[0]), whole);
+  EXPECT_EQ(ReadFile(dir_ + "/index.json"), index);
+  EXPECT_EQ(EntryFiles(dir_), files);
+  EXPECT_FALSE(std::filesystem::exists(files[0] + "-1-1.tmp"));
+}
+
+TEST_F(LayerTest, AllMayReadItAndNobodyElseWriteIt) {
+  ASSERT_TRUE(Write(Some(1)).ok());
+  for (const auto& file : std::filesystem::recursive_directory_iterator(dir_)) {
+    struct stat s{};
+    ASSERT_EQ(stat(file.path().c_str(), &s), 0);
+    EXPECT_EQ(s.st_mode & 0777, file.is_directory() ? 0755 : 0644) << file.path();
+  }
+}
+
+TEST_F(LayerTest, FoldersThatAreNoLayersAreLeftAlone) {
+  std::filesystem::create_directory(dir_);
+  WriteFile(dir_ + "/1-1-1.tmp", "mine");
+  EXPECT_THAT(std::string(Write(Some(1)).status().message()),
+              HasSubstr("is not empty and is no layer"));
+  EXPECT_EQ(ReadFile(dir_ + "/1-1-1.tmp"), "mine");
+}
+
+TEST_F(LayerTest, OneWriterAtATime) {
+  LayerWriter first, second;
+  ASSERT_TRUE(first.Open(dir_).ok());
+  EXPECT_THAT(std::string(second.Open(dir_).message()),
+              HasSubstr("another process is writing to " + dir_));
+}
+
+TEST_F(LayerTest, AnOpenFolderIsRefused) {
+  std::filesystem::create_directory(dir_);
+  ASSERT_EQ(chmod(dir_.c_str(), 0777), 0);
+  EXPECT_THAT(std::string(Write(Some(1)).status().message()),
+              HasSubstr("a layer there would not be used"));
+}
+
+TEST_F(LayerTest, FailuresAreNamedAndTheRestIsThere) {
+  const ToyBackend none("");
+  std::vector<WantedKernel> wanted = Some(6);
+  for (size_t i = 1; i < 6; ++i) wanted[i].backend = &none;
+  const auto made = Write(wanted);
+  EXPECT_THAT(std::string(made.status().message()),
+              testing::AllOf(HasSubstr("5 of 6 kernels could not be made: no compiler"),
+                             HasSubstr("(the others are there)")));
+  EXPECT_EQ(EntryFiles(dir_).size(), 1u);
+}
+
+TEST_F(LayerTest, TheIndexNamesCompilersAndKernels) {
+  ASSERT_TRUE(Write(Some(1)).ok());
+  const std::string index = ReadFile(dir_ + "/index.json");
+  EXPECT_THAT(index, HasSubstr("\"jitfuse_layer\": 1"));
+  EXPECT_THAT(index, HasSubstr("\"jitfuse\": \"1.2.3\""));
+  EXPECT_THAT(index, HasSubstr("\"compiler\": \"toy-1.0\""));
+  EXPECT_THAT(index, HasSubstr("\"kernel\": \"k0\""));
+  EXPECT_EQ(index.find(dir_), std::string::npos);
+  const auto archs = ArchsOfLayer(dir_);
+  ASSERT_TRUE(archs.ok()) << archs.status();
+  EXPECT_THAT(*archs, ElementsAre("toy_1"));
+  WriteFile(dir_ + "/index.json", "[1");
+  EXPECT_THAT(std::string(ArchsOfLayer(dir_).status().message()),
+              HasSubstr("expected the index of a layer"));
+}
+
+TEST_F(LayerTest, WhatIsMissingIsFound) {
+  ASSERT_TRUE(Write(Some(3)).ok());
+  WriteFile(EntryFiles(dir_)[1], "damaged");
+  std::vector<WantedKernel> wanted = Some(4);
+  EXPECT_EQ(MissingIn(dir_, wanted).size(), 2u);
+  for (WantedKernel& w : wanted) w.key.toolchain.clear();  // by any compiler
+  EXPECT_EQ(MissingIn(dir_, wanted).size(), 2u);
+  for (WantedKernel& w : wanted) w.key.toolchain = "toy-2.0";
+  EXPECT_EQ(MissingIn(dir_, wanted).size(), 4u);
+}
+
+}  // namespace
+}  // namespace jitfuse::internal

@@ -1,0 +1,214 @@
+#include "jitfuse/precache.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <system_error>
+
+#include "commands.h"
+
+namespace jitfuse_cli {
+namespace {
+
+using jitfuse::PrecachedKernel;
+using jitfuse::PrecacheProgress;
+using jitfuse::PrecacheReport;
+using jitfuse::Status;
+using jitfuse::StatusCode;
+using jitfuse::StatusOr;
+
+constexpr std::size_t kShownSlowest = 5, kShownMissing = 50;
+
+// On stderr: a bar with an estimate of the time that is left, or, where that is no terminal, a line
+// for each tenth.
+class ProgressBar {
+ public:
+  ~ProgressBar() {
+    if (terminal_ && shown_) std::fprintf(stderr, "\r\033[K");
+  }
+  void Show(const PrecacheProgress& at) {
+    if (at.total == 0) return;
+    const auto tenth = static_cast<int>(10 * at.done / at.total);
+    if (terminal_) {
+      const int filled = static_cast<int>(kWidth * at.done / at.total);
+      std::fprintf(stderr, "\r\033[K[%s%s] %lld of %lld kernels, %s  %.40s",
+                   std::string(static_cast<std::size_t>(filled), '#').c_str(),
+                   std::string(static_cast<std::size_t>(kWidth - filled), ' ').c_str(), at.done,
+                   at.total, Left(at).c_str(), at.kernel.c_str());
+      shown_ = true;
+    } else if (tenth > tenth_) {
+      std::fprintf(stderr, "%lld of %lld kernels, %s\n", at.done, at.total, Left(at).c_str());
+    }
+    tenth_ = std::max(tenth_, tenth);
+  }
+
+ private:
+  // By the mean of those that had to be compiled; the others cost next to nothing.
+  std::string Left(const PrecacheProgress& at) const {
+    if (at.done == at.total) return "done";
+    if (at.compiled == 0) return "all of them were there";
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start_;
+    const double left =
+        passed.count() / static_cast<double>(at.compiled) * static_cast<double>(at.total - at.done);
+    char text[64];
+    std::snprintf(text, sizeof text, "about %.0f s left", left);
+    return text;
+  }
+
+  static constexpr long long kWidth = 30;
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  const bool terminal_ = isatty(STDERR_FILENO) != 0;
+  bool shown_ = false;
+  int tenth_ = 0;
+};
+
+jitfuse::PrecacheOptions OptionsOf(const Args& args, const Tracer& tracer) {
+  jitfuse::PrecacheOptions out;
+  out.archs = args.archs;
+  out.cuda = args.cuda;
+  if (tracer == nullptr) return out;
+  out.trace = [&tracer](const jitfuse::PythonCall& call) -> StatusOr<jitfuse::TracedCall> {
+    TraceRequest request;
+    request.entry = call.entry;
+    request.arguments = call.arguments;
+    request.symbols = SymbolValues(call.sizes.begin(), call.sizes.end());
+    request.default_size = kDefaultSize;
+    request.as_called = true;
+    auto source = tracer(request);
+    if (!source.ok()) return source.status();
+    return jitfuse::TracedCall{source->text, source->symbols, source->options};
+  };
+  return out;
+}
+
+std::string Absolute(const std::string& path) {
+  std::error_code failed;
+  const auto out = std::filesystem::absolute(path, failed).lexically_normal();
+  return failed ? path : out.string();
+}
+
+std::string Joined(const std::vector<std::string>& words) {
+  std::string out;
+  for (const std::string& word : words) out += (out.empty() ? "" : ", ") + word;
+  return out;
+}
+
+void PrintArchs(const PrecacheReport& report) {
+  struct Sum {
+    long long kernels = 0, bytes = 0, local = 0;
+    int registers = -1;
+  };
+  std::map<std::string, Sum> archs;
+  for (const PrecachedKernel& k : report.kernels) {
+    Sum& sum = archs[k.arch];
+    ++sum.kernels;
+    sum.bytes += k.code_bytes;
+    sum.local += k.local_bytes > 0 ? 1 : 0;
+    sum.registers = std::max(sum.registers, k.registers);
+  }
+  for (const auto& [arch, sum] : archs) {
+    std::printf("%-10s %lld kernels, %lld bytes of code", arch.c_str(), sum.kernels, sum.bytes);
+    if (sum.registers >= 0)
+      std::printf(", at most %d registers, %lld with spills or local memory", sum.registers,
+                  sum.local);
+    std::printf("\n");
+  }
+}
+
+void PrintLocal(const PrecacheReport& report) {
+  for (const PrecachedKernel& k : report.kernels) {
+    if (k.local_bytes > 0)
+      std::printf(
+          "local      %s for %s: %d registers, %d bytes of local memory a thread, %d bytes "
+          "spilled\n",
+          k.kernel.c_str(), k.arch.c_str(), k.registers, k.local_bytes, std::max(k.spill_bytes, 0));
+  }
+}
+
+void PrintSlowest(std::vector<PrecachedKernel> kernels) {
+  std::stable_sort(kernels.begin(), kernels.end(),
+                   [](const auto& a, const auto& b) { return a.compile_ms > b.compile_ms; });
+  kernels.resize(std::min(kernels.size(), kShownSlowest));
+  for (const PrecachedKernel& k : kernels) {
+    if (k.compile_ms >= 0)
+      std::printf("slowest    %s for %s: %.1f ms\n", k.kernel.c_str(), k.arch.c_str(),
+                  k.compile_ms);
+  }
+}
+
+void PrintReport(const PrecacheReport& report, const std::string& out) {
+  long long compiled = 0;
+  double ms = 0;
+  for (const PrecachedKernel& k : report.kernels) {
+    compiled += k.compile_ms >= 0 ? 1 : 0;
+    ms += std::max(k.compile_ms, 0.0);
+  }
+  const auto kernels = static_cast<long long>(report.kernels.size());
+  std::printf("precached  %lld graphs, %lld classes of calls\n", report.graphs, report.classes);
+  std::printf("kernels    %lld: %lld compiled in %.1f s of the compilers, %lld were there\n",
+              kernels, compiled, ms / 1000, kernels - compiled);
+  std::printf("compilers  %s\n",
+              report.compilers.empty() ? "none was needed" : Joined(report.compilers).c_str());
+  PrintArchs(report);
+  PrintLocal(report);
+  PrintSlowest(report.kernels);
+  if (report.products > 0)
+    std::printf(
+        "products   %lld are computed by cuBLASLt or oneDNN: there is nothing to compile "
+        "for them, and the target needs that library\n",
+        report.products);
+  std::printf("written    %s/index.json; where it is to be used: JITFUSE_CACHE_PATH=%s\n",
+              out.c_str(), out.c_str());
+}
+
+}  // namespace
+
+Status Precache(const Args& args, const Tracer& tracer) {
+  jitfuse::PrecacheOptions options = OptionsOf(args, tracer);
+  StatusOr<PrecacheReport> report = Status(StatusCode::kInternal, "not run");
+  {
+    ProgressBar bar;
+    options.progress = [&bar](const PrecacheProgress& at) { bar.Show(at); };
+    report = jitfuse::Precache(args.manifest, args.out, options);
+  }
+  if (!report.ok()) return report.status();
+  PrintReport(*report, args.out);
+  return Status();
+}
+
+Status CacheDiff(const Args& args, const Tracer& tracer) {
+  const auto diff =
+      jitfuse::DiffLayer(args.cache_operands[0], args.cache_operands[1], OptionsOf(args, tracer));
+  if (!diff.ok()) return diff.status();
+  for (std::size_t i = 0; i < std::min(diff->missing.size(), kShownMissing); ++i)
+    std::printf("missing    %s for %s\n", diff->missing[i].kernel.c_str(),
+                diff->missing[i].arch.c_str());
+  if (diff->missing.size() > kShownMissing)
+    std::printf("missing    ... and %zu more\n", diff->missing.size() - kShownMissing);
+  std::printf("%lld kernels for %s, %zu of them missing\n", diff->wanted,
+              Joined(diff->archs).c_str(), diff->missing.size());
+  if (diff->missing.empty()) return Status();
+  return Status(StatusCode::kFailedPrecondition,
+                args.cache_operands[0] + " lacks kernels; jitfuse precache " +
+                    args.cache_operands[1] + " --arch " + diff->archs[0] + "... --out " +
+                    args.cache_operands[0] + " adds them");
+}
+
+Status RecordProgram(const Args& args) {
+  setenv("JITFUSE_RECORD", Absolute(args.manifest).c_str(), 1);
+  std::vector<char*> words;
+  for (const std::string& word : args.program) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  std::fflush(stdout);
+  execvp(words[0], words.data());
+  return Status(StatusCode::kNotFound,
+                "cannot run " + args.program[0] + ": " + std::generic_category().message(errno));
+}
+
+}  // namespace jitfuse_cli
