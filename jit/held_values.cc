@@ -11,18 +11,17 @@
 namespace jitfuse::internal {
 
 absl::StatusOr<std::shared_ptr<const HeldBuffer>> HeldBuffer::Make(const Backend& backend,
-                                                                   size_t bytes,
-                                                                   StreamHandle stream) {
-  Allocator* allocator = backend.allocator();
-  void* data = bytes == 0 ? nullptr : allocator->Allocate(bytes, stream);
+                                                                   size_t bytes) {
+  Allocator* allocator = backend.held_allocator();
+  void* data = bytes == 0 ? nullptr : allocator->Allocate(bytes, nullptr);
   if (data == nullptr && bytes > 0)
     return absl::ResourceExhaustedError(absl::StrCat(
         "the allocator had no ", bytes, " bytes for what is computed once of bound inputs"));
-  return std::make_shared<const HeldBuffer>(allocator, data, bytes, stream);
+  return std::make_shared<const HeldBuffer>(allocator, data, bytes);
 }
 
 HeldBuffer::~HeldBuffer() {
-  if (data_ != nullptr) allocator_->Free(data_, bytes_, stream_);
+  if (data_ != nullptr) allocator_->Free(data_, bytes_, nullptr);
 }
 
 absl::StatusOr<HeldValues::Made> HeldValues::Prepare(BoundCall* call, StreamHandle stream) {
@@ -69,7 +68,7 @@ absl::Status HeldValues::Run(BoundCall* call, StreamHandle stream) const {
   call->held.clear();
   for (const HeldSlot& slot : call->executable->held) {
     JF_ASSIGN_OR_RETURN(Buffer buffer,
-                        HeldBuffer::Make(*backend_, static_cast<size_t>(slot.bytes), stream));
+                        HeldBuffer::Make(*backend_, static_cast<size_t>(slot.bytes)));
     call->held.push_back(std::move(buffer));
   }
   CallBuffers buffers;
@@ -98,7 +97,7 @@ absl::Status HeldValues::Pack(BoundCall* call, size_t s, StreamHandle stream, Ma
     }
   }
   JF_RETURN_IF_ERROR(CheckNotCapturing(*call, stream));
-  JF_ASSIGN_OR_RETURN(bound.packed_b, HeldBuffer::Make(*backend_, bytes, stream));
+  JF_ASSIGN_OR_RETURN(bound.packed_b, HeldBuffer::Make(*backend_, bytes));
   const void* source = is_input ? inputs_.data[i] : call->held[i]->data();
   {
     CompileGate gate;  // libraries make something for it

@@ -31,13 +31,14 @@ struct HeldInputs {            // by signature position; all empty: nothing is b
   bool any() const { return !bound.empty(); }
 };
 
-// Memory of a back end, given back in the order of the stream that it was taken on.
+// Memory of a back end that hangs on no stream: calls on any of them read it, and those that are
+// under way when it goes are waited for.
 class HeldBuffer {
  public:
   static absl::StatusOr<std::shared_ptr<const HeldBuffer>> Make(const Backend& backend,
-                                                                size_t bytes, StreamHandle stream);
-  HeldBuffer(Allocator* allocator, void* data, size_t bytes, StreamHandle stream)
-      : allocator_(allocator), data_(data), bytes_(bytes), stream_(stream) {}
+                                                                size_t bytes);
+  HeldBuffer(Allocator* allocator, void* data, size_t bytes)
+      : allocator_(allocator), data_(data), bytes_(bytes) {}
   ~HeldBuffer();
   HeldBuffer(const HeldBuffer&) = delete;
   HeldBuffer& operator=(const HeldBuffer&) = delete;
@@ -48,7 +49,6 @@ class HeldBuffer {
   Allocator* const allocator_;
   void* const data_;  // null if there are no bytes
   const size_t bytes_;
-  const StreamHandle stream_;
 };
 
 class HeldValues {
