@@ -268,6 +268,35 @@ class StepBuilder {
   BufferMap* buffers_;
 };
 
+// `outputs`: by arena slot, as BufferMap::LendOutputs gives it.
+void MoveLent(const std::vector<int>& outputs, Executable* exe) {
+  const auto move = [&](BufferRef& ref) {
+    if (ref.kind != BufferRef::Kind::kArena) return;
+    const int output = outputs[static_cast<size_t>(ref.index)];
+    if (output >= 0) ref = {BufferRef::Kind::kOutput, output};
+  };
+  for (KernelStep& step : exe->kernels) {
+    for (BufferRef& ref : step.buffers) move(ref);
+  }
+  for (GemmStep& step : exe->gemms) {
+    for (BufferRef* ref : {&step.a, &step.b, &step.d}) move(*ref);
+    if (step.c) move(*step.c);
+    if (step.bias) move(*step.bias);
+  }
+  for (SortStep& step : exe->sorts) {
+    for (BufferRef* ref : {&step.indices, &step.order, &step.begin, &step.end}) move(*ref);
+  }
+}
+
+std::string LentToString(const std::vector<int>& outputs) {
+  std::string text;
+  for (size_t slot = 0; slot < outputs.size(); ++slot) {
+    if (outputs[slot] >= 0)
+      absl::StrAppend(&text, "  slot ", slot, " lies in output ", outputs[slot], "\n");
+  }
+  return text;
+}
+
 }  // namespace
 
 GemmLibrary LibraryOf(const Backend& backend) {
@@ -324,11 +353,15 @@ absl::StatusOr<std::shared_ptr<const Executable>> Compile(const Graph& graph, co
   exe->fusion = std::move(planned.graph.fusion);
   exe->plans = std::move(planned.graph.plans);
   StepBuilder(exe.get(), planned.buffers.get()).Build(std::move(emitted), std::move(compiled));
+  const std::vector<int> lent = planned.buffers->LendOutputs();
+  MoveLent(lent, exe.get());
   exe->memory = planned.buffers->PlanArena();
   JF_ASSIGN_OR_RETURN(exe->held, planned.buffers->HeldSlots());
   if (DumpEnabled("memory"))
     Dump("memory", graph.name(),
-         MemoryPlanToString(planned.buffers->slots(), exe->memory, graph.symbols().names));
+         absl::StrCat(
+             MemoryPlanToString(planned.buffers->slots(), exe->memory, graph.symbols().names),
+             LentToString(lent)));
   for (Value v : exe->graph.outputs()) exe->outputs.push_back(exe->graph.type(v));
   JF_RETURN_IF_ERROR(CheckAliases(cls, *exe));
   exe->plan_ms = plan_ms;
