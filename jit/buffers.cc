@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/fix_sizes.h"
 #include "ir/subgraph.h"
 #include "ir/support/check.h"
 #include "ir/support/status.h"
@@ -38,6 +39,7 @@ BufferMap::BufferMap(const Graph& graph, const CallClass& cls, FusionPlan* fusio
       } else if (once_[g]) {
         refs_[v] = {BufferRef::Kind::kHeld, static_cast<int>(held_values_.size())};
         held_values_.push_back(v);
+        held_is_read_.push_back(false);
       } else {
         refs_[v] = {BufferRef::Kind::kArena, NewSlot(BytesOf(graph.type(v)), true)};
       }
@@ -46,7 +48,7 @@ BufferMap::BufferMap(const Graph& graph, const CallClass& cls, FusionPlan* fusio
 }
 
 bool BufferMap::MayRunOnce(const Group& group, const absl::flat_hash_set<Value>& held) const {
-  const auto is_held = [&](Value v) { return held.contains(v); };
+  const auto is_held = [&](Value v) { return held.contains(v) && IsStatic(graph_.type(v).dims); };
   const auto fits = [&](Value v) {  // and goes to no buffer of the caller's
     return IsStatic(graph_.type(v).dims) && !output_of_.contains(v) && !held.contains(v);
   };
@@ -74,15 +76,26 @@ void BufferMap::FindOnce(FusionPlan* fusion) {
 // The same computation of bound inputs is the same slot in every class.
 absl::StatusOr<std::vector<HeldSlot>> BufferMap::HeldSlots() const {
   std::vector<SubgraphInput> inputs;
-  for (size_t i = 0; i < graph_.inputs().size(); ++i) {
-    const int position = static_cast<int>(i);
-    if (cls_.IsBound(position))
-      inputs.push_back({{graph_.inputs()[i], 0}, graph_.input_name(position)});
+  std::vector<int> positions;
+  for (int i = 0; i < static_cast<int>(graph_.inputs().size()); ++i) {
+    const Value v = {graph_.inputs()[static_cast<size_t>(i)], 0};
+    if (!cls_.IsBound(i) || !IsStatic(graph_.type(v).dims)) continue;
+    inputs.push_back({v, graph_.input_name(i)});
+    positions.push_back(i);
   }
   std::vector<HeldSlot> out;
-  for (Value v : held_values_) {
+  for (size_t i = 0; i < held_values_.size(); ++i) {
+    const Value v = held_values_[i];
+    if (!held_is_read_[i]) {  // but by others that are held
+      out.emplace_back();
+      continue;
+    }
     JF_ASSIGN_OR_RETURN(const Graph part, Subgraph(graph_, inputs, {&v, 1}));
-    out.push_back({BytesOf(graph_.type(v)).constant(), part.Fingerprint()});
+    HeldSlot slot{BytesOf(graph_.type(v)).constant(), {}, Graph(), positions};
+    slot.graph.set_name(graph_.name());  // and without the symbols of calls
+    JF_RETURN_IF_ERROR(ReplaceSizes(part, [](const SizeExpr& size) { return size; }, &slot.graph));
+    slot.key = slot.graph.Fingerprint();
+    out.push_back(std::move(slot));
   }
   return out;
 }
@@ -194,6 +207,7 @@ void BufferMap::Touch(BufferRef ref, int step) {
     int& written = output_written_[static_cast<size_t>(ref.index)];
     written = written == kUntouched ? step : std::min(written, step);
   }
+  if (ref.kind == BufferRef::Kind::kHeld) held_is_read_[static_cast<size_t>(ref.index)] = true;
   if (ref.kind != BufferRef::Kind::kArena) return;
   LiveBuffer& slot = slots_[static_cast<size_t>(ref.index)];
   slot.first = slot.first == kUntouched ? step : std::min(slot.first, step);

@@ -72,6 +72,7 @@ class BufferMap {
   std::vector<int> output_written_;  // by output: the first step that touches it
   std::vector<bool> once_;           // by group
   std::vector<Value> held_values_;   // by held slot
+  std::vector<bool> held_is_read_;   // by held slot: in calls
 };
 
 absl::Status CheckAliases(const CallClass& cls, const Executable& exe);

@@ -88,6 +88,7 @@ absl::Status BuildPlans(const CallClass& cls, const Target& target, BufferMap* b
   for (size_t g = 0; g < out->fusion.groups.size(); ++g) {
     const Group& group = out->fusion.groups[g];
     if (group.kind != GroupKind::kLoop && group.kind != GroupKind::kCopy) continue;
+    if (buffers->IsOnce(static_cast<int>(g))) continue;
     options.index = static_cast<int>(g);
     JF_ASSIGN_OR_RETURN(
         std::vector<KernelPlan> plans,
@@ -144,7 +145,8 @@ struct Sources {  // of the plans, then of each sort group in turn
   std::vector<int> groups;  // by source
 };
 
-absl::StatusOr<Sources> EmitAll(const PlannedGraph& planned, const Backend& backend) {
+absl::StatusOr<Sources> EmitAll(const PlannedGraph& planned, const BufferMap& buffers,
+                                const Backend& backend) {
   Sources out;
   out.groups = planned.plan_groups;
   for (const KernelPlan& plan : planned.plans) {
@@ -153,7 +155,7 @@ absl::StatusOr<Sources> EmitAll(const PlannedGraph& planned, const Backend& back
   }
   for (size_t g = 0; g < planned.fusion.groups.size(); ++g) {
     const Group& group = planned.fusion.groups[g];
-    if (group.kind != GroupKind::kSort) continue;
+    if (group.kind != GroupKind::kSort || buffers.IsOnce(static_cast<int>(g))) continue;
     JF_ASSIGN_OR_RETURN(std::vector<KernelSource> sort, backend.EmitSort(group.sort->dtype));
     out.groups.insert(out.groups.end(), sort.size(), static_cast<int>(g));
     std::move(sort.begin(), sort.end(), std::back_inserter(out.all));
@@ -181,7 +183,8 @@ int ProductNumber(const Graph& graph, const Group& group) {
   return before;
 }
 
-// Steps in group order; buffers are named as they are first touched.
+// Steps in group order, but of groups that are computed once; buffers are named as they are first
+// touched.
 class StepBuilder {
  public:
   StepBuilder(Executable* exe, BufferMap* buffers) : exe_(exe), buffers_(buffers) {}
@@ -190,6 +193,7 @@ class StepBuilder {
     const size_t plans = exe_->plans.size();
     size_t next = 0, next_sort = plans;
     for (int g = 0; g < static_cast<int>(exe_->fusion.groups.size()); ++g) {
+      if (buffers_->IsOnce(g)) continue;
       if (exe_->fusion.groups[static_cast<size_t>(g)].kind == GroupKind::kGemm) AddGemm(g);
       if (exe_->fusion.groups[static_cast<size_t>(g)].kind == GroupKind::kSort) AddSort(g);
       for (; next_sort < sources.all.size() && sources.groups[next_sort] == g; ++next_sort)
@@ -202,7 +206,7 @@ class StepBuilder {
  private:
   int Now() const { return static_cast<int>(exe_->steps.size()); }
   void AddStep(Step::Kind kind, size_t index, int g) {
-    exe_->steps.push_back({kind, static_cast<int>(index), g, buffers_->IsOnce(g)});
+    exe_->steps.push_back({kind, static_cast<int>(index), g});
   }
 
   void AddKernel(size_t p, int g, KernelSource source, const CachedKernel& kernel) {
@@ -236,7 +240,7 @@ class StepBuilder {
     if (step.call.epilogue.has_c()) step.c = buffers_->ReadRef(group.inputs[next++], Now());
     if (step.call.epilogue.bias) step.bias = buffers_->ReadRef(group.inputs[next], Now());
     step.d = buffers_->WriteRef(group.outputs[0], g, Now());
-    step.held_b = buffers_->IsHeld(step.b) && !buffers_->IsOnce(g);
+    step.held_b = buffers_->IsHeld(step.b);
     AddStep(Step::Kind::kGemm, exe_->gemms.size(), g);
     exe_->gemms.push_back(std::move(step));
   }
@@ -341,7 +345,7 @@ absl::StatusOr<std::shared_ptr<const Executable>> Compile(const Graph& graph, co
     CompileGate gate;
     JF_ASSIGN_OR_RETURN(planned, Plan(graph, cls, options, backend));
     JF_RETURN_IF_ERROR(FinishPlan(cls, backend, &planned));
-    JF_ASSIGN_OR_RETURN(emitted, EmitAll(planned.graph, backend));
+    JF_ASSIGN_OR_RETURN(emitted, EmitAll(planned.graph, *planned.buffers, backend));
   }
   double plan_ms = MsSince(start);
   JF_ASSIGN_OR_RETURN(std::vector<CachedKernel> compiled, kernels->GetAll(emitted.all, backend));

@@ -12,13 +12,12 @@ class Runner {
   Runner(const BoundCall& call, const CallBuffers& buffers)
       : call_(call), exe_(*call.executable), buffers_(buffers) {}
 
-  absl::Status Run(StepPart part) { return Run(part, 0, exe_.steps.size(), nullptr); }
+  absl::Status Run() { return Run(0, exe_.steps.size(), nullptr); }
 
-  absl::Status Run(StepPart part, size_t first, size_t last, const PreparedGemm* gemm) {
+  absl::Status Run(size_t first, size_t last, const PreparedGemm* gemm) {
     for (size_t i = first; i < last; ++i) {
       const Step& step = exe_.steps[i];
       const BoundStep& bound = call_.steps[i];
-      if (step.once != (part == StepPart::kOnce)) continue;
       if (i == first && gemm != nullptr && step.kind == Step::Kind::kGemm)
         JF_RETURN_IF_ERROR(Multiply(exe_.gemms[static_cast<size_t>(step.index)], bound, *gemm));
       else
@@ -118,18 +117,18 @@ absl::Status CheckAlignment(const void* allocated, const std::string& graph) {
                          " beyond a multiple of ", kAllocationAlign, ", expected one of those");
 }
 
-absl::Status Execute(const BoundCall& call, const CallBuffers& buffers, StepPart part) {
-  return Runner(call, buffers).Run(part);
+absl::Status Execute(const BoundCall& call, const CallBuffers& buffers) {
+  return Runner(call, buffers).Run();
 }
 
 absl::Status ExecuteSteps(const BoundCall& call, const CallBuffers& buffers, size_t first,
                           size_t last, const PreparedGemm* gemm) {
-  return Runner(call, buffers).Run(StepPart::kCall, first, last, gemm);
+  return Runner(call, buffers).Run(first, last, gemm);
 }
 
-absl::Status ExecuteWithAllocator(const BoundCall& call, CallBuffers buffers, Allocator* allocator,
-                                  StepPart part) {
-  if (call.arena_bytes == 0) return Execute(call, buffers, part);
+absl::Status ExecuteWithAllocator(const BoundCall& call, CallBuffers buffers,
+                                  Allocator* allocator) {
+  if (call.arena_bytes == 0) return Execute(call, buffers);
   auto bytes = static_cast<size_t>(call.arena_bytes);
   buffers.arena = allocator->Allocate(bytes, buffers.stream);
   if (buffers.arena == nullptr) {
@@ -138,7 +137,7 @@ absl::Status ExecuteWithAllocator(const BoundCall& call, CallBuffers buffers, Al
                                                      " bytes for intermediate results"));
   }
   absl::Status status = CheckAlignment(buffers.arena, call.executable->graph.name());
-  if (status.ok()) status = Execute(call, buffers, part);
+  if (status.ok()) status = Execute(call, buffers);
   allocator->Free(buffers.arena, bytes, buffers.stream);
   return status;
 }
