@@ -126,8 +126,10 @@ class Explainer {
   }
 
   bool IsOnce(int g) const {
-    return std::any_of(exe_.steps.begin(), exe_.steps.end(),
-                       [g](const Step& step) { return step.group == g && step.once; });
+    const std::vector<Note>& notes = exe_.fusion.notes;
+    return std::any_of(notes.begin(), notes.end(), [g](const Note& note) {
+      return note.group == g && note.reason == Reason::kBoundOnce;
+    });
   }
 
   void AddPacked(json* out) const {

@@ -82,8 +82,9 @@ class Function {
   //   * The array's memory is borrowed, or shared where the Array owns it, and must not change
   //     while it is bound: some of what calls read was made of it before. After a change, Rebind.
   //   * On a GPU the array must be ready when the stream of the first call reaches it; that call
-  //     waits for its stream once, and cannot be part of a capture: Warm before one. Keep the
-  //     Function until its calls are done, and that first stream as long as the Function.
+  //     waits for its stream once, and cannot be part of a capture: Warm before one. What was
+  //     prepared hangs on no stream: it goes with the last copy of the Function, which waits for
+  //     the device then. Keep the Function as long as graphs that were captured of its calls.
   //   * Errors name the input: unknown, already bound, another dtype, rank, device or size than
   //     expected, sizes at odds with those of other bound arrays.
   StatusOr<Function> Bind(const std::string& input, const Array& array) const;

@@ -33,12 +33,14 @@ HeldInputs HeldOf(const Graph& graph, const std::vector<RngRole>& roles,
   out.bound.assign(n, false);
   out.data.assign(n, nullptr);
   out.bits.assign(n, 0);
+  out.strides.assign(n, {});
   std::size_t argument = 0;
   for (std::size_t i = 0; i < n; ++i) {
     if (i < roles.size() && roles[i] != RngRole::kNone) continue;
     const std::optional<Array>& array = bound[argument++];
     if (!array) continue;
     out.bound[i] = true;
+    out.strides[i] = array->strides();
     if (graph.node(graph.inputs()[i]).kind() == OpKind::kScalar)
       out.bits[i] = LoadScalar(FromPublic(array->dtype()), array->data()).bits();
     else

@@ -190,6 +190,10 @@ class Backend {
   // Whether `stream` records a graph, so that nothing may wait for it.
   virtual bool IsCapturing(StreamHandle) const { return false; }
   virtual Allocator* allocator() const = 0;  // the default one
+  // For what outlives calls: every stream may use it once Allocate has returned, and it is given
+  // back whichever streams are gone by then. Both may wait for the device; streams are not looked
+  // at.
+  virtual Allocator* held_allocator() const { return allocator(); }
   virtual absl::Status CopyFromHost(void* dst, const void* src, size_t bytes,
                                     StreamHandle stream) const = 0;  // synchronises the stream
   virtual absl::Status CopyToHost(void* dst, const void* src, size_t bytes,

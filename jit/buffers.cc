@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/fix_sizes.h"
 #include "ir/subgraph.h"
 #include "ir/support/check.h"
 #include "ir/support/status.h"
@@ -16,7 +17,7 @@ SizeExpr BytesOf(const TensorType& type) { return NumElements(type.dims) * ItemS
 }  // namespace
 
 BufferMap::BufferMap(const Graph& graph, const CallClass& cls, FusionPlan* fusion)
-    : graph_(graph), cls_(cls) {
+    : graph_(graph), cls_(cls), output_written_(graph.outputs().size(), kUntouched) {
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
     refs_[{graph.inputs()[i], 0}] = {BufferRef::Kind::kInput, static_cast<int>(i)};
   }
@@ -38,15 +39,16 @@ BufferMap::BufferMap(const Graph& graph, const CallClass& cls, FusionPlan* fusio
       } else if (once_[g]) {
         refs_[v] = {BufferRef::Kind::kHeld, static_cast<int>(held_values_.size())};
         held_values_.push_back(v);
+        held_is_read_.push_back(false);
       } else {
-        refs_[v] = {BufferRef::Kind::kArena, NewSlot(BytesOf(graph.type(v)))};
+        refs_[v] = {BufferRef::Kind::kArena, NewSlot(BytesOf(graph.type(v)), true)};
       }
     }
   }
 }
 
 bool BufferMap::MayRunOnce(const Group& group, const absl::flat_hash_set<Value>& held) const {
-  const auto is_held = [&](Value v) { return held.contains(v); };
+  const auto is_held = [&](Value v) { return held.contains(v) && IsStatic(graph_.type(v).dims); };
   const auto fits = [&](Value v) {  // and goes to no buffer of the caller's
     return IsStatic(graph_.type(v).dims) && !output_of_.contains(v) && !held.contains(v);
   };
@@ -74,15 +76,26 @@ void BufferMap::FindOnce(FusionPlan* fusion) {
 // The same computation of bound inputs is the same slot in every class.
 absl::StatusOr<std::vector<HeldSlot>> BufferMap::HeldSlots() const {
   std::vector<SubgraphInput> inputs;
-  for (size_t i = 0; i < graph_.inputs().size(); ++i) {
-    const int position = static_cast<int>(i);
-    if (cls_.IsBound(position))
-      inputs.push_back({{graph_.inputs()[i], 0}, graph_.input_name(position)});
+  std::vector<int> positions;
+  for (int i = 0; i < static_cast<int>(graph_.inputs().size()); ++i) {
+    const Value v = {graph_.inputs()[static_cast<size_t>(i)], 0};
+    if (!cls_.IsBound(i) || !IsStatic(graph_.type(v).dims)) continue;
+    inputs.push_back({v, graph_.input_name(i)});
+    positions.push_back(i);
   }
   std::vector<HeldSlot> out;
-  for (Value v : held_values_) {
+  for (size_t i = 0; i < held_values_.size(); ++i) {
+    const Value v = held_values_[i];
+    if (!held_is_read_[i]) {  // but by others that are held
+      out.emplace_back();
+      continue;
+    }
     JF_ASSIGN_OR_RETURN(const Graph part, Subgraph(graph_, inputs, {&v, 1}));
-    out.push_back({BytesOf(graph_.type(v)).constant(), part.Fingerprint()});
+    HeldSlot slot{BytesOf(graph_.type(v)).constant(), {}, Graph(), positions};
+    slot.graph.set_name(graph_.name());  // and without the symbols of calls
+    JF_RETURN_IF_ERROR(ReplaceSizes(part, [](const SizeExpr& size) { return size; }, &slot.graph));
+    slot.key = slot.graph.Fingerprint();
+    out.push_back(std::move(slot));
   }
   return out;
 }
@@ -163,12 +176,38 @@ const EdgeLayouts& BufferMap::LayoutsOf(int g) {
   return copy_layouts_;
 }
 
-int BufferMap::NewSlot(const SizeExpr& bytes) {
+int BufferMap::NewSlot(const SizeExpr& bytes, bool holds_value) {
   slots_.push_back({bytes, kUntouched, kUntouched});
+  holds_value_.push_back(holds_value);
   return static_cast<int>(slots_.size() - 1);
 }
 
+// Outputs that share a buffer with an input hold that until the end of its use.
+std::vector<int> BufferMap::LendOutputs() {
+  std::vector<Lender> lenders;
+  for (size_t o = 0; o < graph_.outputs().size(); ++o) {
+    const bool shared = o < cls_.output_aliases.size() && !cls_.output_aliases[o].empty();
+    const bool lends =
+        !shared && IsDense(static_cast<int>(o)) && cls_.outputs[o].align >= Layout{}.align;
+    lenders.push_back({BytesOf(graph_.type(graph_.outputs()[o])), lends ? output_written_[o] : 0});
+  }
+  std::vector<LiveBuffer> values = slots_;
+  for (size_t s = 0; s < values.size(); ++s) {
+    if (!holds_value_[s]) values[s].bytes = 0;
+  }
+  std::vector<int> lent = LendMemory(values, lenders);
+  for (size_t s = 0; s < slots_.size(); ++s) {
+    if (lent[s] >= 0) slots_[s].bytes = 0;
+  }
+  return lent;
+}
+
 void BufferMap::Touch(BufferRef ref, int step) {
+  if (ref.kind == BufferRef::Kind::kOutput) {
+    int& written = output_written_[static_cast<size_t>(ref.index)];
+    written = written == kUntouched ? step : std::min(written, step);
+  }
+  if (ref.kind == BufferRef::Kind::kHeld) held_is_read_[static_cast<size_t>(ref.index)] = true;
   if (ref.kind != BufferRef::Kind::kArena) return;
   LiveBuffer& slot = slots_[static_cast<size_t>(ref.index)];
   slot.first = slot.first == kUntouched ? step : std::min(slot.first, step);
@@ -184,14 +223,16 @@ BufferRef BufferMap::ReadRef(Value v, int step) {
 BufferRef BufferMap::WriteRef(Value v, int g, int step) {
   if (auto it = copy_to_output_.find(g);
       it != copy_to_output_.end() && graph_.outputs()[static_cast<size_t>(it->second)] == v) {
-    return {BufferRef::Kind::kOutput, it->second};
+    const BufferRef ref = {BufferRef::Kind::kOutput, it->second};
+    Touch(ref, step);
+    return ref;
   }
   return ReadRef(v, step);
 }
 
 BufferRef BufferMap::ScratchRef(int g, int number, const SizeExpr& bytes, int step) {
   auto [it, is_new] = scratch_.try_emplace({g, number});
-  if (is_new) it->second = {BufferRef::Kind::kArena, NewSlot(bytes)};
+  if (is_new) it->second = {BufferRef::Kind::kArena, NewSlot(bytes, false)};
   Touch(it->second, step);
   return it->second;
 }

@@ -4,12 +4,13 @@
 // In: a graph, its groups in execution order, the class's layouts. Out: a BufferRef per value read
 // and written, scratch slots, a MemoryPlan. Graph inputs live in the caller's inputs, graph outputs
 // in the caller's outputs, View groups share their operand's buffer, the rest gets a slot of the
-// arena for as long as a step touches it. In a bound function groups that read bound inputs (or
-// what such groups made) alone, of sizes without symbols, are computed once: their results get held
-// slots, and the plan a note. FinishOutputs first appends Copy groups where an output
-// cannot be written directly: a value returned twice, and a matrix product whose output buffer is
-// not dense. CheckAliases refuses an output that shares its buffer with an input unless no step can
-// see the difference.
+// arena for as long as a step touches it, or lies in an output that is written later, which has the
+// room (LendOutputs, once all steps are known). In a bound function groups that read bound inputs
+// (or what such groups made) alone, of sizes without symbols, are computed once: their results get
+// held slots, and the plan a note. FinishOutputs first appends Copy groups where an output cannot
+// be written directly: a value returned twice, and a matrix product whose output buffer is not
+// dense. CheckAliases refuses an output that shares its buffer with an input unless no step can see
+// the difference.
 #ifndef JITFUSE_JIT_BUFFERS_H_
 #define JITFUSE_JIT_BUFFERS_H_
 
@@ -43,6 +44,8 @@ class BufferMap {
            (ref.kind == BufferRef::Kind::kInput && cls_.IsBound(ref.index));
   }
   absl::StatusOr<std::vector<HeldSlot>> HeldSlots() const;
+  // By slot: the output in which it lies from now on, or -1. Its refs have to be changed to that.
+  std::vector<int> LendOutputs();
   MemoryPlan PlanArena() const { return PlanMemory(slots_); }
   const std::vector<LiveBuffer>& slots() const { return slots_; }
 
@@ -52,7 +55,7 @@ class BufferMap {
   bool MayRunOnce(const Group& group, const absl::flat_hash_set<Value>& held) const;
   void CollectLayouts();
   void Touch(BufferRef ref, int step);
-  int NewSlot(const SizeExpr& bytes);
+  int NewSlot(const SizeExpr& bytes, bool holds_value);
   bool IsDense(int output) const;
 
   const Graph& graph_;
@@ -65,8 +68,11 @@ class BufferMap {
   absl::flat_hash_map<std::pair<int, int>, BufferRef> scratch_;  // by group and number
   EdgeLayouts layouts_, copy_layouts_;
   std::vector<LiveBuffer> slots_;
-  std::vector<bool> once_;          // by group
-  std::vector<Value> held_values_;  // by held slot
+  std::vector<bool> holds_value_;    // by slot; else it is a group's scratch
+  std::vector<int> output_written_;  // by output: the first step that touches it
+  std::vector<bool> once_;           // by group
+  std::vector<Value> held_values_;   // by held slot
+  std::vector<bool> held_is_read_;   // by held slot: in calls
 };
 
 absl::Status CheckAliases(const CallClass& cls, const Executable& exe);

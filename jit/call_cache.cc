@@ -21,18 +21,22 @@ constexpr size_t kMaxTables = 256;
 using ExactKey = absl::InlinedVector<int64_t, 48>;
 using CachesLock = std::lock_guard<std::mutex>;
 
-Counters CountersOf(const Executable& exe) {
-  Counters out;
-  out.compiles = 1;
-  out.CountPlan(exe.fusion);
+void CountCodeOf(const Executable& exe, Counters* out) {
   auto count = [&](const KernelStep& step) {
     if (step.source.lang == SourceLang::kPlan) return;  // the interpreter compiles nothing
-    out.CountCode(step.origin, step.healed, step.times.compile_ms);
+    out->CountCode(step.origin, step.healed, step.times.compile_ms);
   };
   for (const KernelStep& step : exe.kernels) count(step);
   for (const SortStep& sort : exe.sorts) {
     for (const KernelStep& step : sort.kernels) count(step);
   }
+}
+
+Counters CountersOf(const Executable& exe) {
+  Counters out;
+  out.compiles = 1;
+  out.CountPlan(exe.fusion);
+  CountCodeOf(exe, &out);
   return out;
 }
 
@@ -139,7 +143,7 @@ CallCache::CallCache(Graph graph, const Options& options, const Backend* backend
       verify_policy_(verify),
       verify_env_(EnvInt("VERIFY", 0)),
       verify_(verify.calls > 0 || verify_env_ != 0),
-      held_(backend, std::move(held)) {}
+      held_(backend, kernels, options, std::move(held)) {}
 
 // No call is in flight, so that no thread is at its table.
 CallCache::~CallCache() {
@@ -278,6 +282,8 @@ absl::Status CallCache::Prepare(BoundCall* bound, StreamHandle stream, CompileWa
   const Watched watched(watcher);
   JF_ASSIGN_OR_RETURN(const HeldValues::Made made, held_.Prepare(bound, stream));
   CachesLock lock(LockOf(ForkLock::kCaches));
+  // Totals() have counted them.
+  for (const auto& executable : made.executables) CountCodeOf(*executable, &counters_);
   for (Counters* c : {&counters_, &Totals()}) {
     c->prepared += made.values + made.packed;
     c->fallbacks[static_cast<size_t>(Reason::kBoundPacked)] += made.packed;

@@ -91,6 +91,7 @@ absl::Status BuildPlans(const CallClass& cls, const Target& target, BufferMap* b
   for (size_t g = 0; g < out->fusion.groups.size(); ++g) {
     const Group& group = out->fusion.groups[g];
     if (group.kind != GroupKind::kLoop && group.kind != GroupKind::kCopy) continue;
+    if (buffers->IsOnce(static_cast<int>(g))) continue;
     options.index = static_cast<int>(g);
     TimedSpan span("compile", "plan", &out->times.group_ms[g]);
     JF_ASSIGN_OR_RETURN(
@@ -163,7 +164,8 @@ struct Sources {  // of the plans, then of each sort group in turn
   std::vector<int> groups;      // by source
 };
 
-absl::StatusOr<Sources> EmitAll(const PlannedGraph& planned, const Backend& backend) {
+absl::StatusOr<Sources> EmitAll(const PlannedGraph& planned, const BufferMap& buffers,
+                                const Backend& backend) {
   Sources out;
   out.groups = planned.plan_groups;
   for (const KernelPlan& plan : planned.plans) {
@@ -174,7 +176,7 @@ absl::StatusOr<Sources> EmitAll(const PlannedGraph& planned, const Backend& back
   }
   for (size_t g = 0; g < planned.fusion.groups.size(); ++g) {
     const Group& group = planned.fusion.groups[g];
-    if (group.kind != GroupKind::kSort) continue;
+    if (group.kind != GroupKind::kSort || buffers.IsOnce(static_cast<int>(g))) continue;
     JF_ASSIGN_OR_RETURN(std::vector<KernelSource> sort, backend.EmitSort(group.sort->dtype));
     out.groups.insert(out.groups.end(), sort.size(), static_cast<int>(g));
     std::move(sort.begin(), sort.end(), std::back_inserter(out.all));
@@ -203,7 +205,8 @@ int ProductNumber(const Graph& graph, const Group& group) {
   return before;
 }
 
-// Steps in group order; buffers are named as they are first touched.
+// Steps in group order, but of groups that are computed once; buffers are named as they are first
+// touched.
 class StepBuilder {
  public:
   StepBuilder(Executable* exe, BufferMap* buffers) : exe_(exe), buffers_(buffers) {}
@@ -212,6 +215,7 @@ class StepBuilder {
     const size_t plans = exe_->plans.size();
     size_t next = 0, next_sort = plans;
     for (int g = 0; g < static_cast<int>(exe_->fusion.groups.size()); ++g) {
+      if (buffers_->IsOnce(g)) continue;
       if (exe_->fusion.groups[static_cast<size_t>(g)].kind == GroupKind::kGemm) AddGemm(g);
       if (exe_->fusion.groups[static_cast<size_t>(g)].kind == GroupKind::kSort) AddSort(g);
       for (; next_sort < sources.all.size() && sources.groups[next_sort] == g; ++next_sort)
@@ -224,7 +228,7 @@ class StepBuilder {
  private:
   int Now() const { return static_cast<int>(exe_->steps.size()); }
   void AddStep(Step::Kind kind, size_t index, int g) {
-    exe_->steps.push_back({kind, static_cast<int>(index), g, buffers_->IsOnce(g)});
+    exe_->steps.push_back({kind, static_cast<int>(index), g});
   }
 
   // Kernel i without its buffers.
@@ -268,7 +272,7 @@ class StepBuilder {
     if (step.call.epilogue.has_c()) step.c = buffers_->ReadRef(group.inputs[next++], Now());
     if (step.call.epilogue.bias) step.bias = buffers_->ReadRef(group.inputs[next], Now());
     step.d = buffers_->WriteRef(group.outputs[0], g, Now());
-    step.held_b = buffers_->IsHeld(step.b) && !buffers_->IsOnce(g);
+    step.held_b = buffers_->IsHeld(step.b);
     AddStep(Step::Kind::kGemm, exe_->gemms.size(), g);
     exe_->gemms.push_back(std::move(step));
   }
@@ -293,6 +297,35 @@ class StepBuilder {
   Executable* exe_;
   BufferMap* buffers_;
 };
+
+// `outputs`: by arena slot, as BufferMap::LendOutputs gives it.
+void MoveLent(const std::vector<int>& outputs, Executable* exe) {
+  const auto move = [&](BufferRef& ref) {
+    if (ref.kind != BufferRef::Kind::kArena) return;
+    const int output = outputs[static_cast<size_t>(ref.index)];
+    if (output >= 0) ref = {BufferRef::Kind::kOutput, output};
+  };
+  for (KernelStep& step : exe->kernels) {
+    for (BufferRef& ref : step.buffers) move(ref);
+  }
+  for (GemmStep& step : exe->gemms) {
+    for (BufferRef* ref : {&step.a, &step.b, &step.d}) move(*ref);
+    if (step.c) move(*step.c);
+    if (step.bias) move(*step.bias);
+  }
+  for (SortStep& step : exe->sorts) {
+    for (BufferRef* ref : {&step.indices, &step.order, &step.begin, &step.end}) move(*ref);
+  }
+}
+
+std::string LentToString(const std::vector<int>& outputs) {
+  std::string text;
+  for (size_t slot = 0; slot < outputs.size(); ++slot) {
+    if (outputs[slot] >= 0)
+      absl::StrAppend(&text, "  slot ", slot, " lies in output ", outputs[slot], "\n");
+  }
+  return text;
+}
 
 }  // namespace
 
@@ -348,7 +381,7 @@ absl::StatusOr<std::shared_ptr<const Executable>> Compile(const Graph& graph, co
     CompileGate gate;
     JF_ASSIGN_OR_RETURN(planned, Plan(graph, cls, options, backend));
     JF_RETURN_IF_ERROR(FinishPlan(cls, backend, &planned));
-    JF_ASSIGN_OR_RETURN(emitted, EmitAll(planned.graph, backend));
+    JF_ASSIGN_OR_RETURN(emitted, EmitAll(planned.graph, *planned.buffers, backend));
   }
   planned.graph.times.total_ms = MsSince(start);
   JF_ASSIGN_OR_RETURN(std::vector<CachedKernel> compiled, kernels->GetAll(emitted.all, backend));
@@ -361,11 +394,15 @@ absl::StatusOr<std::shared_ptr<const Executable>> Compile(const Graph& graph, co
   exe->plans = std::move(planned.graph.plans);
   exe->times = std::move(planned.graph.times);
   StepBuilder(exe.get(), planned.buffers.get()).Build(std::move(emitted), std::move(compiled));
+  const std::vector<int> lent = planned.buffers->LendOutputs();
+  MoveLent(lent, exe.get());
   exe->memory = planned.buffers->PlanArena();
   JF_ASSIGN_OR_RETURN(exe->held, planned.buffers->HeldSlots());
   if (DumpEnabled("memory"))
     Dump("memory", graph.name(),
-         MemoryPlanToString(planned.buffers->slots(), exe->memory, graph.symbols().names));
+         absl::StrCat(
+             MemoryPlanToString(planned.buffers->slots(), exe->memory, graph.symbols().names),
+             LentToString(lent)));
   for (Value v : exe->graph.outputs()) exe->outputs.push_back(exe->graph.type(v));
   JF_RETURN_IF_ERROR(CheckAliases(cls, *exe));
   if (backend.target().kind != TargetKind::kInterpret) RecordClass(graph, cls, options);

@@ -67,14 +67,17 @@ struct SortStep {
 struct Step {
   enum class Kind : uint8_t { kKernel, kGemm, kSort };
   Kind kind = Kind::kKernel;
-  int index = 0;      // into the vector of its kind
-  int group = -1;     // into fusion.groups
-  bool once = false;  // run before the first call, into held slots
+  int index = 0;   // into the vector of its kind
+  int group = -1;  // into fusion.groups
 };
 
+// A value that bound inputs alone decide. No step computes it: HeldValues does, from its graph, in
+// the same way for all executables that have one of this key. Without a graph: no step reads it.
 struct HeldSlot {
   int64_t bytes = 0;
-  Hash128 key;  // of what computes it, from the bound inputs
+  Hash128 key;
+  Graph graph;              // of constant sizes
+  std::vector<int> inputs;  // by input of the graph: signature position
 };
 
 struct Executable {

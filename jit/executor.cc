@@ -30,17 +30,16 @@ class Runner {
   Runner(const BoundCall& call, const CallBuffers& buffers)
       : call_(call), exe_(*call.executable), buffers_(buffers) {}
 
-  absl::Status Run(StepPart part) {
+  absl::Status Run() {
     if (Tracing()) [[unlikely]]
-      return RunTraced(part);
-    return Run(part, 0, exe_.steps.size(), nullptr);
+      return RunTraced();
+    return Run(0, exe_.steps.size(), nullptr);
   }
 
-  absl::Status Run(StepPart part, size_t first, size_t last, const PreparedGemm* gemm) {
+  absl::Status Run(size_t first, size_t last, const PreparedGemm* gemm) {
     for (size_t i = first; i < last; ++i) {
       const Step& step = exe_.steps[i];
       const BoundStep& bound = call_.steps[i];
-      if (step.once != (part == StepPart::kOnce)) continue;
       if (i == first && gemm != nullptr && step.kind == Step::Kind::kGemm)
         JF_RETURN_IF_ERROR(Multiply(exe_.gemms[static_cast<size_t>(step.index)], bound, *gemm));
       else
@@ -51,15 +50,14 @@ class Runner {
 
  private:
   // Step by step, with a span around each; the device's own times where it has some.
-  absl::Status RunTraced(StepPart part) {
+  absl::Status RunTraced() {
     const TraceSpan call("call", absl::StrCat("call ", exe_.graph.name()));
     const std::unique_ptr<StreamMarks> marks = exe_.backend->MarkStream(buffers_.stream);
     for (size_t i = 0; i < exe_.steps.size(); ++i) {
-      if (exe_.steps[i].once != (part == StepPart::kOnce)) continue;
       const std::string name = NameOfStep(exe_, call_, i);
       {
         const TraceSpan span("launch", name);
-        JF_RETURN_IF_ERROR(Run(part, i, i + 1, nullptr));
+        JF_RETURN_IF_ERROR(Run(i, i + 1, nullptr));
       }
       if (marks != nullptr) marks->Mark(name);
     }
@@ -156,18 +154,18 @@ absl::Status CheckAlignment(const void* allocated, const std::string& graph) {
                          " beyond a multiple of ", kAllocationAlign, ", expected one of those");
 }
 
-absl::Status Execute(const BoundCall& call, const CallBuffers& buffers, StepPart part) {
-  return Runner(call, buffers).Run(part);
+absl::Status Execute(const BoundCall& call, const CallBuffers& buffers) {
+  return Runner(call, buffers).Run();
 }
 
 absl::Status ExecuteSteps(const BoundCall& call, const CallBuffers& buffers, size_t first,
                           size_t last, const PreparedGemm* gemm) {
-  return Runner(call, buffers).Run(StepPart::kCall, first, last, gemm);
+  return Runner(call, buffers).Run(first, last, gemm);
 }
 
-absl::Status ExecuteWithAllocator(const BoundCall& call, CallBuffers buffers, Allocator* allocator,
-                                  StepPart part) {
-  if (call.arena_bytes == 0) return Execute(call, buffers, part);
+absl::Status ExecuteWithAllocator(const BoundCall& call, CallBuffers buffers,
+                                  Allocator* allocator) {
+  if (call.arena_bytes == 0) return Execute(call, buffers);
   auto bytes = static_cast<size_t>(call.arena_bytes);
   buffers.arena = allocator->Allocate(bytes, buffers.stream);
   if (buffers.arena == nullptr) {
@@ -176,7 +174,7 @@ absl::Status ExecuteWithAllocator(const BoundCall& call, CallBuffers buffers, Al
                                                      " bytes for intermediate results"));
   }
   absl::Status status = CheckAlignment(buffers.arena, call.executable->graph.name());
-  if (status.ok()) status = Execute(call, buffers, part);
+  if (status.ok()) status = Execute(call, buffers);
   allocator->Free(buffers.arena, bytes, buffers.stream);
   return status;
 }

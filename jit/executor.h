@@ -29,11 +29,7 @@ struct CallBuffers {
 inline constexpr uintptr_t kAllocationAlign = 256;
 absl::Status CheckAlignment(const void* allocated, const std::string& graph);
 
-// The steps of every call, or those that are run once for all (jit/held_values.h).
-enum class StepPart : uint8_t { kCall, kOnce };
-
-absl::Status Execute(const BoundCall& call, const CallBuffers& buffers,
-                     StepPart part = StepPart::kCall);
+absl::Status Execute(const BoundCall& call, const CallBuffers& buffers);
 
 // Steps [first, last) alone; step `first`, if it is a product, by `gemm` if that is set, whose
 // workspace the arena has to hold.
@@ -41,8 +37,7 @@ absl::Status ExecuteSteps(const BoundCall& call, const CallBuffers& buffers, siz
                           size_t last, const PreparedGemm* gemm = nullptr);
 
 // As above, with the arena taken from `allocator` for the duration of the call (stream-ordered).
-absl::Status ExecuteWithAllocator(const BoundCall& call, CallBuffers buffers, Allocator* allocator,
-                                  StepPart part = StepPart::kCall);
+absl::Status ExecuteWithAllocator(const BoundCall& call, CallBuffers buffers, Allocator* allocator);
 
 }  // namespace jitfuse::internal
 

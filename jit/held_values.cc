@@ -5,25 +5,43 @@
 #include "absl/strings/str_cat.h"
 #include "ir/support/fork.h"
 #include "ir/support/status.h"
+#include "jit/call_cache.h"
 #include "jit/executor.h"
 #include "jit/turn.h"
 
 namespace jitfuse::internal {
 
+namespace {
+
+// Those of the function, without what is chosen for its calls.
+Options ForHeld(Options options) {
+  options.autotune = false;
+  options.products.clear();
+  return options;
+}
+
+}  // namespace
+
 absl::StatusOr<std::shared_ptr<const HeldBuffer>> HeldBuffer::Make(const Backend& backend,
-                                                                   size_t bytes,
-                                                                   StreamHandle stream) {
-  Allocator* allocator = backend.allocator();
-  void* data = bytes == 0 ? nullptr : allocator->Allocate(bytes, stream);
+                                                                   size_t bytes) {
+  Allocator* allocator = backend.held_allocator();
+  void* data = bytes == 0 ? nullptr : allocator->Allocate(bytes, nullptr);
   if (data == nullptr && bytes > 0)
     return absl::ResourceExhaustedError(absl::StrCat(
         "the allocator had no ", bytes, " bytes for what is computed once of bound inputs"));
-  return std::make_shared<const HeldBuffer>(allocator, data, bytes, stream);
+  return std::make_shared<const HeldBuffer>(allocator, data, bytes);
 }
 
 HeldBuffer::~HeldBuffer() {
-  if (data_ != nullptr) allocator_->Free(data_, bytes_, stream_);
+  if (data_ != nullptr) allocator_->Free(data_, bytes_, nullptr);
 }
+
+HeldValues::HeldValues(const Backend* backend, KernelCache* kernels, const Options& options,
+                       HeldInputs inputs)
+    : backend_(backend),
+      kernels_(kernels),
+      options_(ForHeld(options)),
+      inputs_(std::move(inputs)) {}
 
 absl::StatusOr<HeldValues::Made> HeldValues::Prepare(BoundCall* call, StreamHandle stream) {
   Made made;
@@ -43,41 +61,56 @@ absl::Status HeldValues::CheckNotCapturing(const BoundCall& call, StreamHandle s
 }
 
 absl::Status HeldValues::Compute(BoundCall* call, StreamHandle stream, Made* made) {
-  const std::vector<HeldSlot>& slots = call->executable->held;
-  std::vector<Buffer> known;
-  bool complete = true;
-  for (const HeldSlot& slot : slots) {
+  std::vector<std::pair<Hash128, Buffer>> computed;
+  for (const HeldSlot& slot : call->executable->held) {
+    if (slot.graph.outputs().empty()) {
+      call->held.push_back(nullptr);
+      continue;
+    }
     auto it = values_.find(slot.key);
-    known.push_back(it == values_.end() ? nullptr : it->second);
-    complete = complete && known.back() != nullptr;
+    if (it != values_.end()) {
+      call->held.push_back(it->second);
+      continue;
+    }
+    JF_RETURN_IF_ERROR(CheckNotCapturing(*call, stream));
+    JF_ASSIGN_OR_RETURN(Buffer buffer, ComputeOne(slot, stream, made));
+    call->held.push_back(buffer);
+    computed.emplace_back(slot.key, std::move(buffer));
   }
-  if (!complete) JF_RETURN_IF_ERROR(Run(call, stream));
+  if (computed.empty()) return absl::OkStatus();
+  JF_RETURN_IF_ERROR(backend_->Synchronize(stream));  // before others, on other streams, find it
+  made->values += static_cast<int64_t>(computed.size());
   std::lock_guard<std::mutex> lock(LockOf(ForkLock::kCaches));
-  for (size_t i = 0; i < slots.size(); ++i) {
-    if (known[i] != nullptr) continue;  // others may be reading it
-    known[i] = call->held[i];
-    values_[slots[i].key] = known[i];
-    ++made->values;
-  }
-  call->held = std::move(known);
+  for (auto& [key, buffer] : computed) values_[key] = std::move(buffer);
   return absl::OkStatus();
 }
 
-// All that the executable computes once, into buffers of its own.
-absl::Status HeldValues::Run(BoundCall* call, StreamHandle stream) const {
-  JF_RETURN_IF_ERROR(CheckNotCapturing(*call, stream));
-  call->held.clear();
-  for (const HeldSlot& slot : call->executable->held) {
-    JF_ASSIGN_OR_RETURN(Buffer buffer,
-                        HeldBuffer::Make(*backend_, static_cast<size_t>(slot.bytes), stream));
-    call->held.push_back(std::move(buffer));
+absl::StatusOr<HeldValues::Buffer> HeldValues::ComputeOne(const HeldSlot& slot, StreamHandle stream,
+                                                          Made* made) const {
+  const Graph& graph = slot.graph;
+  std::vector<std::vector<int64_t>> dims;
+  std::vector<TensorView> views;
+  std::vector<void*> data;
+  std::vector<uint64_t> bits;
+  for (size_t i = 0; i < slot.inputs.size(); ++i) {
+    const TensorType& type = graph.type({graph.inputs()[i], 0});
+    dims.push_back(EvalDims(type.dims, {}));
+    views.push_back({nullptr, type.dtype, {}, {}});
+    const auto position = static_cast<size_t>(slot.inputs[i]);
+    views.back().ptr = inputs_.data[position];
+    if (position < inputs_.strides.size()) views.back().strides = inputs_.strides[position];
+    data.push_back(inputs_.data[position]);
+    bits.push_back(inputs_.bits[position]);
   }
-  CallBuffers buffers;
-  buffers.inputs = inputs_.data;
-  buffers.scalars = inputs_.bits;
-  buffers.stream = stream;
-  JF_RETURN_IF_ERROR(ExecuteWithAllocator(*call, buffers, backend_->allocator(), StepPart::kOnce));
-  return backend_->Synchronize(stream);
+  for (size_t i = 0; i < views.size(); ++i) views[i].dims = dims[i];
+  CallCache calls(graph, options_, backend_, kernels_);  // of this one
+  JF_ASSIGN_OR_RETURN(auto bound, calls.Find(views, {}));
+  made->executables.push_back(bound->executable);
+  JF_ASSIGN_OR_RETURN(Buffer buffer, HeldBuffer::Make(*backend_, static_cast<size_t>(slot.bytes)));
+  void* out = buffer->data();
+  JF_RETURN_IF_ERROR(ExecuteWithAllocator(*bound, {data, bits, {&out, 1}, nullptr, stream},
+                                          backend_->allocator()));
+  return buffer;
 }
 
 absl::Status HeldValues::Pack(BoundCall* call, size_t s, StreamHandle stream, Made* made) {
@@ -98,7 +131,7 @@ absl::Status HeldValues::Pack(BoundCall* call, size_t s, StreamHandle stream, Ma
     }
   }
   JF_RETURN_IF_ERROR(CheckNotCapturing(*call, stream));
-  JF_ASSIGN_OR_RETURN(bound.packed_b, HeldBuffer::Make(*backend_, bytes, stream));
+  JF_ASSIGN_OR_RETURN(bound.packed_b, HeldBuffer::Make(*backend_, bytes));
   const void* source = is_input ? inputs_.data[i] : call->held[i]->data();
   {
     CompileGate gate;  // libraries make something for it

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "absl/container/flat_hash_map.h"
@@ -104,6 +105,9 @@ class Tuner {
     }
     JF_ASSIGN_OR_RETURN(buffers_.arena, scratch_.Take(arena_bytes_));
     for (PlanWork& work : plans_) JF_RETURN_IF_ERROR(ChooseAlgorithms(&work));
+    if (const absl::Status added = AddMixedPlan(); !added.ok())
+      Log(1,
+          absl::StrCat("tuning: the plan of each product's best is left out: ", added.ToString()));
     return ChoosePlan();
   }
 
@@ -209,6 +213,9 @@ class Tuner {
             arena, bound->workspace_offset + static_cast<int64_t>(candidate->workspace_bytes()));
       work.timed.push_back(std::move(timed));
     }
+    for (TuneRecord::Product& product : work.plan.products) {
+      if (product.problem.empty()) product.problem = "of bound inputs alone, computed once";
+    }
     arena_bytes_ = std::max(arena_bytes_, arena);
     work.bound = std::move(bound);
     plans_.push_back(std::move(work));
@@ -259,6 +266,50 @@ class Tuner {
       product.chosen = BestOf(us);
     }
     JF_ASSIGN_OR_RETURN(work->bound, q_.plan(work->plan.choices, ChosenAlgorithms(work->plan)));
+    return absl::OkStatus();
+  }
+
+  // A product of a plan with its own times, or those of the one like it.
+  static const TuneRecord::Product& TimesOf(const TuneRecord::Plan& plan, size_t number) {
+    const TuneRecord::Product& own = plan.products[number];
+    return own.like < 0 ? own : plan.products[static_cast<size_t>(own.like)];
+  }
+  static double BestUs(const TuneRecord::Plan& plan, size_t number) {
+    if (number >= plan.products.size()) return std::numeric_limits<double>::infinity();
+    const TuneRecord::Product& product = TimesOf(plan, number);
+    return product.tried.empty() ? std::numeric_limits<double>::infinity()
+                                 : product.tried[static_cast<size_t>(product.chosen)].us;
+  }
+  static ProductChoice ChoiceIn(const TuneRecord::Plan& plan, size_t number) {
+    return number < plan.choices.size() ? plan.choices[number] : ProductChoice();
+  }
+
+  // Each product as in the plan where it and what follows it took the least, unless that is one of
+  // the plans.
+  absl::Status AddMixedPlan() {
+    PlanWork work;
+    const size_t products = plans_[0].plan.products.size();
+    for (size_t n = 0; n < products; ++n) {
+      std::vector<double> us;
+      for (const PlanWork& p : plans_) us.push_back(BestUs(p.plan, n));
+      const TuneRecord::Plan& best = plans_[static_cast<size_t>(BestOf(us))].plan;
+      work.plan.choices.push_back(ChoiceIn(best, n));
+      work.plan.products.push_back(TimesOf(best, n));
+      work.plan.products.back().like = -1;
+    }
+    const auto is_mixed = [&](const PlanWork& p) {
+      for (size_t n = 0; n < products; ++n) {
+        if (!(ChoiceIn(p.plan, n) == work.plan.choices[n])) return false;
+      }
+      return true;
+    };
+    if (std::any_of(plans_.begin(), plans_.end(), is_mixed)) return absl::OkStatus();
+    JF_ASSIGN_OR_RETURN(work.bound, q_.plan(work.plan.choices, ChosenAlgorithms(work.plan)));
+    if (work.bound->arena_bytes > arena_bytes_) {
+      arena_bytes_ = work.bound->arena_bytes;
+      JF_ASSIGN_OR_RETURN(buffers_.arena, scratch_.Take(arena_bytes_));
+    }
+    plans_.push_back(std::move(work));
     return absl::OkStatus();
   }
 

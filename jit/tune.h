@@ -5,8 +5,9 @@
 // record (jit/tune_record.h) of what was tried; the caller binds what was chosen. Each distinct
 // product of a plan is timed with up to kMaxAlgorithms algorithms, together with what follows it up
 // to the next product, behind what comes before it; then plans (products with their whole
-// epilogues, with sums alone, without any; unpadded, where any is padded) are timed as whole calls,
-// each with its best algorithms.
+// epilogues, with sums alone, without any; unpadded, where any is padded; each product as it took
+// the least) are timed as whole calls, each with its best algorithms. Products that are computed
+// once, of bound inputs, are not timed.
 // All that is compared runs in turn, after rounds that do not count, and after the second-level
 // cache was overwritten; medians count, and what comes first stays unless something takes
 // 2% less. Inputs are read where they lie; results, scratch, and inputs that results lie over are

@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -57,7 +58,12 @@ class FakeDriver {
   std::map<CuContext, unsigned long long> ids;  // told by cuCtxGetId; else 1
   bool capturing = false;
   int streams = 0;  // made and not destroyed
-  int events = 0;   // likewise
+  // Calls that were given a stream after it was destroyed, where a driver crashes.
+  int on_gone_streams() {
+    std::lock_guard<std::mutex> lock(mu_);
+    return on_gone_streams_;
+  }
+  int events = 0;  // likewise
   // The device's clock in microseconds, as events read it: fakes and tests let it run.
   double clock_us = 0;
   static void Advance(double us) { active_->clock_us += us; }
@@ -75,7 +81,19 @@ class FakeDriver {
     auto it = failures_.find(call);
     return it == failures_.end() ? kCuSuccess : it->second;
   }
+  // As Note(call), of what is asked of a stream.
+  CuResult NoteOn(CuStream stream, const char* call) {
+    {
+      std::lock_guard<std::mutex> lock(mu_);
+      if (gone_.count(stream) != 0) {
+        ++on_gone_streams_;
+        return kCuErrorInvalidContext;
+      }
+    }
+    return Note(call);
+  }
   void Fill();
+  void FillStreams();
   void FillEvents();
 
   static inline FakeDriver* active_ = nullptr;
@@ -90,6 +108,9 @@ class FakeDriver {
   std::map<CuModule, CuContext> modules_;
   std::map<CuFunction, Function> functions_;
   std::map<CuEvent, double> recorded_;
+  uintptr_t made_streams_ = 0;
+  std::set<CuStream> gone_;
+  int on_gone_streams_ = 0;
   DriverApi api_;
 };
 
@@ -97,6 +118,8 @@ inline thread_local CuContext FakeDriver::current = nullptr;
 
 #define JF_FAKE(member, symbol) \
   if (CuResult r = Get().Note(symbol); r != kCuSuccess) return r
+#define JF_FAKE_ON(stream, symbol) \
+  if (CuResult r = Get().NoteOn(stream, symbol); r != kCuSuccess) return r
 
 inline void FakeDriver::Fill() {
   api_.path = "/fake/libcuda.so.1";
@@ -154,11 +177,6 @@ inline void FakeDriver::Fill() {
     *id = it == Get().ids.end() ? 1 : it->second;
     return kCuSuccess;
   };
-  api_.StreamIsCapturing = [](CuStream, CuCaptureStatus* status) {
-    JF_FAKE(StreamIsCapturing, "cuStreamIsCapturing");
-    *status = Get().capturing ? kCuCaptureActive : kCuCaptureNone;
-    return kCuSuccess;
-  };
   // A stack of two is enough for what is tested.
   static thread_local CuContext below = nullptr;
   api_.CtxPushCurrent = [](CuContext c) {
@@ -202,7 +220,7 @@ inline void FakeDriver::Fill() {
   api_.LaunchKernel = [](CuFunction f, unsigned grid, unsigned, unsigned, unsigned threads,
                          unsigned, unsigned, unsigned shared, CuStream stream, void** params,
                          void**) {
-    JF_FAKE(LaunchKernel, "cuLaunchKernel");
+    JF_FAKE_ON(stream, "cuLaunchKernel");
     Function function;
     {
       std::lock_guard<std::mutex> lock(Get().mu_);
@@ -238,48 +256,37 @@ inline void FakeDriver::Fill() {
   api_.MemPoolSetAttribute = [](CuMemPool, CuMemPoolAttribute, void*) {
     return Get().Note("cuMemPoolSetAttribute");
   };
-  api_.MemAllocFromPoolAsync = [](CuDevicePtr* p, size_t bytes, CuMemPool, CuStream) {
-    JF_FAKE(MemAllocFromPoolAsync, "cuMemAllocFromPoolAsync");
+  api_.MemAllocFromPoolAsync = [](CuDevicePtr* p, size_t bytes, CuMemPool, CuStream s) {
+    JF_FAKE_ON(s, "cuMemAllocFromPoolAsync");
     *p = reinterpret_cast<CuDevicePtr>(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
     return kCuSuccess;
   };
-  api_.MemFreeAsync = [](CuDevicePtr p, CuStream) {
-    JF_FAKE(MemFreeAsync, "cuMemFreeAsync");
+  api_.MemFreeAsync = [](CuDevicePtr p, CuStream s) {
+    JF_FAKE_ON(s, "cuMemFreeAsync");
     std::free(reinterpret_cast<void*>(p));
     return kCuSuccess;
   };
-  api_.MemcpyHtoDAsync = [](CuDevicePtr d, const void* s, size_t n, CuStream) {
-    JF_FAKE(MemcpyHtoDAsync, "cuMemcpyHtoDAsync");
+  api_.MemcpyHtoDAsync = [](CuDevicePtr d, const void* s, size_t n, CuStream stream) {
+    JF_FAKE_ON(stream, "cuMemcpyHtoDAsync");
     std::memcpy(reinterpret_cast<void*>(d), s, n);
     return kCuSuccess;
   };
-  api_.MemcpyDtoHAsync = [](void* d, CuDevicePtr s, size_t n, CuStream) {
-    JF_FAKE(MemcpyDtoHAsync, "cuMemcpyDtoHAsync");
+  api_.MemcpyDtoHAsync = [](void* d, CuDevicePtr s, size_t n, CuStream stream) {
+    JF_FAKE_ON(stream, "cuMemcpyDtoHAsync");
     std::memcpy(d, reinterpret_cast<void*>(s), n);
     return kCuSuccess;
   };
-  api_.MemcpyDtoDAsync = [](CuDevicePtr d, CuDevicePtr s, size_t n, CuStream) {
-    JF_FAKE(MemcpyDtoDAsync, "cuMemcpyDtoDAsync");
+  api_.MemcpyDtoDAsync = [](CuDevicePtr d, CuDevicePtr s, size_t n, CuStream stream) {
+    JF_FAKE_ON(stream, "cuMemcpyDtoDAsync");
     std::memcpy(reinterpret_cast<void*>(d), reinterpret_cast<void*>(s), n);
     return kCuSuccess;
   };
-  api_.MemsetD8Async = [](CuDevicePtr d, unsigned char value, size_t n, CuStream) {
-    JF_FAKE(MemsetD8Async, "cuMemsetD8Async");
+  api_.MemsetD8Async = [](CuDevicePtr d, unsigned char value, size_t n, CuStream s) {
+    JF_FAKE_ON(s, "cuMemsetD8Async");
     std::memset(reinterpret_cast<void*>(d), value, n);
     return kCuSuccess;
   };
-  api_.StreamCreate = [](CuStream* s, unsigned flags) {
-    JF_FAKE(StreamCreate, "cuStreamCreate");
-    if (flags != kCuStreamNonBlocking) return kCuErrorInvalidValue;
-    ++Get().streams;
-    *s = reinterpret_cast<CuStream>(uintptr_t{0x5000});
-    return kCuSuccess;
-  };
-  api_.StreamDestroy = [](CuStream) {
-    JF_FAKE(StreamDestroy, "cuStreamDestroy");
-    --Get().streams;
-    return kCuSuccess;
-  };
+  FillStreams();
   FillEvents();
   api_.ThreadExchangeStreamCaptureMode = [](CuCaptureMode* mode) {
     JF_FAKE(ThreadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode");
@@ -287,7 +294,6 @@ inline void FakeDriver::Fill() {
     std::swap(now, *mode);
     return kCuSuccess;
   };
-  api_.StreamSynchronize = [](CuStream) { return Get().Note("cuStreamSynchronize"); };
   api_.GetErrorName = [](CuResult r, const char** text) {
     *text = r == kCuErrorOutOfMemory    ? "CUDA_ERROR_OUT_OF_MEMORY"
             : r == kCuErrorInvalidValue ? "CUDA_ERROR_INVALID_VALUE"
@@ -296,6 +302,30 @@ inline void FakeDriver::Fill() {
   };
   api_.GetErrorString = [](CuResult r, const char** text) {
     *text = r == kCuErrorOutOfMemory ? "out of memory" : "it was told to fail";
+    return kCuSuccess;
+  };
+}
+
+inline void FakeDriver::FillStreams() {
+  api_.StreamCreate = [](CuStream* s, unsigned flags) {
+    JF_FAKE(StreamCreate, "cuStreamCreate");
+    if (flags != kCuStreamNonBlocking) return kCuErrorInvalidValue;
+    std::lock_guard<std::mutex> lock(Get().mu_);
+    ++Get().streams;
+    *s = reinterpret_cast<CuStream>(0x5000 + 16 * ++Get().made_streams_);
+    return kCuSuccess;
+  };
+  api_.StreamDestroy = [](CuStream s) {
+    JF_FAKE_ON(s, "cuStreamDestroy");
+    std::lock_guard<std::mutex> lock(Get().mu_);
+    --Get().streams;
+    Get().gone_.insert(s);
+    return kCuSuccess;
+  };
+  api_.StreamSynchronize = [](CuStream s) { return Get().NoteOn(s, "cuStreamSynchronize"); };
+  api_.StreamIsCapturing = [](CuStream s, CuCaptureStatus* status) {
+    JF_FAKE_ON(s, "cuStreamIsCapturing");
+    *status = Get().capturing ? kCuCaptureActive : kCuCaptureNone;
     return kCuSuccess;
   };
 }
@@ -313,8 +343,8 @@ inline void FakeDriver::FillEvents() {
     --Get().events;
     return kCuSuccess;
   };
-  api_.EventRecord = [](CuEvent event, CuStream) {
-    JF_FAKE(EventRecord, "cuEventRecord");
+  api_.EventRecord = [](CuEvent event, CuStream s) {
+    JF_FAKE_ON(s, "cuEventRecord");
     Get().recorded_[event] = Get().clock_us;
     return kCuSuccess;
   };
@@ -327,6 +357,7 @@ inline void FakeDriver::FillEvents() {
   };
 }
 
+#undef JF_FAKE_ON
 #undef JF_FAKE
 
 }  // namespace jitfuse::internal

@@ -81,16 +81,31 @@ struct Slot {
   int busy_until = -1;
 };
 
-// Prefers a slot of just this size; else any free one grows to the larger: max(a, b) is never more
-// than a + b.
-int PickSlot(const std::vector<Slot>& slots, const SizeExpr& bytes, int first) {
-  int any = -1;
+// For symbols of 0, too, where IsKnownNonNegative begins at 1.
+bool IsAtLeast(const SizeExpr& a, const SizeExpr& b) {
+  const SizeExpr from_1 = (a - b).Substitute([](SymbolId s) { return SizeExpr::Symbol(s) - 1; });
+  return from_1.IsKnownNonNegative();
+}
+
+// Whether the slot is known to be large enough, by what it has held.
+bool HasRoom(const Slot& slot, const std::vector<LiveBuffer>& values, const SizeExpr& bytes) {
+  return std::any_of(slot.buffers.begin(), slot.buffers.end(),
+                     [&](int i) { return IsAtLeast(values[static_cast<size_t>(i)].bytes, bytes); });
+}
+
+// Prefers a slot of just this size, then one that has the room; else any free one grows to the
+// larger: max(a, b) is never more than a + b.
+int PickSlot(const std::vector<Slot>& slots, const std::vector<LiveBuffer>& values,
+             const LiveBuffer& value) {
+  const SizeExpr bytes = AlignUp(value.bytes);
+  int any = -1, roomy = -1;
   for (size_t i = 0; i < slots.size(); ++i) {
-    if (slots[i].busy_until >= first) continue;
+    if (slots[i].busy_until >= value.first) continue;
     if (slots[i].bytes == bytes) return static_cast<int>(i);
     any = static_cast<int>(i);
+    if (HasRoom(slots[i], values, value.bytes)) roomy = any;
   }
-  return any;
+  return roomy >= 0 ? roomy : any;
 }
 
 std::vector<int> ByFirstStep(const std::vector<LiveBuffer>& values) {
@@ -128,20 +143,52 @@ std::vector<Slot> MakeSlots(const std::vector<LiveBuffer>& values, const std::ve
     const LiveBuffer& value = values[static_cast<size_t>(i)];
     if (value.bytes.IsConstant()) continue;
     SizeExpr bytes = AlignUp(value.bytes);
-    int pick = PickSlot(slots, bytes, value.first);
+    int pick = PickSlot(slots, values, value);
     if (pick < 0) {
       pick = static_cast<int>(slots.size());
       slots.push_back({bytes, {}, -1});
     }
     Slot& slot = slots[static_cast<size_t>(pick)];
-    if (!(slot.bytes == bytes)) slot.bytes = Max(slot.bytes, bytes);
+    if (!(slot.bytes == bytes) && !HasRoom(slot, values, value.bytes))
+      slot.bytes = Max(slot.bytes, bytes);
     slot.buffers.push_back(i);
     slot.busy_until = value.last;
   }
   return slots;
 }
 
+bool Meet(const LiveBuffer& a, const LiveBuffer& b) {
+  return a.first <= b.last && b.first <= a.last;
+}
+
 }  // namespace
+
+// From the last step back: the earlier it is, the more lenders are left.
+std::vector<int> LendMemory(const std::vector<LiveBuffer>& values,
+                            const std::vector<Lender>& lenders) {
+  std::vector<int> lent(values.size(), -1);
+  std::vector<std::vector<int>> guests(lenders.size());
+  std::vector<int> order = ByFirstStep(values);
+  std::reverse(order.begin(), order.end());
+  for (int i : order) {
+    const LiveBuffer& value = values[static_cast<size_t>(i)];
+    if (value.bytes.Is(0)) continue;
+    int best = -1;
+    for (size_t l = 0; l < lenders.size(); ++l) {
+      const auto meets = [&](int g) { return Meet(values[static_cast<size_t>(g)], value); };
+      if (value.last >= lenders[l].until || !IsAtLeast(lenders[l].bytes, value.bytes) ||
+          std::any_of(guests[l].begin(), guests[l].end(), meets))
+        continue;
+      // Of those that do, the smallest.
+      if (best < 0 || IsAtLeast(lenders[static_cast<size_t>(best)].bytes, lenders[l].bytes))
+        best = static_cast<int>(l);
+    }
+    if (best < 0) continue;
+    lent[static_cast<size_t>(i)] = best;
+    guests[static_cast<size_t>(best)].push_back(i);
+  }
+  return lent;
+}
 
 MemoryPlan PlanMemory(const std::vector<LiveBuffer>& values) {
   for (const LiveBuffer& value : values) JF_CHECK(value.first <= value.last);

@@ -6,7 +6,9 @@
 // evaluates them and plans nothing. Buffers of constant size are packed best-fit at the front;
 // those of symbolic size share slots behind them, a slot being as large as the largest of its
 // buffers. Offsets are multiples of 256 bytes. Invariant: buffers whose lifetimes meet do not
-// overlap, for all values of the symbols. Must not know: graphs, groups, devices.
+// overlap, for all values of the symbols. Memory that something else is written to later may be
+// lent to buffers before (LendMemory), which the arena then does not hold. Must not know: graphs,
+// groups, devices.
 #ifndef JITFUSE_CODEGEN_FUSION_MEMORY_PLAN_H_
 #define JITFUSE_CODEGEN_FUSION_MEMORY_PLAN_H_
 
@@ -29,6 +31,16 @@ struct MemoryPlan {
   std::vector<SizeExpr> offsets;  // by buffer, in bytes
   SizeExpr total_bytes;
 };
+
+struct Lender {
+  SizeExpr bytes;
+  int until = 0;  // the step that writes it first; one that may not lend: 0
+};
+
+// By buffer: the lender whose memory it may lie in, from the first step on; -1: none. No two
+// buffers whose lifetimes meet get one lender.
+std::vector<int> LendMemory(const std::vector<LiveBuffer>& values,
+                            const std::vector<Lender>& lenders);
 
 MemoryPlan PlanMemory(const std::vector<LiveBuffer>& values);
 std::string MemoryPlanToString(const std::vector<LiveBuffer>& values, const MemoryPlan& plan,

@@ -10,6 +10,19 @@
 namespace jitfuse::internal {
 namespace {
 
+void* Allocated(const Device& device, CuResult result, CuDevicePtr ptr, size_t bytes) {
+  if (result == kCuSuccess) return reinterpret_cast<void*>(ptr);
+  Log(1,
+      DriverStatus(*device.driver, result, "allocation", absl::StrCat(bytes, " bytes")).ToString());
+  return nullptr;
+}
+
+// At the end of a process the driver may be gone already.
+void LogFreed(const Device& device, CuResult result) {
+  if (result != kCuSuccess && result != kCuErrorDeinitialized)
+    Log(1, DriverStatus(*device.driver, result, "freeing").ToString());
+}
+
 class CudaAllocator : public Allocator {
  public:
   explicit CudaAllocator(const Device& device) : device_(device) {}
@@ -38,12 +51,7 @@ class CudaAllocator : public Allocator {
     const CuResult result = pool_ != nullptr ? device_.driver->MemAllocFromPoolAsync(
                                                    &ptr, bytes, pool_, ToStream(stream))
                                              : device_.driver->MemAlloc(&ptr, bytes);
-    if (result != kCuSuccess) {
-      Log(1, DriverStatus(*device_.driver, result, "allocation", absl::StrCat(bytes, " bytes"))
-                 .ToString());
-      return nullptr;
-    }
-    return reinterpret_cast<void*>(ptr);
+    return Allocated(device_, result, ptr, bytes);
   }
 
   void Free(void* ptr, size_t, StreamHandle stream) override {
@@ -53,13 +61,37 @@ class CudaAllocator : public Allocator {
     const CuResult result = pool_ != nullptr
                                 ? device_.driver->MemFreeAsync(ToDevicePtr(ptr), ToStream(stream))
                                 : device_.driver->MemFree(ToDevicePtr(ptr));
-    if (result != kCuSuccess && result != kCuErrorDeinitialized)
-      Log(1, DriverStatus(*device_.driver, result, "freeing").ToString());
+    LogFreed(device_, result);
   }
 
  private:
   const Device& device_;
   CuMemPool pool_ = nullptr;
+};
+
+class HeldCudaAllocator : public Allocator {
+ public:
+  explicit HeldCudaAllocator(const Device& device) : device_(device) {}
+
+  void* Allocate(size_t bytes, StreamHandle) override {
+    ScopedContext scope(device_);
+    if (!scope.status().ok()) return nullptr;
+    RelaxedCapture relaxed(*device_.driver);
+    CuDevicePtr ptr = 0;
+    const CuResult result = device_.driver->MemAlloc(&ptr, bytes);
+    return Allocated(device_, result, ptr, bytes);
+  }
+
+  void Free(void* ptr, size_t, StreamHandle) override {
+    if (ptr == nullptr || !device_.HoldsWhatWasMade()) return;
+    ScopedContext scope(device_);
+    if (!scope.status().ok()) return;
+    RelaxedCapture relaxed(*device_.driver);
+    LogFreed(device_, device_.driver->MemFree(ToDevicePtr(ptr)));  // waits for all streams
+  }
+
+ private:
+  const Device& device_;
 };
 
 }  // namespace
@@ -68,6 +100,10 @@ absl::StatusOr<std::unique_ptr<Allocator>> MakeCudaAllocator(const Device& devic
   auto allocator = std::make_unique<CudaAllocator>(device);
   JF_RETURN_IF_ERROR(allocator->Init());
   return std::unique_ptr<Allocator>(std::move(allocator));
+}
+
+std::unique_ptr<Allocator> MakeHeldCudaAllocator(const Device& device) {
+  return std::make_unique<HeldCudaAllocator>(device);
 }
 
 }  // namespace jitfuse::internal

@@ -43,9 +43,7 @@ class CudaKernel : public Kernel {
     return out;
   }
   ~CudaKernel() override {
-    if (module == nullptr || !device->CheckFork().ok()) return;
-    // The modules of a context that was destroyed are gone with it.
-    if (device->id != 0 && IdOf(*device->driver, device->context) != device->id) return;
+    if (module == nullptr || !device->HoldsWhatWasMade()) return;
     ScopedContext scope(*device);
     // At the end of a process the driver may be gone already; there is nothing to do about an
     // error.
@@ -89,6 +87,7 @@ class CudaBackend : public Backend {
     ScopedContext scope(*device_);
     JF_RETURN_IF_ERROR(scope.status());
     JF_ASSIGN_OR_RETURN(allocator_, MakeCudaAllocator(*device_));
+    held_allocator_ = MakeHeldCudaAllocator(*device_);
     return absl::OkStatus();
   }
 
@@ -192,6 +191,7 @@ class CudaBackend : public Backend {
     return !asked.ok() || status != kCuCaptureNone;
   }
   Allocator* allocator() const override { return allocator_.get(); }
+  Allocator* held_allocator() const override { return held_allocator_.get(); }
   absl::Status CopyFromHost(void* dst, const void* src, size_t bytes,
                             StreamHandle stream) const override;
   absl::Status CopyToHost(void* dst, const void* src, size_t bytes,
@@ -227,7 +227,7 @@ class CudaBackend : public Backend {
   const std::shared_ptr<const Device> device_;  // null: offline
   const int driver_major_;                      // 0: offline
   const CublasLtApi* const cublaslt_;           // null: looked for when needed
-  std::unique_ptr<Allocator> allocator_;
+  std::unique_ptr<Allocator> allocator_, held_allocator_;
   mutable std::mutex gemms_mu_;
   mutable std::unique_ptr<CublasLtGemms> gemms_;
 };

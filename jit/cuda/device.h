@@ -31,6 +31,11 @@ struct Device {
   int generation = ForkGeneration();
 
   absl::Status CheckFork() const { return CheckGeneration(generation); }
+  // What was made in the context is still there to be given back: else it went with a context that
+  // was destroyed, or is the parent's.
+  bool HoldsWhatWasMade() const {
+    return CheckFork().ok() && (id == 0 || IdOf(*driver, context) == id);
+  }
   absl::Status Check(CuResult result, std::string_view call, std::string_view about = "") const {
     return DriverStatus(*driver, result, call, about);
   }

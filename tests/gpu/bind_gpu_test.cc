@@ -69,7 +69,7 @@ TEST_F(BindGpuTest, ResultsAreThoseOfTheFunctionOfAllInputs) {
 }
 
 TEST_F(BindGpuTest, WarmPreparesForACapture) {
-  const jitfuse_test::StreamOfGpu0 stream;  // which has to outlive what is bound
+  const jitfuse_test::StreamOfGpu0 stream;
   Function f = Layer(DType::kF32);
   Function g = *f.Bind({{"w", Make(DType::kF32, {32, 16})}, {"b", Make(DType::kF32, {16})}});
   RunOptions options;
@@ -92,6 +92,48 @@ TEST_F(BindGpuTest, WarmPreparesForACapture) {
   jitfuse_test::Replay(instance, stream.get());
   ExpectNear(out[0], (*g.Run(in))[0], 1e-6);
   EXPECT_EQ(g.stats().prepared, 1);
+}
+
+TEST_F(BindGpuTest, StreamsMayEndBeforeTheFunction) {
+  const Array w = Make(DType::kF32, {32, 16}), b = Make(DType::kF32, {16});
+  const std::vector<Array> in = {Make(DType::kF32, {8, 32})};
+  Function f = Layer(DType::kF32);
+  const Array want = (*f.Run({in[0], w, b}))[0];
+  Function g = *f.Bind({{"w", w}, {"b", b}});
+  for (int i = 0; i < 3; ++i) {
+    const std::vector<Array> out = {Make(DType::kF32, {8, 16})};
+    const jitfuse_test::StreamOfGpu0 stream;
+    RunOptions options;
+    options.stream = stream.get();
+    ASSERT_TRUE(g.RunInto(in, out, options).ok());
+    ASSERT_EQ((*internal::LoadDriverApi())->StreamSynchronize(stream.get()), 0);
+    ExpectNear(out[0], want, 1e-6);
+  }
+  EXPECT_EQ(g.stats().prepared, 1);
+  ExpectNear((*g.Run(in))[0], want, 1e-6);
+  g = Function();
+  ExpectNear((*f.Bind({{"w", w}, {"b", b}})->Run(in))[0], want, 1e-6);
+}
+
+// Its memory goes when what reads it has run, also while another stream is captured.
+TEST_F(BindGpuTest, DroppedWhileItsCallsRun) {
+  constexpr std::int64_t kN = 1024;
+  const Array w = Make(DType::kF32, {kN, kN}, 0.01), b = Make(DType::kF32, {kN});
+  const std::vector<Array> in = {Make(DType::kF32, {4 * kN, kN})};
+  Function f = Layer(DType::kF32);
+  const Array want = (*f.Run({in[0], w, b}))[0];
+  const std::vector<Array> out = {Make(DType::kF32, {4 * kN, kN})};
+  const jitfuse_test::StreamOfGpu0 stream, captured;
+  RunOptions options;
+  options.stream = stream.get();
+  {
+    Function g = *f.Bind({{"w", w}, {"b", b}});
+    for (int i = 0; i < 20; ++i) ASSERT_TRUE(g.RunInto(in, out, options).ok());
+    jitfuse_test::Captured(captured.get(), [&] { g = Function(); });
+  }
+  const Array other = Make(DType::kF32, {kN, kN}, 7);  // may lie where the product's operand did
+  ASSERT_EQ((*internal::LoadDriverApi())->StreamSynchronize(stream.get()), 0);
+  ExpectNear(out[0], want, 1e-4);
 }
 
 TEST_F(BindGpuTest, WhereTheWeightIsIsWhereCallsRun) {

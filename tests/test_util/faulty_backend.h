@@ -113,6 +113,7 @@ class FaultyBackend : public Backend {
   int device_index() const override { return inner_->device_index(); }
   bool IsCapturing(StreamHandle stream) const override { return inner_->IsCapturing(stream); }
   Allocator* allocator() const override { return inner_->allocator(); }
+  Allocator* held_allocator() const override { return inner_->held_allocator(); }
   absl::Status CopyFromHost(void* dst, const void* src, size_t n, StreamHandle s) const override {
     return inner_->CopyFromHost(dst, src, n, s);
   }

@@ -94,5 +94,65 @@ TEST(MemoryPlan, SymbolicSizesThatDifferShareTheLargerSlot) {
             std::string::npos);
 }
 
+// A backward chain: gradients behind an activation (even ones, read by two products each) and
+// before it, and scratch of the sums beside the former.
+TEST(MemoryPlan, WhatHasHeldAsMuchIsTakenFirst) {
+  const SizeExpr n = SizeExpr::Symbol(0), large = n * SizeExpr(2048);
+  const SizeExpr scratch = CeilDiv(n, SizeExpr(64)) * SizeExpr(4096);
+  std::vector<LiveBuffer> values;
+  for (int layer = 0; layer < 5; ++layer) {
+    const int step = 3 * layer;
+    values.push_back({large, step, step + 2});
+    values.push_back({scratch, step, step});
+    values.push_back({large, step + 2, step + 3});
+  }
+  const MemoryPlan plan = PlanMemory(values);
+  ExpectSound(values, plan, {4096});
+  EXPECT_EQ(plan.total_bytes.Eval({4096}), 2 * 4096 * 2048 + 64 * 4096);
+}
+
+TEST(MemoryPlan, LentMemoryIsLentToOneAtATime) {
+  std::mt19937 rng(11);
+  int lent = 0;
+  for (int round = 0; round < 300; ++round) {
+    std::vector<LiveBuffer> values;
+    std::vector<Lender> lenders;
+    const auto bytes = [&] {
+      const SizeExpr size(static_cast<int64_t>(rng() % 4) * 64);
+      return rng() % 2 ? size * SizeExpr::Symbol(static_cast<SymbolId>(rng() % 2)) : size;
+    };
+    for (int i = static_cast<int>(rng() % 20); i > 0; --i) {
+      const int first = static_cast<int>(rng() % 20);
+      values.push_back({bytes(), first, first + static_cast<int>(rng() % 5)});
+    }
+    for (int i = static_cast<int>(rng() % 4); i > 0; --i)
+      lenders.push_back({bytes(), static_cast<int>(rng() % 24)});
+    const std::vector<int> by = LendMemory(values, lenders);
+    ASSERT_EQ(by.size(), values.size());
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (by[i] < 0) continue;
+      ++lent;
+      const Lender& lender = lenders[static_cast<size_t>(by[i])];
+      EXPECT_LT(values[i].last, lender.until);
+      for (std::vector<int64_t> symbols : {std::vector<int64_t>{0, 0}, {1, 9}, {300, 7}})
+        EXPECT_LE(values[i].bytes.Eval(symbols), lender.bytes.Eval(symbols));
+      for (size_t j = 0; j < i; ++j) {
+        if (by[j] == by[i]) EXPECT_FALSE(Meet(values[i], values[j])) << i << " " << j;
+      }
+    }
+  }
+  EXPECT_GT(lent, 100);
+}
+
+// The last product writes the lender: what is alive then stays, all else takes turns.
+TEST(MemoryPlan, LendersServeTheLastBuffersFirst) {
+  const SizeExpr bytes = SizeExpr::Symbol(0) * SizeExpr(64);
+  std::vector<LiveBuffer> values;
+  for (int i = 0; i < 8; ++i) values.push_back({bytes, i, i + 1});
+  const std::vector<int> by = LendMemory(values, {{bytes, 8}});
+  EXPECT_EQ(by, (std::vector<int>{0, -1, 0, -1, 0, -1, 0, -1}));
+  EXPECT_EQ(LendMemory(values, {{bytes, 0}, {SizeExpr(64), 9}}), std::vector<int>(8, -1));
+}
+
 }  // namespace
 }  // namespace jitfuse::internal

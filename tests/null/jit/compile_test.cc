@@ -3,6 +3,7 @@
 #include "jit/compile.h"
 
 #include <atomic>
+#include <cmath>
 #include <cstring>
 #include <thread>
 
@@ -69,6 +70,35 @@ TEST(CompileTest, ChainIsOneKernel) {
   EXPECT_THAT((*h.Run({{{3}, {1, -2, 3}}, {{3}, {2, 2, 2}}}))[0], ElementsAre(2, 0, 6));
   ASSERT_EQ(h.cache().executables().size(), 1u);
   EXPECT_EQ(h.cache().executables()[0]->steps.size(), 1u);
+}
+
+// Intermediate results lie in outputs that are written later, where those are as large, dense, and
+// no input's.
+TEST(CompileTest, OutputsLendTheirMemoryBeforeTheyAreWritten) {
+  Options options;
+  options.fuse = false;
+  Harness h(
+      "graph f(%a: f32[n]) -> (f32[n], f32[n]) {\n %0 = exp(%a) : f32[n]\n %1 = negative(%0) : "
+      "f32[n]\n %2 = exp(%1) : f32[n]\n %3 = negative(%2) : f32[n]\n return %3, %1\n}",
+      options);
+  const auto out = *h.Run({{{2}, {0, 0}}});
+  EXPECT_THAT(out[1], ElementsAre(-1, -1));
+  EXPECT_FLOAT_EQ(out[0][0], -std::exp(-1.0f));
+  const Executable& exe = *h.cache().executables()[0];
+  ASSERT_EQ(exe.kernels.size(), 4u);
+  // exp(a) lies in output 0, which is written last; exp(-exp(a)) has nothing left to lie in.
+  EXPECT_EQ(exe.kernels[0].buffers.back().kind, BufferRef::Kind::kOutput);
+  EXPECT_EQ(exe.kernels[0].buffers.back().index, 0);
+  EXPECT_EQ(exe.kernels[2].buffers.back().kind, BufferRef::Kind::kArena);
+  EXPECT_EQ(exe.memory.total_bytes.Eval({100}), 512);
+
+  float a[2] = {0, 0}, negated[2];
+  const Dims dims = {2};
+  const TensorView in = {a, DType::kF32, dims, {}}, other = {negated, DType::kF32, dims, {}};
+  const std::vector<TensorView> results = {in, other};  // output 0 over the input
+  const auto bound = h.cache().Find({&in, 1}, results);
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  EXPECT_EQ((*bound)->executable->kernels[0].buffers.back().kind, BufferRef::Kind::kArena);
 }
 
 TEST(CompileTest, UnfusedTakesTheArenaAndGivesTheSame) {

@@ -116,6 +116,68 @@ TEST(HeldValuesTest, WhatReadsBoundInputsAloneIsComputedOnceForAllClasses) {
   EXPECT_EQ(h.cache->executables()[0]->held.size(), 1u);
 }
 
+// Its bits depend on what is bound alone: not on how the arguments of the first call lie, nor on
+// what is tuned.
+TEST(HeldValuesTest, IsComputedInTheSameWayWhicheverCallIsFirst) {
+  struct Seen : public PackingBackend {
+    mutable std::vector<GemmProblem> asked;
+    absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareGemm(
+        const GemmProblem& p) const override {
+      asked.push_back(p);
+      return PackingBackend::PrepareGemm(p);
+    }
+  };
+  const auto graph = ParseGraph(
+      "graph f(%x: f32[m,2], %u: f32[2,3], %v: f32[3,2]) -> (f32[m,2]) {\n"
+      " %0 = matmul(%u, %v) : f32[2,2]\n %1 = matmul(%x, %0) : f32[m,2]\n return %1\n}");
+  alignas(16) float u[8] = {1, 2, 3, 4, 5, 6}, v[8] = {1, 1, 1, 1, 1, 1};
+  alignas(16) float x[12] = {};
+  const Dims du = {2, 3}, dv = {3, 2};
+  std::vector<std::vector<GemmProblem>> seen;
+  for (const auto& [m, first] : {std::pair{1, 0}, {2, 0}, {2, 1}, {5, 3}}) {
+    Seen backend;
+    KernelCache kernels;
+    HeldInputs held{{false, true, true}, {nullptr, u, v}, {0, 0, 0}, {}};
+    Options options;
+    options.products.resize(2);
+    options.products[0].epilogue = ProductChoice::Epilogue(m % 2);
+    CallCache cache(*graph, options, &backend, &kernels, {}, std::move(held));
+    const Dims dx = {m, 2};
+    const std::vector<TensorView> in = {
+        {x + first, DType::kF32, dx, {}}, {u, DType::kF32, du, {}}, {v, DType::kF32, dv, {}}};
+    const auto bound = cache.Find(in, {});
+    ASSERT_TRUE(bound.ok()) << bound.status();
+    EXPECT_EQ((*bound)->steps.size(), 1u);
+    const auto* held_value = static_cast<const float*>((*bound)->held[0]->data());
+    EXPECT_THAT(std::vector<float>(held_value, held_value + 4), ElementsAre(6, 6, 15, 15));
+    seen.push_back(backend.asked);
+  }
+  for (const std::vector<GemmProblem>& asked : seen) {
+    ASSERT_EQ(asked.size(), 1u);
+    EXPECT_EQ(asked[0].Key(), seen[0][0].Key());
+    EXPECT_EQ(asked[0].align, 16);
+  }
+}
+
+// Bound arrays are read where they lie, also where that is not densely.
+TEST(HeldValuesTest, OfStridedArrays) {
+  PackingBackend backend;
+  KernelCache kernels;
+  float w[] = {0, 9, 1, 9, 2, 9, 3, 9}, x[] = {1, 0, 0, 1};
+  HeldInputs held{{false, true}, {nullptr, w}, {0, 0}, {{}, {4, 2}}};
+  CallCache cache(*ParseGraph("graph f(%x: f32[m,2], %w: f32[2,2]) -> (f32[m,2]) {\n"
+                              " %0 = negative(%w) : f32[2,2]\n"
+                              " %1 = matmul(%x, %0) : f32[m,2]\n return %1\n}"),
+                  Options{}, &backend, &kernels, {}, std::move(held));
+  const Dims square = {2, 2}, strides = {4, 2};
+  const std::vector<TensorView> in = {{x, DType::kF32, square, {}},
+                                      {w, DType::kF32, square, strides}};
+  const auto bound = cache.Find(in, {});
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  const auto* value = static_cast<const float*>((*bound)->held[0]->data());
+  EXPECT_THAT(std::vector<float>(value, value + 4), ElementsAre(0, -1, -2, -3));
+}
+
 TEST(HeldValuesTest, WhatReadsAnArgumentIsComputedInEachCall) {
   Harness h(kScaled, {{{1, 2}, {1, 1}}, {{2, 2}, {0, 0, 0, 0}}, {{2}, {1, 1}}},
             {false, true, false});

@@ -131,7 +131,7 @@ TEST(Tune, ARecordOfAFunctionOfAllInputsIsNotThatOfABoundOne) {
   std::vector<float> w(32 * 64);
   KernelCache kernels;
   CallCache bound(*ParseGraph(kProduct), Options{}, &h.backend(), &kernels, {},
-                  {{false, true}, {nullptr, w.data()}, {0, 0}});
+                  {{false, true}, {nullptr, w.data()}, {0, 0}, {}});
   EXPECT_THAT(std::string(bound.UseRecord(h.views(), {}, **record).message()),
               HasSubstr("another class of calls"));
 }
@@ -241,6 +241,71 @@ TEST(Tune, PlansAreChosenEndToEnd) {
     EXPECT_THAT(ExplainText(**bound, {}), HasSubstr(absl::StrCat("epilogues: ", c.chosen)));
     if (c.steps == 2) EXPECT_THAT(ExplainText(**bound, {}), HasSubstr("epilogue_tuned"));
   }
+}
+
+// The first product is fast with its epilogue, the second without: no plan of one choice is best.
+TEST(Tune, EachProductHasItsOwnEpilogue) {
+  const char* const text =
+      "graph f(%x: f32[n,32], %w: f32[64,32], %b: f32[64], %v: f32[16,64], %c: f32[16]) -> "
+      "(f32[n,16]) {\n  %0 = linear(%x, %w, %b) : f32[n,64]\n"
+      "  %1 = relu(%0) : f32[n,64]\n  %2 = linear(%1, %v, %c) : f32[n,16]\n"
+      "  %3 = relu(%2) : f32[n,16]\n  return %3\n}";
+  const std::vector<Dims> dims = {{100, 32}, {64, 32}, {64}, {16, 64}, {16}};
+  Harness h(text, true);
+  h.backend().cost = [](const GemmProblem& p, int a) {
+    const bool fast = (p.n == 64) != p.epilogue.empty();
+    return (fast ? 4.0 : 30.0) + (a == 1 ? 0 : 1);
+  };
+  auto bound = h.Run(dims);
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  const TuneRecord& record = *(*bound)->tuned;
+  ASSERT_EQ(record.plans.size(), 4u);
+  EXPECT_EQ(record.chosen, 3);
+  EXPECT_EQ(ChoicesToString(record.plan().choices), "all, none");
+  EXPECT_EQ(record.plan().us, 4 + 4 + 5);
+  EXPECT_EQ((*bound)->executable->steps.size(), 3u);
+  EXPECT_THAT(h.backend().ran, ElementsAre(1, 1));
+  EXPECT_EQ(*ParseTuneRecord(TuneRecordToText(record)), record);
+  Harness other(text);
+  ASSERT_TRUE(other.UseRecord(dims, record).ok());
+  ASSERT_TRUE(other.Run(dims).ok());
+  EXPECT_THAT(other.backend().ran, ElementsAre(1, 1));
+}
+
+// u @ v is computed once, by what the library says itself; x @ that is timed.
+TEST(Tune, ProductsOfBoundInputsAloneAreNotTimed) {
+  TimedBackend backend;
+  KernelCache kernels;
+  std::vector<float> x(100 * 32), u(32 * 8), v(8 * 64);
+  HeldInputs held;
+  held.bound = {false, true, true};
+  held.data = {nullptr, u.data(), v.data()};
+  held.bits = {0, 0, 0};
+  Options options;
+  options.autotune = true;
+  CallCache cache(*ParseGraph("graph f(%x: f32[n,32], %u: f32[32,8], %v: f32[8,64]) -> "
+                              "(f32[n,64]) {\n  %0 = matmul(%u, %v) : f32[32,64]\n"
+                              "  %1 = matmul(%x, %0) : f32[n,64]\n  return %1\n}"),
+                  options, &backend, &kernels, {}, held);
+  backend.cost = [](const GemmProblem& p, int a) {
+    EXPECT_TRUE(p.k == 32 || a == 0) << "the held product was timed";
+    return a == 2 ? 5.0 : 10.0;
+  };
+  const Dims dx = {100, 32}, du = {32, 8}, dv = {8, 64};
+  const std::vector<TensorView> in = {{x.data(), DType::kF32, dx, {}},
+                                      {u.data(), DType::kF32, du, {}},
+                                      {v.data(), DType::kF32, dv, {}}};
+  const std::vector<uint64_t> scalars(3, 0);
+  ASSERT_TRUE((*cache.Find(in, {}))->tune_first);
+  auto bound = cache.TuneFirst({in, {}, scalars, nullptr, nullptr});
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  const TuneRecord::Plan& plan = (*bound)->tuned->plan();
+  ASSERT_EQ(plan.products.size(), 2u);
+  EXPECT_TRUE(plan.products[0].tried.empty());
+  EXPECT_THAT(plan.products[0].problem, HasSubstr("computed once"));
+  EXPECT_EQ(plan.products[1].chosen, 2);
+  EXPECT_EQ(cache.stats().prepared, 1);
+  EXPECT_EQ(*ParseTuneRecord(TuneRecordToText(*(*bound)->tuned)), *(*bound)->tuned);
 }
 
 TEST(Tune, UserMemoryIsReadAndNothingElse) {
