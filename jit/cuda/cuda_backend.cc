@@ -473,7 +473,7 @@ struct CudaBackends::Made {
   CuContext context;
   unsigned long long id;
   int index;
-  std::unique_ptr<const Backend> backend;
+  std::unique_ptr<const Backend> backend;  // null where only the device was asked for
   const Made* next;
 };
 
@@ -518,6 +518,7 @@ absl::StatusOr<const Backend*> CudaBackends::Get(int index, bool* is_current) {
     }
   }
   if (made != nullptr && (index < 0 || index == made->index)) {
+    if (made->backend == nullptr) return Make(made->context, made->id, index);
     if (is_current != nullptr) *is_current = true;
     return made->backend.get();
   }
@@ -541,6 +542,8 @@ absl::StatusOr<const Backend*> CudaBackends::Make(CuContext current, unsigned lo
   if (current != nullptr) {
     JF_ASSIGN_OR_RETURN(CuDevice device, DeviceOfCurrent(driver_));
     if (index < 0 || index == device) return Add(current, id, device);
+    if (Find(current, id) == nullptr)
+      Remember(current, id, device, nullptr);  // so that the next call need not ask
   }
   CuDevice device = 0;
   const int wanted = index < 0 ? 0 : index;
@@ -552,9 +555,15 @@ absl::StatusOr<const Backend*> CudaBackends::Make(CuContext current, unsigned lo
 
 absl::StatusOr<const Backend*> CudaBackends::Add(CuContext context, unsigned long long id,
                                                  CuDevice device) {
-  if (const Made* there = Find(context, id)) return there->backend.get();
+  if (const Made* there = Find(context, id); there != nullptr && there->backend != nullptr)
+    return there->backend.get();
   JF_ASSIGN_OR_RETURN(std::unique_ptr<Backend> backend,
                       MakeBackend(driver_, cublaslt_, context, device));
+  return Remember(context, id, device, std::move(backend));
+}
+
+const Backend* CudaBackends::Remember(CuContext context, unsigned long long id, CuDevice device,
+                                      std::unique_ptr<const Backend> backend) {
   const auto* made =
       new Made{context, id, device, std::move(backend), made_.load(std::memory_order_relaxed)};
   made_.store(made, std::memory_order_release);

@@ -50,6 +50,8 @@ class CudaBackends {
   const Made* OfCurrent() const;
   absl::StatusOr<const Backend*> Make(CuContext current, unsigned long long id, int index);
   absl::StatusOr<const Backend*> Add(CuContext context, unsigned long long id, CuDevice device);
+  const Backend* Remember(CuContext context, unsigned long long id, CuDevice device,
+                          std::unique_ptr<const Backend> backend);
 
   static constexpr int kMaxDevices = 64;
   const DriverApi& driver_;

@@ -80,6 +80,7 @@ TEST_F(ContextsTest, AWarmCallAsksTheDriverForItsContextOnceAndLaunches) {
   FakeDriver::current = FakeDriver::Context(9);  // a context of the user's own
   EXPECT_THAT(asked(), ElementsAre(Pair("cuCtxGetId", 1), Pair("cuLaunchKernel", 1)));
   FakeDriver::current = FakeDriver::Context(2);  // that of another device
+  driver_->device_of[FakeDriver::current] = 1;
   EXPECT_THAT(asked(), ElementsAre(Pair("cuCtxGetCurrent", 1), Pair("cuCtxGetId", 1),
                                    Pair("cuCtxPopCurrent", 1), Pair("cuCtxPushCurrent", 1),
                                    Pair("cuLaunchKernel", 1)));
