@@ -13,11 +13,6 @@ absl::Status CheckDType(const FunctionState& f, const Array& array, const char* 
                      : Annotate(status, absl::StrCat(f.graph().name(), ": ", what, " ", i));
 }
 
-Device DeviceOf(const FunctionState& f, const Backend& backend) {
-  if (f.kind() == DeviceKind::kCuda) return {DeviceKind::kCuda, backend.device_index()};
-  return {DeviceKind::kCpu, 0};
-}
-
 absl::Status CheckDevice(const FunctionState& f, const Backend& backend, const Array& array,
                          const char* what, std::size_t i) {
   const Device expected = DeviceOf(f, backend), device = array.device();

@@ -68,13 +68,9 @@ Options FromPublic(const CompileOptions& options) {
 }
 
 absl::Status CheckDType(v1::DType dtype) {
-  const int number = static_cast<int>(dtype);
-  if (number >= 0 && number < kNumDTypes) return absl::OkStatus();
-  return InvalidArgument("dtype number ", number, ", expected one below ", kNumDTypes);
-}
-
-TensorView ViewOf(const Array& array) {
-  return {array.data(), FromPublic(array.dtype()), array.dims(), array.strides()};
+  if (IsDType(dtype)) return absl::OkStatus();
+  return InvalidArgument("dtype number ", static_cast<int>(dtype), ", expected one below ",
+                         kNumDTypes);
 }
 
 absl::StatusOr<HostTensor> ToHostTensor(const Array& array, StreamHandle stream) {

@@ -38,10 +38,13 @@ namespace internal {
 Status ToPublic(const absl::Status& status);
 inline DType FromPublic(v1::DType d) { return static_cast<DType>(d); }
 // Callers may make a DType of any number, and tables are indexed by it.
+inline bool IsDType(v1::DType dtype) { return static_cast<unsigned>(dtype) < kNumDTypes; }
 absl::Status CheckDType(v1::DType dtype);
 inline v1::DType ToPublic(DType d) { return static_cast<v1::DType>(d); }
 Options FromPublic(const CompileOptions& options);
-TensorView ViewOf(const Array& array);  // points into `array`
+inline TensorView ViewOf(const Array& array) {  // points into `array`
+  return {array.data(), FromPublic(array.dtype()), array.dims(), array.strides()};
+}
 // A contiguous host copy of an array of any strides and device. Waits for `stream` on a GPU.
 absl::StatusOr<HostTensor> ToHostTensor(const Array& array, StreamHandle stream = nullptr);
 // A new contiguous array of `bytes` > 0 bytes from `allocator`.

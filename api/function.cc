@@ -91,6 +91,20 @@ struct Call {
   Pointers input_data, output_data;
   Scalars scalars;
   bool on_gpu = false;
+  bool in_context = false;  // the back end's context is known to be the thread's
+
+  // Room is made for all inputs at once, which is cheaper than pushing each.
+  void Expect(std::size_t most) {
+    inputs.resize(most);
+    input_data.resize(most);
+    scalars.resize(most);
+  }
+  void Add(const TensorView& view, void* data, std::uint64_t bits) {
+    inputs[added] = view;
+    input_data[added] = data;
+    scalars[added++] = bits;
+  }
+  std::size_t added = 0;
 };
 
 // The caller's LongWork with the inside's interface.
@@ -149,37 +163,37 @@ class LongRun {
 // On a GPU, the back end of the device where the first tensor is, one that is bound before others.
 absl::StatusOr<const internal::Backend*> BackendOf(const detail::FunctionState& f,
                                                    const std::vector<Array>& inputs,
-                                                   const std::vector<Array>* outputs) {
+                                                   const std::vector<Array>* outputs,
+                                                   bool* in_context) {
   if (f.kind() != DeviceKind::kCuda) return f.home();
-  for (const std::optional<Array>& array : f.bound()) {
-    if (array && array->device().kind == DeviceKind::kCuda)
-      return internal::GetBackend(DeviceKind::kCuda, array->device().index);
+  const auto on_gpu = [](const Array& array) { return array.device().kind == DeviceKind::kCuda; };
+  int index = internal::kAnyDevice;
+  const auto bound = std::find_if(f.bound().begin(), f.bound().end(),
+                                  [&](const auto& array) { return array && on_gpu(*array); });
+  if (bound != f.bound().end()) {
+    index = (*bound)->device().index;
+  } else if (auto in = std::find_if(inputs.begin(), inputs.end(), on_gpu); in != inputs.end()) {
+    index = in->device().index;
+  } else if (outputs != nullptr && !outputs->empty() && on_gpu((*outputs)[0])) {
+    index = (*outputs)[0].device().index;
   }
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i].device().kind == DeviceKind::kCuda)
-      return internal::GetBackend(DeviceKind::kCuda, inputs[i].device().index);
-  }
-  if (outputs != nullptr && !outputs->empty() && (*outputs)[0].device().kind == DeviceKind::kCuda)
-    return internal::GetBackend(DeviceKind::kCuda, (*outputs)[0].device().index);
-  return internal::GetBackend(DeviceKind::kCuda);
+  return internal::GetBackend(DeviceKind::kCuda, index, in_context);
 }
 
-absl::Status AddInput(const detail::FunctionState& f, const Array& array, std::size_t i,
-                      bool shapes_only, Call* call) {
+absl::Status AddInput(const detail::FunctionState& f, const Array& array, bool shapes_only,
+                      Call* call) {
   const internal::Graph& graph = f.graph();
+  const std::size_t i = call->added;
   TensorView view = internal::ViewOf(array);
-  const bool scalar = internal::IsScalarInput(graph, i);
   std::uint64_t bits = 0;
-  if (scalar) {
+  if (f.IsScalar(i)) {
     JF_RETURN_IF_ERROR(internal::CheckScalar(graph, array, i, !shapes_only));
     if (array.data() != nullptr) bits = internal::LoadScalar(view.dtype, array.data()).bits();
     view.ptr = nullptr;  // passed by value: where it lies is no fact of the call
   } else if (!shapes_only) {
     JF_RETURN_IF_ERROR(internal::CheckDevice(f, *call->backend, array, "input", i));
   }
-  call->inputs.push_back(view);
-  call->input_data.push_back(array.data());
-  call->scalars.push_back(bits);
+  call->Add(view, array.data(), bits);
   return absl::OkStatus();
 }
 
@@ -205,9 +219,7 @@ void AddRng(internal::RngRole role, const Rng& rng, bool from_memory, bool shape
   TensorView view;
   view.dtype = internal::DType::kU64;
   view.ptr = from_memory ? word : nullptr;
-  call->inputs.push_back(view);
-  call->input_data.push_back(from_memory ? word : nullptr);
-  call->scalars.push_back(value);
+  call->Add(view, from_memory ? word : nullptr, value);
 }
 
 // Of plain functions classifying the call says it, by the signature.
@@ -219,36 +231,70 @@ absl::Status CheckCount(const detail::FunctionState& f, std::size_t given) {
       f.num_bound() > 0 ? absl::StrCat(" (", f.num_bound(), " are bound)") : "", ", got ", given);
 }
 
-absl::Status MakeCall(detail::FunctionState& f, const std::vector<Array>& inputs,
-                      const std::vector<Array>* outputs, bool shapes_only, const Rng& rng,
-                      Call* call) {
-  JF_ASSIGN_OR_RETURN(call->backend, BackendOf(f, inputs, outputs));
-  call->on_gpu = f.kind() == DeviceKind::kCuda;
-  if (!f.rng_roles().empty()) JF_RETURN_IF_ERROR(CheckRng(f, rng));
-  const bool from_memory = rng.device_state != nullptr && f.rng_from_memory() != nullptr;
-  call->cache =
-      from_memory ? &f.rng_from_memory()->CacheOf(call->backend) : &f.CacheOf(call->backend);
+// Where nothing is bound and nothing hidden, and all that may be checked at a glance is as it
+// should be; else nothing is added.
+bool AddPlainInputs(const detail::FunctionState& f, const std::vector<Array>& inputs, Device device,
+                    Call* call) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (f.IsScalar(i) || !internal::MayTake(device, inputs[i])) {
+      call->added = 0;
+      return false;
+    }
+    call->Add(internal::ViewOf(inputs[i]), inputs[i].data(), 0);
+  }
+  return true;
+}
+
+absl::Status AddInputs(const detail::FunctionState& f, const std::vector<Array>& inputs,
+                       bool shapes_only, const Rng& rng, bool from_memory, Call* call) {
   JF_RETURN_IF_ERROR(CheckCount(f, inputs.size()));
+  call->Expect(inputs.size() + f.num_bound() + f.rng_roles().size());
+  if (!shapes_only && f.num_bound() == 0 && f.rng_roles().empty() &&
+      AddPlainInputs(f, inputs, internal::DeviceOf(f, *call->backend), call))
+    return absl::OkStatus();
   std::size_t passed = 0;
   JF_RETURN_IF_ERROR(internal::ForEachInput(
       f.rng_roles(), inputs.size() + f.num_bound(),
       [&](std::size_t i) {
         // What is bound was checked then.
         if (const Array* array = f.BoundArray(i))
-          return AddInput(f, *array, call->inputs.size(), /*shapes_only=*/true, call);
+          return AddInput(f, *array, /*shapes_only=*/true, call);
         const Array& array = inputs[passed++];
         JF_RETURN_IF_ERROR(internal::CheckDType(f, array, "input", i));
-        return AddInput(f, array, call->inputs.size(), shapes_only, call);
+        return AddInput(f, array, shapes_only, call);
       },
       [&](internal::RngRole role) { AddRng(role, rng, from_memory, shapes_only, call); }));
-  if (outputs == nullptr) return absl::OkStatus();
-  for (std::size_t i = 0; i < outputs->size(); ++i) {
-    JF_RETURN_IF_ERROR(internal::CheckDType(f, (*outputs)[i], "output", i));
-    JF_RETURN_IF_ERROR(internal::CheckDevice(f, *call->backend, (*outputs)[i], "output", i));
-    call->outputs.push_back(internal::ViewOf((*outputs)[i]));
-    call->output_data.push_back((*outputs)[i].data());
+  call->Expect(call->added);
+  return absl::OkStatus();
+}
+
+absl::Status AddOutputs(const detail::FunctionState& f, const std::vector<Array>& outputs,
+                        Call* call) {
+  const Device device = internal::DeviceOf(f, *call->backend);
+  call->outputs.resize(outputs.size());
+  call->output_data.resize(outputs.size());
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (!internal::MayTake(device, outputs[i])) {
+      JF_RETURN_IF_ERROR(internal::CheckDType(f, outputs[i], "output", i));
+      JF_RETURN_IF_ERROR(internal::CheckDevice(f, *call->backend, outputs[i], "output", i));
+    }
+    call->outputs[i] = internal::ViewOf(outputs[i]);
+    call->output_data[i] = outputs[i].data();
   }
   return absl::OkStatus();
+}
+
+absl::Status MakeCall(detail::FunctionState& f, const std::vector<Array>& inputs,
+                      const std::vector<Array>* outputs, bool shapes_only, const Rng& rng,
+                      Call* call) {
+  JF_ASSIGN_OR_RETURN(call->backend, BackendOf(f, inputs, outputs, &call->in_context));
+  call->on_gpu = f.kind() == DeviceKind::kCuda;
+  if (!f.rng_roles().empty()) JF_RETURN_IF_ERROR(CheckRng(f, rng));
+  const bool from_memory = rng.device_state != nullptr && f.rng_from_memory() != nullptr;
+  call->cache =
+      from_memory ? &f.rng_from_memory()->CacheOf(call->backend) : &f.CacheOf(call->backend);
+  JF_RETURN_IF_ERROR(AddInputs(f, inputs, shapes_only, rng, from_memory, call));
+  return outputs == nullptr ? absl::OkStatus() : AddOutputs(f, *outputs, call);
 }
 
 // The caller's allocator with the inside's interface.
@@ -290,6 +336,7 @@ absl::Status Enqueue(const internal::BoundCall& bound, const Call& call,
   buffers.scalars = call.scalars;
   buffers.outputs = call.output_data;
   buffers.stream = options.stream;
+  buffers.in_context = call.in_context;
   if (options.workspace != nullptr) {
     if (options.workspace_bytes < static_cast<std::size_t>(bound.arena_bytes)) {
       return internal::InvalidArgument(name, ": the workspace has ", options.workspace_bytes,

@@ -24,6 +24,12 @@ int CountHidden(const std::vector<RngRole>& roles) {
       std::count_if(roles.begin(), roles.end(), [](RngRole r) { return r != RngRole::kNone; }));
 }
 
+std::vector<bool> ScalarsOf(const Graph& graph) {
+  std::vector<bool> out;
+  for (NodeId input : graph.inputs()) out.push_back(graph.node(input).kind() == OpKind::kScalar);
+  return out;
+}
+
 // By signature position, where `roles` says which positions the caller does not see.
 HeldInputs HeldOf(const Graph& graph, const std::vector<RngRole>& roles,
                   const FunctionState::BoundArrays& bound) {
@@ -60,6 +66,7 @@ FunctionState::FunctionState(DeviceKind kind, const Graph& graph, const Options&
       bound_(std::move(bound)),
       num_bound_(CountBound(bound_)),
       rng_roles_(RngRolesOf(graph)),
+      scalars_(ScalarsOf(graph)),
       first_(graph, options, backend, kernels, verify, HeldOf(graph, rng_roles_, bound_)),
       num_inputs_(static_cast<int>(graph.inputs().size()) - CountHidden(rng_roles_) -
                   static_cast<int>(num_bound_)) {

@@ -46,6 +46,10 @@ class FunctionState {
   // As RngRolesOf: where the seed and the offset of random ops stand in the signature.
   const std::vector<RngRole>& rng_roles() const { return rng_roles_; }
   int num_inputs() const { return num_inputs_; }  // those that the caller passes
+  // By position of the signature; false beyond it.
+  bool IsScalar(std::size_t position) const {
+    return position < scalars_.size() && scalars_[position];
+  }
   const BoundArrays& bound() const { return bound_; }
   std::size_t num_bound() const { return num_bound_; }
   const Array* BoundArray(std::size_t argument) const {  // null: the caller passes it
@@ -78,6 +82,7 @@ class FunctionState {
   const BoundArrays bound_;
   const std::size_t num_bound_;
   const std::vector<RngRole> rng_roles_;
+  const std::vector<bool> scalars_;
   Node first_;
   std::atomic<Node*> others_{nullptr};
   const int num_inputs_;

@@ -28,7 +28,7 @@ const Backend* Only(Make make) {
 
 std::atomic<CudaBackends*> cuda_backends{nullptr};
 
-absl::StatusOr<const Backend*> GetCudaBackend(int index) {
+absl::StatusOr<const Backend*> GetCudaBackend(int index, bool* in_context) {
   CudaBackends* all = cuda_backends.load(std::memory_order_acquire);
   if (all == nullptr) {
     JF_ASSIGN_OR_RETURN(const DriverApi* driver, LoadDriverApi());
@@ -36,7 +36,7 @@ absl::StatusOr<const Backend*> GetCudaBackend(int index) {
     all = cuda_backends.load(std::memory_order_acquire);
     if (all == nullptr) cuda_backends.store(all = new CudaBackends(*driver));
   }
-  return all->Get(index);
+  return all->Get(index, in_context);
 }
 
 absl::StatusOr<std::unique_ptr<Backend>> Create(DeviceKind kind) {
@@ -55,7 +55,7 @@ absl::StatusOr<std::unique_ptr<Backend>> Create(DeviceKind kind) {
 
 }  // namespace
 
-absl::StatusOr<const Backend*> GetBackend(DeviceKind kind, int index) {
+absl::StatusOr<const Backend*> GetBackend(DeviceKind kind, int index, bool* in_context) {
   if (kind == DeviceKind::kAuto) {
     JF_ASSIGN_OR_RETURN(kind, ResolveAuto());
   }
@@ -63,7 +63,7 @@ absl::StatusOr<const Backend*> GetBackend(DeviceKind kind, int index) {
     case DeviceKind::kCpu:
       return Only([] { return CreateCpuBackend(); });
     case DeviceKind::kCuda:
-      return GetCudaBackend(index);
+      return GetCudaBackend(index, in_context);
     case DeviceKind::kInterpret:
       return Only([] { return CreateInterpretBackend(); });
     case DeviceKind::kAuto:

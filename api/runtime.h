@@ -22,8 +22,10 @@ namespace jitfuse::internal {
 inline constexpr int kAnyDevice = -1;
 // kAuto is resolved. On a GPU the back end of the context that is current on this thread, if that
 // is one of device `index` (kAnyDevice: any), else of the primary context of that device
-// (kAnyDevice: of device 0). Takes no lock once it is made.
-absl::StatusOr<const Backend*> GetBackend(DeviceKind kind, int index = kAnyDevice);
+// (kAnyDevice: of device 0). Takes no lock once it is made. `in_context`, if set: true where that
+// context is known to be the thread's.
+absl::StatusOr<const Backend*> GetBackend(DeviceKind kind, int index = kAnyDevice,
+                                          bool* in_context = nullptr);
 // What kAuto stands for; an error that lists the known names if JITFUSE_BACKEND has another.
 absl::StatusOr<DeviceKind> ResolveAuto();
 // The driver that GetBackend uses from now on, for tests; null: the machine's.

@@ -3,7 +3,10 @@
 //
 //   bench_calls [--out FILE.json] [--samples 201]
 // Warm calls: the same function, shapes and alignment each time; nanoseconds of the whole call on a
-// tensor of 16 elements. Busy: while one process per CPU does nothing but count. All medians.
+// tensor of 16 elements, beside its kernel's launch with all arguments ready; on a GPU's side with
+// a driver that does nothing, where NVRTC is found. Lookups: common/lookups.h. Busy: while one
+// process per CPU does nothing but count. All medians; share: what is beyond the launch, or the
+// time itself.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,9 +20,13 @@
 #include <string>
 #include <vector>
 
+#include "api/function_state.h"
 #include "api/jitfuse.h"
+#include "common/lookups.h"
 #include "common/report.h"
 #include "cpu_backend/parallel.h"
+#include "jit/cuda/nvrtc_api.h"
+#include "tests/idle_driver.h"
 
 namespace jitfuse_bench {
 namespace {
@@ -52,16 +59,16 @@ std::vector<double> Samples(const std::function<void()>& body, int samples, int 
 struct Call {
   jitfuse::Function f;
   std::vector<Array> in, out;
-  Call(const char* text, int64_t n) {
+  Call(const char* text, int64_t n, jitfuse::DeviceKind device = jitfuse::DeviceKind::kCpu) {
     jitfuse::CompileOptions options;
-    options.device = jitfuse::DeviceKind::kCpu;
+    options.device = device;
     f = Must(jitfuse::CompileText(text, options));
     std::mt19937_64 random(std::random_device{}());
     std::uniform_real_distribution<double> uniform(-2, 2);
     for (int i = 0; i < f.num_inputs(); ++i) {
       std::vector<double> values(static_cast<size_t>(n));
       for (double& v : values) v = uniform(random);
-      in.push_back(Must(Array::FromValues(DType::kF32, {n}, values)));
+      in.push_back(Must(Must(Array::FromValues(DType::kF32, {n}, values)).CopyTo({device, 0})));
     }
     out = Must(f.Run(in));
   }
@@ -74,15 +81,68 @@ constexpr char kTanh[] =
     "graph f(%a: f32[n], %b: f32[n]) -> (f32[n]) {\n %0 = multiply(%a, %b) : f32[n]\n %1 = "
     "tanh(%0) : f32[n]\n return %1\n}";
 
-void WarmCalls(int samples, Report* report) {
-  Call call(kRelu, 16);
-  auto run = [&] { Must(call.f.Run(call.in)); };
-  auto into = [&] { (void)call.f.RunInto(call.in, call.out); };
-  for (auto& [name, body] : {std::pair<const char*, std::function<void()>>{"Run", run},
-                             std::pair<const char*, std::function<void()>>{"RunInto", into}}) {
-    report->Add({std::string("warm call, relu(a*b+c) of 16 f32, ") + name, "ns",
-                 1e9 * Median(Samples(body, samples, 2000)), "", 0, 0, 0, false});
+constexpr double kCallGoalNs = 500;  // besides the kernel, or the launch
+
+// What the call's only kernel takes by itself, with its arguments ready.
+class KernelAlone {
+ public:
+  explicit KernelAlone(const Call& call) {
+    using namespace jitfuse::internal;  // NOLINT: what is inside of a call
+    backend_ = *GetBackend(call.f.device());
+    std::vector<TensorView> views;
+    for (const Array& a : call.in) views.push_back(ViewOf(a));
+    bound_ = *jitfuse::FunctionAccess::State(call.f)->CacheOf(backend_).Find(views, {});
+    for (const Array& a : call.in) buffers_.push_back(a.data());
+    buffers_.push_back(call.out[0].data());
+    const BoundStep& step = bound_->steps[0];
+    args_.buffers = buffers_;
+    args_.sizes = step.sizes;
+    args_.grid = step.grid;
+    args_.rows = step.rows;
+    args_.cols = step.cols;
+    args_.bytes_per_row = step.bytes_per_row;
   }
+  void operator()() const { (void)backend_->Launch(*bound_->executable->kernels[0].kernel, args_); }
+
+ private:
+  const jitfuse::internal::Backend* backend_ = nullptr;
+  std::shared_ptr<const jitfuse::internal::BoundCall> bound_;
+  std::vector<void*> buffers_;
+  jitfuse::internal::LaunchArgs args_;
+};
+
+void WarmCalls(const Call& call, const char* where, int samples, Report* report) {
+  const KernelAlone kernel(call);
+  const std::vector<std::pair<const char*, std::function<void()>>> bodies = {
+      {"", [&] { kernel(); }},
+      {"RunInto", [&] { (void)call.f.RunInto(call.in, call.out); }},
+      {"Run", [&] { Must(call.f.Run(call.in)); }}};
+  std::vector<double> ns;
+  for (const auto& [name, body] : bodies) {
+    ns.push_back(1e9 * Median(Samples(body, samples, 2000)));
+    if (ns.size() == 1) continue;
+    report->Add({std::string("warm call, relu(a*b+c) of 16 f32, ") + name + where, "ns", ns.back(),
+                 "its launch alone", ns[0], ns.back() - ns[0],
+                 name == std::string("RunInto") ? kCallGoalNs : 0, true});
+  }
+}
+
+void Lookups(jitfuse::DeviceKind device, const char* where, int samples, Report* report) {
+  const std::string error = AddLookups(device, where, samples, report);
+  if (!error.empty()) std::fprintf(stderr, "bench_calls: %s\n", error.c_str());
+}
+
+// Our own part of a call on a GPU; kernels are compiled by the real NVRTC.
+void OnIdleDriver(int samples, Report* report) {
+  constexpr const char* kWhere = ", a GPU whose driver does nothing";
+  if (const auto nvrtc = jitfuse::internal::LoadNvrtcApi(13); !nvrtc.ok()) {
+    std::fprintf(stderr, "bench_calls: no rows%s: there is no NVRTC\n", kWhere);
+    return;
+  }
+  jitfuse::internal::UseIdleDriver();
+  WarmCalls(Call(kRelu, 16, jitfuse::DeviceKind::kCuda), kWhere, samples, report);
+  Lookups(jitfuse::DeviceKind::kCuda, kWhere, samples, report);
+  jitfuse::internal::UseDriverForTests(nullptr);
 }
 
 // One process per CPU that counts, while this object lives.
@@ -135,7 +195,9 @@ int main(int argc, char** argv) {
   if (const auto code = ExitCode(argc, argv, kUsage, {"--out", "--samples"})) return *code;
   Report report("calls", CpuName());
   const int samples = std::atoi(Flag(argc, argv, "--samples", "201").c_str());
-  WarmCalls(samples, &report);
+  WarmCalls(Call(kRelu, 16), "", samples, &report);
+  Lookups(jitfuse::DeviceKind::kCpu, "", samples, &report);
+  OnIdleDriver(samples, &report);
   for (int64_t n : {int64_t{32} << 10, int64_t{128} << 10, int64_t{1} << 20}) {
     Parallel("relu(a*b+c)", kRelu, n, samples, &report);
     Parallel("tanh(a*b)", kTanh, n, samples, &report);

@@ -4,7 +4,8 @@
 // relu(a * b + c) of 16 f32: a kernel that the driver compiles from PTX, launched with nothing
 // around it, and Function::RunInto and Run of the same chain, in turn; medians. The queue is
 // emptied before each sample of 100 calls and never so long that the host would wait for it. Below:
-// what single questions to the driver cost, of which a call asks some.
+// what single questions to the driver cost, of which a call asks one (which context is current, by
+// its id), and what finding and binding its code costs on this host (common/lookups.h).
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "api/jitfuse.h"
+#include "common/lookups.h"
 #include "common/report.h"
 #include "jit/cuda/device.h"
 #include "jit/cuda/driver_api.h"
@@ -168,7 +170,8 @@ void Measure(int samples, Report* report) {
                   {[&] { bare(); }, [&] { Must(chain.f.RunInto(chain.in, chain.out)); },
                    [&] { Must(chain.f.Run(chain.in)); },
                    [&] { Check(driver.CtxGetCurrent(&context), "cuCtxGetCurrent"); },
-                   [&] { (void)jitfuse::internal::IdOf(driver, context); }},
+                   [&] { (void)jitfuse::internal::IdOf(driver, context); },
+                   [&] { (void)jitfuse::internal::IdOf(driver, nullptr); }},
                   samples);
   const char* launch = "cuLaunchKernel, nothing around it";
   report->Add(
@@ -177,6 +180,9 @@ void Measure(int samples, Report* report) {
       {"Run, with its result allocated", "ns", ns[2], launch, ns[0], ns[2] - ns[0], 0, true});
   report->Add({"cuCtxGetCurrent", "ns", ns[3], "", 0, 0, 0, false});
   report->Add({"cuCtxGetId", "ns", ns[4], "", 0, 0, 0, false});
+  report->Add({"cuCtxGetId of the current context", "ns", ns[5], "", 0, 0, 0, false});
+  const std::string error = AddLookups(jitfuse::DeviceKind::kCuda, "", samples, report);
+  if (!error.empty()) Fail(error);
 }
 
 }  // namespace

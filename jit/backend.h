@@ -75,6 +75,7 @@ struct LaunchArgs {
   int64_t rows = 0, cols = 0;          // CPU extents
   int64_t bytes_per_row = 0;
   StreamHandle stream = nullptr;
+  bool in_context = false;  // the caller knows that the device's context is the thread's
 };
 
 class PreparedGemm {  // an algorithm chosen for one GemmProblem

@@ -9,6 +9,7 @@
 #include "ir/support/fork.h"
 #include "ir/support/status.h"
 #include "jit/compile.h"
+#include "jit/exact_key.h"
 
 namespace jitfuse::internal {
 namespace {
@@ -18,7 +19,6 @@ constexpr size_t kMaxL1Entries = 4096;
 // has twice as many as were left.
 constexpr size_t kMaxTables = 256;
 
-using ExactKey = absl::InlinedVector<int64_t, 48>;
 using CachesLock = std::lock_guard<std::mutex>;
 
 void CountCodeOf(const Executable& exe, Counters* out) {
@@ -51,18 +51,6 @@ uint64_t NextId() {
   return next.fetch_add(1);
 }
 
-int64_t AlignClass(const void* ptr) {
-  return static_cast<int64_t>(reinterpret_cast<uintptr_t>(ptr) & 15);
-}
-
-void AppendView(const TensorView& view, ExactKey* key) {
-  key->push_back(static_cast<int64_t>(view.dtype) | AlignClass(view.ptr) << 8 |
-                 static_cast<int64_t>(view.dims.size()) << 16 |
-                 static_cast<int64_t>(view.strides.size()) << 32);
-  for (int64_t d : view.dims) key->push_back(d);
-  for (int64_t s : view.strides) key->push_back(s);
-}
-
 // What was computed of a bound input would be that of what is no longer there.
 absl::Status CheckBoundIsRead(const Graph& graph, const CallClass& cls) {
   for (size_t o = 0; o < cls.output_aliases.size(); ++o) {
@@ -76,47 +64,6 @@ absl::Status CheckBoundIsRead(const Graph& graph, const CallClass& cls) {
   return absl::OkStatus();
 }
 
-struct Reach {
-  uintptr_t lo, hi;
-};
-
-// The bytes a view may touch, without looking at whether it is dense.
-Reach ReachOf(const TensorView& view) {
-  // Unsigned, because nothing is checked yet: what wraps here is refused when the call is
-  // classified.
-  auto base = reinterpret_cast<uintptr_t>(view.ptr);
-  uint64_t lo = 0, hi = 0, dense = 1;
-  const bool strided = view.strides.size() == view.dims.size();
-  for (size_t d = view.dims.size(); d-- > 0;) {
-    if (view.dims[d] == 0) return {base, base};
-    uint64_t reach = static_cast<uint64_t>(view.dims[d] - 1) *
-                     (strided ? static_cast<uint64_t>(view.strides[d]) : dense);
-    (static_cast<int64_t>(reach) < 0 ? lo : hi) += reach;
-    dense *= static_cast<uint64_t>(view.dims[d]);
-  }
-  auto size = static_cast<uint64_t>(ItemSize(view.dtype));
-  return {base + lo * size, base + (hi + 1) * size};
-}
-
-// Overlaps of outputs with inputs and each other are facts of the pointers, not of shapes: how far
-// apart overlapping ones are enters the key.
-void AppendOverlaps(absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs,
-                    ExactKey* key) {
-  if (outputs.empty()) return;
-  absl::InlinedVector<Reach, 16> reach;
-  for (const TensorView& v : inputs) reach.push_back(ReachOf(v));
-  for (size_t o = 0; o < outputs.size(); ++o) {
-    Reach mine = ReachOf(outputs[o]);
-    for (size_t i = 0; i < reach.size(); ++i) {
-      if (mine.lo >= reach[i].hi || reach[i].lo >= mine.hi) continue;
-      const void* other = i < inputs.size() ? inputs[i].ptr : outputs[i - inputs.size()].ptr;
-      key->push_back(static_cast<int64_t>(o << 32 | i));
-      key->push_back(static_cast<const char*>(other) - static_cast<const char*>(outputs[o].ptr));
-    }
-    reach.push_back(mine);
-  }
-}
-
 }  // namespace
 
 Counters ProcessCounters() {
@@ -125,9 +72,11 @@ Counters ProcessCounters() {
 }
 
 struct CallCache::ThreadTable {
-  absl::flat_hash_map<ExactKey, std::shared_ptr<const BoundCall>> calls;
+  using Calls = absl::flat_hash_map<std::vector<int64_t>, std::shared_ptr<const BoundCall>,
+                                    ExactKey::Hash, ExactKey::Equal>;
+  Calls calls;
   // Of `calls`, what was asked for last: comparing costs less than hashing. Null after a change.
-  const std::pair<const ExactKey, std::shared_ptr<const BoundCall>>* last = nullptr;
+  const Calls::value_type* last = nullptr;
   std::atomic<bool> orphan{false};  // the CallCache is gone
   uint64_t tunings = 0;             // what the CallCache had when these were bound
 };
@@ -187,11 +136,8 @@ CallCache::ThreadTable& CallCache::TableOfThisThread() {
 absl::StatusOr<std::shared_ptr<const BoundCall>> CallCache::Find(
     absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs,
     CompileWatcher* watcher, StreamHandle stream) {
-  ExactKey key;
-  key.push_back(static_cast<int64_t>(inputs.size() << 32 | outputs.size()));
-  for (const TensorView& v : inputs) AppendView(v, &key);
-  for (const TensorView& v : outputs) AppendView(v, &key);
-  AppendOverlaps(inputs, outputs, &key);
+  const ExactKey exact(inputs, outputs);
+  const absl::Span<const int64_t> key = exact.parts();
   ThreadTable& table = TableOfThisThread();
   if (const uint64_t tunings = tunings_.load(std::memory_order_acquire); table.tunings != tunings)
       [[unlikely]] {
@@ -199,7 +145,8 @@ absl::StatusOr<std::shared_ptr<const BoundCall>> CallCache::Find(
     table.calls.clear();
     table.tunings = tunings;
   }
-  if (table.last != nullptr && table.last->first == key) return table.last->second;
+  if (table.last != nullptr && absl::MakeConstSpan(table.last->first) == key)
+    return table.last->second;
   if (auto it = table.calls.find(key); it != table.calls.end()) {
     table.last = &*it;
     return it->second;
@@ -209,7 +156,7 @@ absl::StatusOr<std::shared_ptr<const BoundCall>> CallCache::Find(
   JF_ASSIGN_OR_RETURN(std::shared_ptr<const BoundCall> bound, BindClass(cls, watcher, stream));
   table.last = nullptr;
   if (table.calls.size() >= kMaxL1Entries) table.calls.clear();
-  table.calls.emplace(std::move(key), bound);
+  table.calls.emplace(std::vector<int64_t>(key.begin(), key.end()), bound);
   return bound;
 }
 

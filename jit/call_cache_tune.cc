@@ -33,7 +33,8 @@ std::string TargetName(const Backend& backend) {
 absl::StatusOr<std::shared_ptr<const BoundCall>> CallCache::BindClass(const CallClass& cls,
                                                                       CompileWatcher* watcher,
                                                                       StreamHandle stream) {
-  const Tuned tuned = TunedOf(TuneKey(cls));
+  Tuned tuned;
+  if (tunings_.load(std::memory_order_acquire) != 0) tuned = TunedOf(TuneKey(cls));
   Choices choices;
   std::vector<std::string> algorithms;
   if (tuned.record != nullptr) {

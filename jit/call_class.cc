@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ir/expand.h"
@@ -51,6 +52,9 @@ std::string DimsToString(absl::Span<const int64_t> dims) {
   return absl::StrCat("[", absl::StrJoin(dims, ","), "]");
 }
 
+// What an error is about, made into words only when there is one.
+using Where = absl::FunctionRef<std::string()>;
+
 std::string InputWhere(const Graph& graph, int position) {
   NodeId id = graph.inputs()[static_cast<size_t>(position)];
   return absl::StrCat("input ", position, " '", graph.input_name(position), "' (",
@@ -64,13 +68,13 @@ absl::Status CheckInputs(const Graph& graph, absl::Span<const TensorView> inputs
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Node& node = graph.node(graph.inputs()[i]);
-    std::string where = InputWhere(graph, static_cast<int>(i));
+    const auto where = [&] { return InputWhere(graph, static_cast<int>(i)); };
     if (inputs[i].dtype != node.types[0].dtype) {
-      return InvalidArgument(where, ": expected dtype ", ToAbsl(DTypeName(node.types[0].dtype)),
+      return InvalidArgument(where(), ": expected dtype ", ToAbsl(DTypeName(node.types[0].dtype)),
                              ", got ", ToAbsl(DTypeName(inputs[i].dtype)));
     }
     if (node.kind() == OpKind::kScalar && !inputs[i].dims.empty()) {
-      return InvalidArgument(where, ": expected a host scalar of rank 0, got shape ",
+      return InvalidArgument(where(), ": expected a host scalar of rank 0, got shape ",
                              DimsToString(inputs[i].dims));
     }
   }
@@ -83,10 +87,10 @@ bool IsEmpty(const TensorView& view) {
 
 // Whether byte offsets within the view fit 64 bits with room to spare. The dims are known to be
 // those of the type.
-absl::Status CheckStrides(const TensorView& view, const std::string& where) {
+absl::Status CheckStrides(const TensorView& view, Where where) {
   if (view.strides.empty()) return absl::OkStatus();
   if (view.strides.size() != view.dims.size()) {
-    return InvalidArgument(where, ": ", view.dims.size(), " dims but ", view.strides.size(),
+    return InvalidArgument(where(), ": ", view.dims.size(), " dims but ", view.strides.size(),
                            " strides");
   }
   if (IsEmpty(view)) return absl::OkStatus();
@@ -98,7 +102,7 @@ absl::Status CheckStrides(const TensorView& view, const std::string& where) {
     if (view.strides[d] <= -kMost || view.strides[d] >= kMost ||
         __builtin_mul_overflow(view.dims[d] - 1, std::abs(view.strides[d]), &reach) ||
         __builtin_add_overflow(total, reach, &total) || total >= kMost) {
-      return InvalidArgument(where, ": shape ", DimsToString(view.dims), " with strides ",
+      return InvalidArgument(where(), ": shape ", DimsToString(view.dims), " with strides ",
                              DimsToString(view.strides), " spans more than 2^56 elements");
     }
   }
@@ -116,11 +120,11 @@ bool IsContiguous(const TensorView& view) {
 }
 
 // Loads and stores are of whole elements; what more alignment allows is a variant.
-absl::Status CheckAddress(const TensorView& view, const std::string& where) {
+absl::Status CheckAddress(const TensorView& view, Where where) {
   const auto size = static_cast<uintptr_t>(ItemSize(view.dtype));
   const auto address = reinterpret_cast<uintptr_t>(view.ptr);
   if (address % size == 0 || IsEmpty(view)) return absl::OkStatus();
-  return InvalidArgument(where, ": expected an address that is a multiple of ", size,
+  return InvalidArgument(where(), ": expected an address that is a multiple of ", size,
                          " bytes, the size of an element, got one that is ", address % size,
                          " beyond");
 }
@@ -249,7 +253,7 @@ class Classifier {
     JF_RETURN_IF_ERROR(BindSymbols(inputs));
     JF_RETURN_IF_ERROR(CheckExtents());
     for (size_t i = 0; i < inputs.size(); ++i) {
-      const std::string where = InputWhere(graph_, static_cast<int>(i));
+      const auto where = [&] { return InputWhere(graph_, static_cast<int>(i)); };
       JF_RETURN_IF_ERROR(CheckStrides(inputs[i], where));
       JF_RETURN_IF_ERROR(CheckAddress(inputs[i], where));
     }
@@ -280,11 +284,14 @@ class Classifier {
   }
 
   // Intermediate values may be larger than any input: [n,1] with [1,m].
-  absl::Status CheckExtents() const {
+  absl::Status CheckExtents() {
     constexpr int64_t kMost = int64_t{1} << 56;
     for (const SizeExpr& e : facts_.extents) {
       std::optional<int64_t> n = e.CheckedEval(values_);
-      if (n && *n < kMost) continue;
+      if (n && *n < kMost) {
+        largest_extent_ = std::max(largest_extent_, *n);
+        continue;
+      }
       return InvalidArgument(
           "graph ", graph_.name(), ": a value of ", e.ToString(graph_.symbols().names),
           " elements is too large for the given sizes; expected fewer than 2^56");
@@ -381,15 +388,16 @@ class Classifier {
       const TensorType& type = graph_.type(graph_.outputs()[o]);
       std::vector<int64_t> dims = EvalDims(type.dims, values_);
       TensorView view = outputs.empty() ? TensorView{nullptr, type.dtype, dims, {}} : outputs[o];
-      std::string where =
-          absl::StrCat("output ", o, " (", TypeToString(type, graph_.symbols().names), ")");
+      const auto where = [&] {
+        return absl::StrCat("output ", o, " (", TypeToString(type, graph_.symbols().names), ")");
+      };
       if (view.dtype != type.dtype) {
-        return InvalidArgument(where, ": expected dtype ", ToAbsl(DTypeName(type.dtype)), ", got ",
-                               ToAbsl(DTypeName(view.dtype)));
+        return InvalidArgument(where(), ": expected dtype ", ToAbsl(DTypeName(type.dtype)),
+                               ", got ", ToAbsl(DTypeName(view.dtype)));
       }
       if (view.dims != absl::MakeConstSpan(dims)) {
-        return InvalidArgument(where, ": expected a buffer of shape ", DimsToString(dims), ", got ",
-                               DimsToString(view.dims));
+        return InvalidArgument(where(), ": expected a buffer of shape ", DimsToString(dims),
+                               ", got ", DimsToString(view.dims));
       }
       JF_RETURN_IF_ERROR(CheckStrides(view, where));
       JF_RETURN_IF_ERROR(CheckAddress(view, where));
@@ -406,10 +414,10 @@ class Classifier {
     return absl::OkStatus();
   }
 
-  static absl::Status CheckWritable(const TensorView& view, const std::string& where) {
+  static absl::Status CheckWritable(const TensorView& view, Where where) {
     for (size_t d = 0; d < view.strides.size(); ++d) {
       if (view.dims[d] > 1 && view.strides[d] == 0) {
-        return InvalidArgument(where, ": the buffer has stride 0 along dim ", d, " of extent ",
+        return InvalidArgument(where(), ": the buffer has stride 0 along dim ", d, " of extent ",
                                view.dims[d], ", so several results would share one element");
       }
     }
@@ -419,7 +427,7 @@ class Classifier {
   // From the smallest stride up, each must pass over all that the smaller ones reach: enough for no
   // element to be written twice, and true of every slice, transpose and padded pitch. (Rare layouts
   // that interleave without touching, as strides (3,2) of shape (2,3), are refused too.)
-  static absl::Status CheckInjective(const TensorView& view, const std::string& where) {
+  static absl::Status CheckInjective(const TensorView& view, Where where) {
     std::vector<std::pair<int64_t, int64_t>> steps;  // (|stride|, extent)
     for (size_t d = 0; d < view.strides.size(); ++d) {
       if (view.dims[d] == 0) return absl::OkStatus();
@@ -429,7 +437,7 @@ class Classifier {
     int64_t reach = 0;
     for (auto [stride, extent] : steps) {
       if (stride <= reach) {
-        return InvalidArgument(where, ": shape ", DimsToString(view.dims), " with strides ",
+        return InvalidArgument(where(), ": shape ", DimsToString(view.dims), " with strides ",
                                DimsToString(view.strides),
                                " lets several results share one element; expected each stride to "
                                "pass over all that the smaller ones reach");
@@ -441,18 +449,18 @@ class Classifier {
 
   absl::StatusOr<std::vector<int>> FindAliases(absl::Span<const TensorView> inputs,
                                                absl::Span<const TensorView> outputs, size_t o,
-                                               const TensorView& view,
-                                               const std::string& where) const {
+                                               const TensorView& view, Where where) const {
     for (size_t other = 0; other < o && !outputs.empty(); ++other) {
       if (Overlap(view, outputs[other]))
-        return InvalidArgument(where, ": its buffer overlaps that of output ", other);
+        return InvalidArgument(where(), ": its buffer overlaps that of output ", other);
     }
     std::vector<int> aliases;
     for (int position : facts_.tensor_inputs) {
       const TensorView& input = inputs[static_cast<size_t>(position)];
       if (!Overlap(view, input)) continue;
       if (!SameElements(view, input)) {
-        return InvalidArgument(where, ": its buffer partly overlaps ", InputWhere(graph_, position),
+        return InvalidArgument(where(), ": its buffer partly overlaps ",
+                               InputWhere(graph_, position),
                                "; it must be the same elements in the same order, or apart");
       }
       aliases.push_back(position);
@@ -462,8 +470,7 @@ class Classifier {
 
   void OffsetBits() {
     constexpr int64_t kMax32 = std::numeric_limits<int32_t>::max();
-    for (const SizeExpr& e : facts_.extents)
-      largest_offset_ = std::max(largest_offset_, e.Eval(values_) - 1);
+    largest_offset_ = std::max(largest_offset_, largest_extent_ - 1);
     // A grid's last block may run past the end by a block's worth of elements before its guard
     // stops it.
     cls_.offset_bits = largest_offset_ > kMax32 - (int64_t{1} << 20) ? 64 : 32;
@@ -474,7 +481,7 @@ class Classifier {
   const Dynamic dynamic_;
   bool aligned_ = true;          // every tensor is, to 16 bytes
   std::vector<int64_t> values_;  // of the graph's own symbols
-  int64_t largest_offset_ = 0;
+  int64_t largest_offset_ = 0, largest_extent_ = 0;
   KeyWriter key_;
   CallClass cls_;
 };
@@ -496,7 +503,9 @@ GraphShapeFacts ComputeShapeFacts(const Graph& graph) {
     for (const TensorType& type : node.types) {
       if (type.dims.size() >= 2) Mark(type.dims.back(), &facts.symbol_inner);
       SizeExpr n = NumElements(type.dims);
-      if (facts.extents.empty() || !(facts.extents.back() == n)) facts.extents.push_back(n);
+      const auto known = facts.extents.rbegin();  // distinct, as far as that is soon seen
+      const auto end = known + std::min<std::ptrdiff_t>(32, facts.extents.rend() - known);
+      if (std::find(known, end, n) == end) facts.extents.push_back(std::move(n));
     }
     if (node.kind() == OpKind::kReduce || node.kind() == OpKind::kScan)
       MarkReduced(g, node, &facts);

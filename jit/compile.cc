@@ -389,6 +389,7 @@ absl::StatusOr<std::shared_ptr<const Executable>> Compile(const Graph& graph, co
   auto exe = std::make_shared<Executable>();
   exe->backend = &backend;
   exe->graph = planned.graph.graph;
+  exe->eval_cost = EvalCost(exe->graph);
   exe->products = options.products;
   exe->fusion = std::move(planned.graph.fusion);
   exe->plans = std::move(planned.graph.plans);

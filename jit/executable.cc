@@ -6,7 +6,6 @@
 #include "ir/support/dump.h"
 #include "ir/support/fork.h"
 #include "ir/support/status.h"
-#include "jit/verify_run.h"
 
 namespace jitfuse::internal {
 namespace {
@@ -71,6 +70,9 @@ absl::StatusOr<std::shared_ptr<BoundCall>> Bind(std::shared_ptr<const Executable
   const Executable& exe = *executable;
   if (options.failed_gemm != nullptr) *options.failed_gemm = -1;
   auto bound = std::make_shared<BoundCall>();
+  bound->steps.reserve(exe.steps.size());
+  bound->slot_offsets.reserve(exe.memory.offsets.size());
+  bound->output_dims.reserve(exe.outputs.size());
   size_t workspace = 0;
   for (const Step& step : exe.steps) {
     auto i = static_cast<size_t>(step.index);
@@ -105,7 +107,7 @@ absl::StatusOr<std::shared_ptr<BoundCall>> Bind(std::shared_ptr<const Executable
   for (const TensorType& type : exe.outputs)
     bound->output_dims.push_back(
         std::make_shared<const std::vector<int64_t>>(EvalDims(type.dims, symbols)));
-  bound->eval_work = EvalWork(exe.graph, symbols);
+  bound->eval_work = exe.eval_cost.Of(symbols);
   bound->symbols.assign(symbols.begin(), symbols.end());
   bound->executable = std::move(executable);
   return bound;

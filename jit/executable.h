@@ -27,6 +27,7 @@
 #include "ir/options.h"
 #include "jit/backend.h"
 #include "jit/code_origin.h"
+#include "jit/eval_cost.h"
 #include "jit/stage_times.h"
 #include "jit/tune_record.h"
 #include "jit/verify_log.h"
@@ -93,6 +94,7 @@ struct Executable {
   MemoryPlan memory;                    // slots of the arena
   std::vector<HeldSlot> held;           // of bound functions
   std::vector<TensorType> outputs;
+  EvalCost eval_cost;                   // of `graph`
   PlanTimes times;
   // What comparing its calls with the evaluator has shown. Threads share it: it has its own lock.
   const std::shared_ptr<VerifyLog> verify = std::make_shared<VerifyLog>();

@@ -93,11 +93,12 @@ class Runner {
   }
 
   absl::Status RunKernel(const KernelStep& step, const BoundStep& bound) {
-    pointers_.clear();
-    scalars_.clear();
-    for (BufferRef ref : step.buffers) pointers_.push_back(Pointer(ref));
-    for (int position : step.scalars)
-      scalars_.push_back(buffers_.scalars[static_cast<size_t>(position)]);
+    pointers_.resize(step.buffers.size());
+    scalars_.resize(step.scalars.size());
+    void** pointer = pointers_.data();
+    for (BufferRef ref : step.buffers) *pointer++ = Pointer(ref);
+    for (size_t i = 0; i < scalars_.size(); ++i)
+      scalars_[i] = buffers_.scalars[static_cast<size_t>(step.scalars[i])];
     LaunchArgs args;
     args.buffers = pointers_;
     args.scalars = scalars_;
@@ -107,6 +108,7 @@ class Runner {
     args.cols = bound.cols;
     args.bytes_per_row = bound.bytes_per_row;
     args.stream = buffers_.stream;
+    args.in_context = buffers_.in_context;
     return exe_.backend->Launch(*step.kernel, args);
   }
 

@@ -23,6 +23,7 @@ struct CallBuffers {
   absl::Span<void* const> outputs;     // by output number
   void* arena = nullptr;  // call.arena_bytes bytes, aligned to 256; may be null if that is 0
   StreamHandle stream = nullptr;
+  bool in_context = false;  // as that of LaunchArgs
 };
 
 // Of what allocators give, and of the arena.

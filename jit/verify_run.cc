@@ -21,24 +21,6 @@
 namespace jitfuse::internal {
 namespace {
 
-double Elements(const TensorType& type, absl::Span<const int64_t> symbols) {
-  double n = 1;
-  for (const Dim& d : type.dims) n *= static_cast<double>(d.Eval(symbols));
-  return n;
-}
-
-double WorkOf(const Graph& graph, const Node& node, absl::Span<const int64_t> symbols) {
-  double work = Elements(node.types[0], symbols);
-  if (node.kind() == OpKind::kMatMul) {
-    const Shape& a = graph.type(node.in[0]).dims;
-    if (a.size() < 2) return work;
-    const bool transposed = node.Get<bool>("transpose_a");
-    return work * static_cast<double>(a[a.size() - (transposed ? 2 : 1)].Eval(symbols));
-  }
-  for (Value v : node.in) work = std::max(work, Elements(graph.type(v), symbols));
-  return work;
-}
-
 // False for what most calls come to once the first ones are over.
 bool MayBeWanted(const CheckedCall& call) {
   const int64_t env = call.cache->verify_env();
@@ -285,10 +267,7 @@ class Checker {
 }  // namespace
 
 double EvalWork(const Graph& graph, absl::Span<const int64_t> symbols) {
-  double work = 0;
-  for (NodeId id = 0; id < static_cast<NodeId>(graph.size()); ++id)
-    work += WorkOf(graph, graph.node(id), symbols);
-  return work;
+  return EvalCost(graph).Of(symbols);
 }
 
 absl::Status RunChecked(const CheckedCall& call, absl::FunctionRef<absl::Status()> enqueue) {

@@ -45,6 +45,15 @@ class FakeDriver {
     std::lock_guard<std::mutex> lock(mu_);
     return calls_[call];
   }
+  // What was asked, by name.
+  std::map<std::string, int> AllCalls() {
+    std::lock_guard<std::mutex> lock(mu_);
+    return calls_;
+  }
+  void ForgetCalls() {
+    std::lock_guard<std::mutex> lock(mu_);
+    calls_.clear();
+  }
   const std::vector<Launch>& launches() const { return launches_; }
 
   // What the fake machine is.
@@ -55,7 +64,7 @@ class FakeDriver {
   static CuContext Context(uintptr_t n) { return reinterpret_cast<CuContext>(n * 16); }
   // Context(1 + d) is the primary one of device d; the others are of device 0, or of what is told.
   std::map<CuContext, CuDevice> device_of;
-  std::map<CuContext, unsigned long long> ids;  // told by cuCtxGetId; else 1
+  std::map<CuContext, unsigned long long> ids;  // told by cuCtxGetId; else the address
   bool capturing = false;
   int streams = 0;  // made and not destroyed
   // Calls that were given a stream after it was destroyed, where a driver crashes.
@@ -173,8 +182,10 @@ inline void FakeDriver::Fill() {
   };
   api_.CtxGetId = [](CuContext c, unsigned long long* id) {
     JF_FAKE(CtxGetId, "cuCtxGetId");
+    if (c == nullptr) c = current;
+    if (c == nullptr) return kCuErrorInvalidContext;
     auto it = Get().ids.find(c);
-    *id = it == Get().ids.end() ? 1 : it->second;
+    *id = it == Get().ids.end() ? reinterpret_cast<uintptr_t>(c) : it->second;
     return kCuSuccess;
   };
   // A stack of two is enough for what is tested.

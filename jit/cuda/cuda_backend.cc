@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "absl/container/inlined_vector.h"
+#include "absl/container/fixed_array.h"
 #include "absl/strings/str_cat.h"
 #include "codegen/cuda/emit_cuda.h"
 #include "codegen/cuda/emit_sort.h"
@@ -203,6 +203,7 @@ class CudaBackend : public Backend {
 
  private:
   absl::StatusOr<CublasLtGemms*> Gemms() const;
+  absl::Status Enqueue(const CudaKernel& kernel, const LaunchArgs& args, void** params) const;
   // fn(gemms) in the device's context.
   template <typename Result, typename Fn>
   absl::StatusOr<Result> WithGemms(Fn fn) const {
@@ -229,7 +230,8 @@ class CudaBackend : public Backend {
   const CublasLtApi* const cublaslt_;           // null: looked for when needed
   std::unique_ptr<Allocator> allocator_, held_allocator_;
   mutable std::mutex gemms_mu_;
-  mutable std::unique_ptr<CublasLtGemms> gemms_;
+  mutable std::unique_ptr<CublasLtGemms> gemms_;              // guarded by it
+  mutable std::atomic<CublasLtGemms*> gemms_ready_{nullptr};  // gemms_, for those who need no lock
 };
 
 absl::StatusOr<std::shared_ptr<const Kernel>> CudaBackend::Load(
@@ -257,20 +259,29 @@ absl::Status CudaBackend::Launch(const Kernel& kernel, const LaunchArgs& args) c
     return InvalidArgument("launch of ", k.name, ": a grid of ", args.grid, " blocks");
   // The driver reads each argument from its address; values lie little-endian in 8 bytes, so that
   // the address serves every width.
-  absl::InlinedVector<void*, 256> params;
+  absl::FixedArray<void*, 256> params(args.buffers.size() + args.scalars.size() +
+                                      args.sizes.size());
+  void** next = params.data();
   for (void* const& buffer : args.buffers)
-    params.push_back(static_cast<void*>(const_cast<void**>(&buffer)));
-  for (const uint64_t& scalar : args.scalars) params.push_back(const_cast<uint64_t*>(&scalar));
-  for (const int64_t& size : args.sizes) params.push_back(const_cast<int64_t*>(&size));
-  return OnDevice([&](const DriverApi& driver) {
-    return device_->Check(
-        driver.LaunchKernel(k.function, static_cast<unsigned>(args.grid), 1, 1, k.threads, 1, 1,
-                            k.smem, ToStream(args.stream), params.data(), nullptr),
-        "cuLaunchKernel", k.name);
-  });
+    *next++ = static_cast<void*>(const_cast<void**>(&buffer));
+  for (const uint64_t& scalar : args.scalars) *next++ = const_cast<uint64_t*>(&scalar);
+  for (const int64_t& size : args.sizes) *next++ = const_cast<int64_t*>(&size);
+  if (args.in_context) return Enqueue(k, args, params.data());
+  return OnDevice([&](const DriverApi&) { return Enqueue(k, args, params.data()); });
+}
+
+absl::Status CudaBackend::Enqueue(const CudaKernel& kernel, const LaunchArgs& args,
+                                  void** params) const {
+  const CuResult result = device_->driver->LaunchKernel(
+      kernel.function, static_cast<unsigned>(args.grid), 1, 1, kernel.threads, 1, 1, kernel.smem,
+      ToStream(args.stream), params, nullptr);
+  if (result == kCuSuccess) [[likely]]
+    return absl::OkStatus();
+  return device_->Check(result, "cuLaunchKernel", kernel.name);
 }
 
 absl::StatusOr<CublasLtGemms*> CudaBackend::Gemms() const {
+  if (CublasLtGemms* ready = gemms_ready_.load(std::memory_order_acquire)) return ready;
   std::lock_guard<std::mutex> lock(gemms_mu_);
   if (gemms_ == nullptr) {
     const CublasLtApi* api = cublaslt_;
@@ -280,6 +291,7 @@ absl::StatusOr<CublasLtGemms*> CudaBackend::Gemms() const {
     gemms_ = std::make_unique<CublasLtGemms>(*api, [device = device_](const GemmTrial& trial) {
       return RunTrial(*device->driver, trial);
     });
+    gemms_ready_.store(gemms_.get(), std::memory_order_release);
   }
   return gemms_.get();
 }
@@ -487,7 +499,7 @@ struct CudaBackends::Made {
   CuContext context;
   unsigned long long id;
   int index;
-  std::unique_ptr<const Backend> backend;
+  std::unique_ptr<const Backend> backend;  // null where only the device was asked for
   const Made* next;
 };
 
@@ -508,24 +520,39 @@ const CudaBackends::Made* CudaBackends::Find(CuContext context, unsigned long lo
   return m;
 }
 
-absl::StatusOr<const Backend*> CudaBackends::Get(int index) {
+// By one question to the driver; null where that does not tell.
+const CudaBackends::Made* CudaBackends::OfCurrent() const {
+  unsigned long long id = 0;
+  if (driver_.CtxGetId == nullptr || driver_.CtxGetId(nullptr, &id) != kCuSuccess) return nullptr;
+  const Made* m = made_.load(std::memory_order_acquire);
+  while (m != nullptr && m->id != id) m = m->next;
+  return m;
+}
+
+absl::StatusOr<const Backend*> CudaBackends::Get(int index, bool* is_current) {
   const int generation = generation_.load(std::memory_order_acquire);
   if (generation < 0) return Make(nullptr, 0, index);
   JF_RETURN_IF_ERROR(CheckGeneration(generation));
-  CuContext current = nullptr;
-  unsigned long long id = 0;
-  JF_RETURN_IF_ERROR(DriverStatus(driver_, driver_.CtxGetCurrent(&current), "cuCtxGetCurrent"));
-  if (current != nullptr) {
-    id = IdOf(driver_, current);
-    const Made* made = Find(current, id);
-    if (made == nullptr) return Make(current, id, index);
-    if (index < 0 || index == made->index) return made->backend.get();
+  const Made* made = OfCurrent();
+  if (made == nullptr) {
+    CuContext current = nullptr;
+    JF_RETURN_IF_ERROR(DriverStatus(driver_, driver_.CtxGetCurrent(&current), "cuCtxGetCurrent"));
+    if (current != nullptr) {
+      const unsigned long long id = IdOf(driver_, current);
+      made = Find(current, id);
+      if (made == nullptr) return Make(current, id, index);
+    }
+  }
+  if (made != nullptr && (index < 0 || index == made->index)) {
+    if (made->backend == nullptr) return Make(made->context, made->id, index);
+    if (is_current != nullptr) *is_current = true;
+    return made->backend.get();
   }
   const int wanted = index < 0 ? 0 : index;
   if (wanted < kMaxDevices) {
     if (const Backend* b = primary_[wanted].load(std::memory_order_acquire)) return b;
   }
-  return Make(current, id, index);
+  return Make(nullptr, 0, index);  // the current context, if any, is of another device
 }
 
 // The slow path of Get, under the lock of back ends.
@@ -541,6 +568,8 @@ absl::StatusOr<const Backend*> CudaBackends::Make(CuContext current, unsigned lo
   if (current != nullptr) {
     JF_ASSIGN_OR_RETURN(CuDevice device, DeviceOfCurrent(driver_));
     if (index < 0 || index == device) return Add(current, id, device);
+    if (Find(current, id) == nullptr)
+      Remember(current, id, device, nullptr);  // so that the next call need not ask
   }
   CuDevice device = 0;
   const int wanted = index < 0 ? 0 : index;
@@ -552,9 +581,15 @@ absl::StatusOr<const Backend*> CudaBackends::Make(CuContext current, unsigned lo
 
 absl::StatusOr<const Backend*> CudaBackends::Add(CuContext context, unsigned long long id,
                                                  CuDevice device) {
-  if (const Made* there = Find(context, id)) return there->backend.get();
+  if (const Made* there = Find(context, id); there != nullptr && there->backend != nullptr)
+    return there->backend.get();
   JF_ASSIGN_OR_RETURN(std::unique_ptr<Backend> backend,
                       MakeBackend(driver_, cublaslt_, context, device));
+  return Remember(context, id, device, std::move(backend));
+}
+
+const Backend* CudaBackends::Remember(CuContext context, unsigned long long id, CuDevice device,
+                                      std::unique_ptr<const Backend> backend) {
   const auto* made =
       new Made{context, id, device, std::move(backend), made_.load(std::memory_order_relaxed)};
   made_.store(made, std::memory_order_release);

@@ -44,15 +44,19 @@ class CudaBackends {
   CudaBackends& operator=(const CudaBackends&) = delete;
 
   // Of the context that is current on this thread if it is one of device `index` (-1: of any), else
-  // of the primary context of device `index` (-1: of device 0). No lock once it is made. After a
-  // fork: FailedPrecondition.
-  absl::StatusOr<const Backend*> Get(int index);
+  // of the primary context of device `index` (-1: of device 0). No lock once it is made, and where
+  // the context is current one question to the driver. After a fork: FailedPrecondition.
+  // `is_current`, if set: true where the back end's context is known to be current.
+  absl::StatusOr<const Backend*> Get(int index, bool* is_current = nullptr);
 
  private:
   struct Made;
   const Made* Find(CuContext context, unsigned long long id) const;
+  const Made* OfCurrent() const;
   absl::StatusOr<const Backend*> Make(CuContext current, unsigned long long id, int index);
   absl::StatusOr<const Backend*> Add(CuContext context, unsigned long long id, CuDevice device);
+  const Backend* Remember(CuContext context, unsigned long long id, CuDevice device,
+                          std::unique_ptr<const Backend> backend);
 
   static constexpr int kMaxDevices = 64;
   const DriverApi& driver_;

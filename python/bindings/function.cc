@@ -53,7 +53,17 @@ PyFunction::PyFunction(Function f)
   name = text.substr(begin, text.find_first_of("( ", begin) - begin);
 }
 
+void CallOutputs::Clear() {
+  arrays.clear();
+  owners.clear();
+  other_streams.clear();
+  of_torch.clear();
+  gpu_type = nullptr;
+  gpu_device = {};
+}
+
 void CallInputs::Clear() {
+  outs.Clear();
   arrays.clear();
   owners.clear();
   other_streams.clear();
@@ -148,32 +158,12 @@ void WarmForCapture(const PyFunction& f, const CallInputs& in, const RunOptions&
   Check(f.function.Warm(in.arrays, captured));
 }
 
-// The arrays that results are written into, checked.
-struct CallOutputs {
-  std::vector<Array> arrays;
-  std::vector<std::shared_ptr<void>> owners;
-  const TypeInfo* gpu_type = nullptr;  // CallInputs', else that of the first out on a GPU
-  Device gpu_device;
-  std::vector<void*> other_streams;  // as CallInputs'
-  std::vector<PyObject*> of_torch;
-};
-
-// What autograd has saved of a tensor counts as changed from now on.
-void BumpVersion(PyObject* tensor) {
-  static PyObject* bump = nullptr;
-  if (bump == nullptr)
-    bump = nb::object(nb::module_::import_("torch.autograd.graph").attr("increment_version"))
-               .release()
-               .ptr();
-  nb::steal(CheckNew(PyObject_CallFunctionObjArgs(bump, tensor, nullptr)));
-}
-
-CallOutputs BorrowOuts(const PyFunction& f, const CallInputs& in, const CallOptions& options) {
+void BorrowOuts(const PyFunction& f, const CallOptions& options, CallInputs* in) {
   if (options.num_outs != f.outputs.size())
     ThrowTypeError(f.name + ": expected out= with " + Counted(f.outputs.size(), "array") +
                    ", got " + std::to_string(options.num_outs));
-  CallOutputs out;
-  out.gpu_type = in.gpu_type;
+  CallOutputs& out = in->outs;
+  out.gpu_type = in->gpu_type;
   out.arrays.reserve(options.num_outs);
   for (std::size_t i = 0; i < options.num_outs; ++i) {
     const ArgName what{f.name.c_str(), "out", static_cast<int>(i), ""};
@@ -194,7 +184,6 @@ CallOutputs BorrowOuts(const PyFunction& f, const CallInputs& in, const CallOpti
     if (borrowed.owner != nullptr) out.owners.push_back(std::move(borrowed.owner));
     out.arrays.push_back(std::move(borrowed.array));
   }
-  return out;
 }
 
 // Runs with results from `memory`, the framework's.
@@ -238,8 +227,8 @@ void Execute(const PyFunction& f, CallInputs& in, const CallOptions& options, Py
   if (!f.bound.objects.empty()) TakeFromBound(f.bound, &in);
   run.rng = options.rng;
   run.long_work = &without_gil;
-  CallOutputs outs;
-  if (options.outs != nullptr) outs = BorrowOuts(f, in, options);
+  const CallOutputs& outs = in.outs;
+  if (options.outs != nullptr) BorrowOuts(f, options, &in);
   if (in.gpu_type != nullptr)
     run.stream = CurrentStream(*in.gpu_type, in.gpu_device);
   else if (outs.gpu_type != nullptr)
@@ -262,7 +251,7 @@ void Execute(const PyFunction& f, CallInputs& in, const CallOptions& options, Py
   run.allocator = memory;
   if (in.gpu_type != nullptr) WarmForCapture(f, in, run);
   if (options.outs != nullptr) {
-    for (PyObject* tensor : outs.of_torch) BumpVersion(tensor);  // also if it fails half-way
+    BumpVersions(outs.of_torch.data(), outs.of_torch.size());  // also if it fails half-way
     Check(f.function.RunInto(in.arrays, outs.arrays, run));
     for (std::size_t i = 0; i < options.num_outs; ++i) results[i] = Py_NewRef(options.outs[i]);
   } else if (memory != nullptr) {

@@ -47,6 +47,18 @@ struct PyFunction {
   std::int64_t random_ops = 0;
 };
 
+// The arrays that results are written into, checked.
+struct CallOutputs {
+  std::vector<Array> arrays;
+  std::vector<std::shared_ptr<void>> owners;
+  const TypeInfo* gpu_type = nullptr;  // CallInputs', else that of the first out on a GPU
+  Device gpu_device;
+  std::vector<void*> other_streams;  // as CallInputs'
+  std::vector<PyObject*> of_torch;
+
+  void Clear();  // and keeps its memory
+};
+
 // The arguments of a call as arrays, in the order of the signature.
 struct CallInputs {
   std::vector<Array> arrays;
@@ -59,6 +71,7 @@ struct CallInputs {
   PyObject* torch_tensor = nullptr;    // the first one of torch's
   int requires_grad = -1;              // the first argument of which torch would record the use
   int dual_level = -1;                 // 1: tensors may have tangents; -1: there were none
+  CallOutputs outs;                    // Execute's
 
   void Reserve(std::size_t n) { arrays.reserve(n); }
   void Clear();  // and keeps its memory

@@ -63,16 +63,76 @@ PyObject* SetEvalFrame() {
   return set = at.release().ptr();
 }
 
+// tensor.requires_grad, by torch's own descriptor where the class has that one: half of what
+// reading it costs is looking for the name in a class and its bases.
+class RequiresGradOf {
+ public:
+  RequiresGradOf() {
+    descriptor_ = nb::getattr(nb::module_::import_("torch").attr("Tensor"), name_, nb::none());
+    get_ =
+        reinterpret_cast<descrgetfunc>(PyType_GetSlot(Py_TYPE(descriptor_.ptr()), Py_tp_descr_get));
+  }
+  bool operator()(PyObject* tensor) {
+    PyTypeObject* const type = Py_TYPE(tensor);  // TypeInfoOf keeps it alive
+    if (type != last_) {
+      plain_ = IsPlain(reinterpret_cast<PyObject*>(type));
+      last_ = type;
+    }
+    PyObject* wants = plain_ ? get_(descriptor_.ptr(), tensor, reinterpret_cast<PyObject*>(type))
+                             : PyObject_GetAttr(tensor, name_.ptr());
+    return nb::steal(CheckNew(wants)).is(nb::handle(Py_True));
+  }
+
+ private:
+  bool IsPlain(nb::handle type) const {
+    const nb::handle object(reinterpret_cast<PyObject*>(&PyBaseObject_Type));
+    const auto is_own = [&](nb::handle name, nb::handle value) {
+      return nb::getattr(type, name, nb::none()).is(value);
+    };
+    return get_ != nullptr && is_own(name_, descriptor_) &&
+           is_own(nb::str("__getattribute__"), object.attr("__getattribute__"));
+  }
+
+  const nb::object name_ = nb::steal(PyUnicode_InternFromString("requires_grad"));
+  nb::object descriptor_;
+  descrgetfunc get_ = nullptr;
+  PyTypeObject* last_ = nullptr;
+  bool plain_ = false;  // of last_
+};
+
 }  // namespace
 
 bool RequiresGrad(PyObject* tensor) {
-  static PyObject* attribute = PyUnicode_InternFromString("requires_grad");
-  nb::object wants = nb::steal(CheckNew(PyObject_GetAttr(tensor, attribute)));
-  if (wants.ptr() != Py_True) return false;
+  static auto* const asks = new RequiresGradOf;  // guarded by the GIL
+  if (!(*asks)(tensor)) return false;
   static PyObject* enabled = nullptr;
   if (enabled == nullptr)
     enabled = nb::object(nb::module_::import_("torch").attr("is_grad_enabled")).release().ptr();
   return nb::steal(CheckNew(PyObject_CallNoArgs(enabled))).is(nb::handle(Py_True));
+}
+
+// torch.autograd.graph.increment_version is Python, around a function that takes an iterable;
+// before torch 2.6 that took one tensor.
+void BumpVersions(PyObject* const* tensors, std::size_t count) {
+  if (count == 0) return;
+  static PyObject* bump = nullptr;  // guarded by the GIL
+  static bool takes_all = true;
+  if (bump == nullptr)
+    bump = nb::object(nb::module_::import_("torch").attr("_C").attr("_increment_version"))
+               .release()
+               .ptr();
+  if (takes_all) {
+    nb::object all = nb::steal(CheckNew(PyTuple_New(static_cast<Py_ssize_t>(count))));
+    for (std::size_t i = 0; i < count; ++i)
+      PyTuple_SetItem(all.ptr(), static_cast<Py_ssize_t>(i), Py_NewRef(tensors[i]));
+    PyObject* const args[] = {all.ptr()};
+    if (nb::steal(PyObject_Vectorcall(bump, args, 1, nullptr)).is_valid()) return;
+    if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) ThrowCurrent();
+    PyErr_Clear();
+    takes_all = false;
+  }
+  for (std::size_t i = 0; i < count; ++i)
+    nb::steal(CheckNew(PyObject_Vectorcall(bump, &tensors[i], 1, nullptr)));
 }
 
 bool MayHaveTangents() {

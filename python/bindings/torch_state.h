@@ -8,6 +8,7 @@
 
 #include <Python.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -18,6 +19,8 @@ namespace jitfuse::python {
 
 // Whether torch has gradients switched on and the tensor asks for one.
 bool RequiresGrad(PyObject* tensor);
+// What autograd has saved of these tensors counts as changed from now on.
+void BumpVersions(PyObject* const* tensors, std::size_t count);
 // Whether torch is inside of a dual_level of forward-mode differentiation; and whether the tensor
 // has a tangent there.
 bool MayHaveTangents();

@@ -19,6 +19,7 @@ namespace {
 using internal::FakeDriver;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Pair;
 
 class ContextsTest : public testing::Test {
  protected:
@@ -63,6 +64,39 @@ TEST_F(ContextsTest, ACallRunsWhereItsInputsAre) {
   EXPECT_TRUE(f.Run({On(0, {1, 2}), On(0, {3, 4})}).ok());
   EXPECT_EQ(driver_->Calls("cuModuleLoadData"), 3);
   EXPECT_EQ(FakeDriver::current, FakeDriver::Context(9));
+}
+
+TEST_F(ContextsTest, AWarmCallAsksTheDriverForItsContextOnceAndLaunches) {
+  Function f = Add();
+  const std::vector<Array> in = {On(0, {1, 2}), On(0, {3, 4})}, out = {On(0, {0, 0})};
+  const auto asked = [&] {
+    EXPECT_TRUE(f.RunInto(in, out).ok());
+    driver_->ForgetCalls();
+    EXPECT_TRUE(f.RunInto(in, out).ok());
+    return driver_->AllCalls();
+  };
+  FakeDriver::current = FakeDriver::Context(1);  // the primary one, as frameworks have it
+  EXPECT_THAT(asked(), ElementsAre(Pair("cuCtxGetId", 1), Pair("cuLaunchKernel", 1)));
+  FakeDriver::current = FakeDriver::Context(9);  // a context of the user's own
+  EXPECT_THAT(asked(), ElementsAre(Pair("cuCtxGetId", 1), Pair("cuLaunchKernel", 1)));
+  FakeDriver::current = FakeDriver::Context(2);  // that of another device
+  driver_->device_of[FakeDriver::current] = 1;
+  EXPECT_THAT(asked(), ElementsAre(Pair("cuCtxGetCurrent", 1), Pair("cuCtxGetId", 1),
+                                   Pair("cuCtxPopCurrent", 1), Pair("cuCtxPushCurrent", 1),
+                                   Pair("cuLaunchKernel", 1)));
+  EXPECT_EQ(FakeDriver::current, FakeDriver::Context(2));
+}
+
+// The id tells it apart, where the driver has ids.
+TEST_F(ContextsTest, ACallKnowsAContextAtTheAddressOfADestroyedOne) {
+  Function f = Add();
+  FakeDriver::current = FakeDriver::Context(9);
+  const std::vector<Array> in = {On(0, {1, 2}), On(0, {3, 4})}, out = {On(0, {0, 0})};
+  ASSERT_TRUE(f.RunInto(in, out).ok());
+  const int loaded = driver_->Calls("cuModuleLoadData");
+  driver_->ids[FakeDriver::Context(9)] = 77;
+  ASSERT_TRUE(f.RunInto(in, out).ok());
+  EXPECT_EQ(driver_->Calls("cuModuleLoadData"), loaded + 1);
 }
 
 TEST_F(ContextsTest, ArraysOfSeveralDevicesAreNamed) {

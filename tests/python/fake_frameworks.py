@@ -120,13 +120,19 @@ def torch_empty(size, *, dtype, device):
     return Tensor((size,), np.dtype("i8"), 0, 64)
 
 
+def increment_version(tensors):
+    """Of torch from 2.6 on, which takes all; before that one."""
+    if not isinstance(tensors, tuple):
+        raise TypeError("expected an iterable of tensors")
+    asked.extend(("torch", "increment_version", None) for _ in tensors)
+
+
 capturing = types.SimpleNamespace(on=False)
 torch_cuda = types.SimpleNamespace(is_current_stream_capturing=lambda: capturing.on, default_generators=[Generator()])
 
 torch = module("torch", Tensor=Tensor, is_grad_enabled=lambda: True, empty_strided=empty_strided, cuda=torch_cuda, empty=torch_empty, **dict(zip(NAMES, NAMES)),
-               _C=types.SimpleNamespace(_dynamo=types.SimpleNamespace(guards=guards)))
+               _C=types.SimpleNamespace(_dynamo=types.SimpleNamespace(guards=guards), _increment_version=increment_version))
 module("torch.autograd")
-module("torch.autograd.graph", increment_version=lambda tensor: asked.append(("torch", "increment_version", None)))
 cupy = module("cupy", ndarray=ndarray, empty=empty,
               cuda=types.SimpleNamespace(get_current_stream=lambda: types.SimpleNamespace(ptr=streams.cupy), alloc=Memory))
 module("jax.numpy", from_dlpack=from_dlpack)

@@ -307,6 +307,35 @@ def test_torch_grad_is_an_error(torch):
     assert torch.equal(f.call((x, p.detach()))[0], torch.full((3,), 3.0))
 
 
+def test_torch_counts_versions_of_outs(torch):
+    b = _core.Builder("f")
+    x = b.input("x", "f32", ("n",))
+    f = b.compile([b.apply(op, (x, x), {})[0] for op in ("add", "multiply")], device="cpu")
+    x, out = torch.ones(3), (torch.empty(3), torch.empty(3))
+    before = [t._version for t in (x, *out)]
+    f.call((x,), out)
+    assert [t._version for t in (x, *out)] == [before[0], before[1] + 1, before[2] + 1]
+
+
+def test_torch_classes_with_a_requires_grad_of_their_own(torch):
+    class Asks(torch.Tensor):
+        @property
+        def requires_grad(self):
+            return True
+
+    class Plain(torch.Tensor):
+        pass
+
+    f = compiled()
+    x = torch.ones(3)
+    for _ in range(2):  # classes in turn
+        with pytest.raises(ValueError, match="argument 0 'x' requires grad"):
+            f.call((x.as_subclass(Asks), x))
+        assert torch.equal(f.call((x.as_subclass(Plain), x))[0], torch.full((3,), 2.0))
+        with pytest.raises(ValueError, match="argument 1 'y' requires grad"):
+            f.call((x, x.as_subclass(Plain).requires_grad_()))
+
+
 def test_torch_tensors_that_cannot_be_read(torch):
     f = compiled()
     x = torch.ones(3)

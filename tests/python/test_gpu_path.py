@@ -91,6 +91,25 @@ for out in (None, make(Tensor, 64)):
 """)
 
 
+@pytest.mark.parametrize("old", [False, True])
+def test_versions_of_outs_are_counted(run, old):
+    run(f"""
+def of_one(tensor):  # torch's before 2.6
+    if type(tensor) is not Tensor:
+        raise TypeError("argument 'tensor' must be Tensor")
+    asked.append(("torch", "increment_version", None))
+if {old}:
+    F.torch._C._increment_version = of_one
+two = jf.jit(lambda x: (x + x, x * x))
+x, a, b = (make(Tensor, 8) for _ in range(3))
+two(x)
+for _ in range(3):
+    fresh()
+    two(x, out=(a, b))
+    assert asked.count(("torch", "increment_version", None)) == 2, asked
+""")
+
+
 def test_torch_without_its_compilers_functions(run):
     run("""
 del F.guards._empty_strided_cuda
