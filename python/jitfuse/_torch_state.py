@@ -85,7 +85,8 @@ def check_not_recorded(name: str) -> None:
 
 
 def _recorder() -> str | None:
-    if torch.jit.is_tracing():
+    tracer = sys.modules.get("torch.jit")
+    if tracer is not None and tracer.is_tracing():
         return "torch.jit.trace"
     proxies = sys.modules.get("torch.fx.experimental.proxy_tensor")
     if proxies is not None and proxies.get_proxy_mode() is not None:
