@@ -51,7 +51,11 @@ inline Tensor TruncDivide(const Tensor& x, const Tensor& y) {
 inline Tensor Fmod(const Tensor& x, const Tensor& y) {
   return detail::Apply("fmod", {x, y}, {});
 }
-// x - floor(x / y) * y, with the sign of y; exact where the quotient is below 2^24 (f64: 2^53), NaN where y is 0.
+// x / y rounded toward minus infinity, of the quotient before it is rounded; exact where that is below 2^24 (f64: 2^53).
+inline Tensor FloatFloorDivide(const Tensor& x, const Tensor& y) {
+  return detail::Apply("float_floor_divide", {x, y}, {});
+}
+// x - floor(x / y) * y, with the sign of y, rounded once (y itself for a small x of the other sign); exact where the quotient is below 2^24 (f64: 2^53), NaN where y is 0.
 inline Tensor FloatRemainder(const Tensor& x, const Tensor& y) {
   return detail::Apply("float_remainder", {x, y}, {});
 }
@@ -394,6 +398,10 @@ inline Tensor Silu(const Tensor& x) {
 // x times the normal distribution function, with erf.
 inline Tensor Gelu(const Tensor& x) {
   return detail::Apply("gelu", {x}, {});
+}
+// grad times the derivative of gelu at x.
+inline Tensor GeluBackward(const Tensor& grad, const Tensor& x) {
+  return detail::Apply("gelu_backward", {grad, x}, {});
 }
 // The tanh approximation of gelu.
 inline Tensor GeluTanh(const Tensor& x) {

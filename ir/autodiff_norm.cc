@@ -11,10 +11,10 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-// y = (x - mean) * scale over `axes`, or x * scale without `centred`.
+// y = from * scale over `axes`, where from is x - mean, or x without `centred`.
 struct Standard {
   Ints axes;
-  Value y, scale;
+  Value from, scale, y;
   bool centred = true;
 };
 
@@ -29,17 +29,29 @@ Standard Standardize(GradRule& r, Value x, Ints axes) {
   auto [mean, var] = r.Reduce(Op::kMoments, x, axes, true);
   Value centred = r.Sub(x, mean);
   Value scale = r.InverseDeviation(var);
-  return {std::move(axes), r.Mul(centred, scale), scale, true};
+  return {std::move(axes), centred, scale, r.Mul(centred, scale), true};
 }
 
 Value Mean(GradRule& r, Value v, const Ints& axes) {
   return r.Reduce(Op::kMean, v, axes, true).first;
 }
 
-// The gradient of x where that of y is g: scale * (g - mean(g) - y * mean(g * y)).
+// A mean of gradients as a sum, which a mean with its care for sums that overflow takes twice.
+Value MeanOfGradients(GradRule& r, Value v, const Ints& axes) {
+  if (!r.ok()) return v;
+  Dim n(1);
+  for (int64_t axis : axes) n = n * r.Type(v).dims[static_cast<size_t>(axis)];
+  if (!n.IsConstant()) return Mean(r, v, axes);
+  Value sum = r.Sum(v, axes, true);
+  return r.Div(sum, r.Number(static_cast<double>(n.constant())));
+}
+
+// The gradient of x where that of y is g: scale * (g - mean(g) - y * mean(g * y)). The second mean
+// is taken of what is not yet scaled, so that one pass over a row finds it and the deviation.
 Value Unstandardize(GradRule& r, const Standard& s, Value g) {
-  Value along = r.Mul(s.y, Mean(r, r.Mul(g, s.y), s.axes));
-  if (s.centred) g = r.Sub(g, Mean(r, g, s.axes));
+  Value dot = MeanOfGradients(r, r.Mul(g, s.from), s.axes);
+  Value along = r.Mul(s.y, r.Mul(dot, s.scale));
+  if (s.centred) g = r.Sub(g, MeanOfGradients(r, g, s.axes));
   return r.Mul(s.scale, r.Sub(g, along));
 }
 
@@ -113,7 +125,7 @@ void GradRmsNorm(GradRule& r) {
   Value x = r.In(0);
   Value mean_square = Mean(r, r.Apply(Op::kSquare, {x}), axes);
   Value scale = r.InverseDeviation(mean_square);
-  GradRowNorm(r, {std::move(axes), r.Mul(x, scale), scale, false});
+  GradRowNorm(r, {std::move(axes), x, scale, r.Mul(x, scale), false});
 }
 
 void GradGroupNorm(GradRule& r) {

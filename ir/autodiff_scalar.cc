@@ -18,8 +18,8 @@ struct SameMeaning {
   ScalarOp scalar;
   Op op;
 };
-// Rows of the two tables that mean the same. Convert is a cast, NormalTail is made of erfc; what is
-// missing appears in no gradient.
+// Rows of the two tables that mean the same. Convert is a cast; what is missing appears in no
+// gradient.
 constexpr SameMeaning kSameMeaning[] = {
     {ScalarOp::kAdd, Op::kAdd},           {ScalarOp::kSub, Op::kSubtract},
     {ScalarOp::kMul, Op::kMultiply},      {ScalarOp::kDiv, Op::kDivide},
@@ -122,7 +122,6 @@ class Translation {
     if (inst.op == ScalarOp::kConst)
       return r_->graph()->AddConstantBits(TypeOf(inst.dtype), ScalarValue::FromBits(inst.imm));
     if (inst.op == ScalarOp::kConvert) return r_->Cast(At(inst.in[0]), inst.dtype);
-    if (inst.op == ScalarOp::kNormalTail) return NormalTail(At(inst.in[0]), TypeOf(inst.dtype));
     const std::optional<Op> op = TensorOp(inst.op);
     if (!op) {
       r_->Fail(InternalError("gradient of ", ToAbsl(r_->node().def().name), ": no op means ",
@@ -133,14 +132,6 @@ class Translation {
     if (arity == 1) return r_->Apply(*op, {At(inst.in[0])});
     if (arity == 2) return r_->Apply(*op, {At(inst.in[0]), At(inst.in[1])});
     return r_->Apply(*op, {At(inst.in[0]), At(inst.in[1]), At(inst.in[2])});
-  }
-
-  // erfc(a / sqrt 2) / 2: there is no tensor op of it.
-  Value NormalTail(Value a, DType dtype) {
-    const Value scaled =
-        r_->Apply(Op::kMultiply, {a, r_->graph()->AddConstant(dtype, 0.70710678118654752440)});
-    return r_->Apply(Op::kMultiply,
-                     {r_->Apply(Op::kErfc, {scaled}), r_->graph()->AddConstant(dtype, 0.5)});
   }
 
   GradRule* r_;

@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -51,6 +52,13 @@ bool ParseChoice(absl::string_view word, ProductChoice* out) {
 
 std::string Micros(double us) { return absl::StrFormat("%.3f", us); }
 
+// For errors: the beginning, with what is no text as its number.
+std::string Shown(absl::string_view line) {
+  constexpr size_t kMost = 60;
+  return absl::StrCat("'", absl::CEscape(line.substr(0, kMost)),
+                      line.size() > kMost ? "...'" : "'");
+}
+
 // Lines of "key rest"; each Take names the key that has to come.
 class Reader {
  public:
@@ -67,7 +75,7 @@ class Reader {
   }
   absl::Status Bad(absl::string_view expected) const {
     return InvalidArgument("a tuning record, line ", at_ + 1, ": expected ", expected, ", got ",
-                           AtEnd() ? "its end" : absl::StrCat("'", lines_[at_], "'"));
+                           AtEnd() ? "its end" : Shown(lines_[at_]));
   }
   void Back() { --at_; }
 

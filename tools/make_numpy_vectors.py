@@ -84,7 +84,8 @@ UNIT = ("asin", "acos")  # taken on [-1, 1]
 POSITIVE = {"log": np.log, "log2": np.log2, "log10": np.log10, "lgamma": lgamma, "acosh": np.arccosh, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x), "reciprocal": lambda x: 1 / x}
 BINARY = {"add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": np.divide, "minimum": np.minimum, "maximum": np.maximum, "atan2": np.arctan2, "hypot": np.hypot, "copysign": np.copysign, "logaddexp": np.logaddexp,
           "prelu": lambda x, w: np.where(x > 0, x, x * w), "glu": lambda x, g: x * sigmoid(g), "reglu": lambda x, g: x * np.maximum(g, 0),
-          "geglu": lambda x, g: x * g * 0.5 * erfc(-g / math.sqrt(2)), "swiglu": lambda x, g: x * g * sigmoid(g)}
+          "geglu": lambda x, g: x * g * 0.5 * erfc(-g / math.sqrt(2)), "swiglu": lambda x, g: x * g * sigmoid(g),
+          "gelu_backward": lambda g, x: g * (0.5 * erfc(-x / math.sqrt(2)) + x * np.exp(-x * x / 2) / math.sqrt(2 * math.pi))}
 
 
 def pointwise():
@@ -418,6 +419,12 @@ def ties():
         x, y = grid([-7.0, -6, -5.5, -3, -0.0, 0, 1.5, 3, 6, 7], [-3.0, -2, 1.5, 3])
         stored("float_remainder", [x, y], np.remainder(x, y))
         stored("float_fmod", [x, y], np.fmod(x, y))
+        stored("float_floor_divide", [x, y], np.floor_divide(x, y))
+        tiny = [float(np.finfo(NAMES[dtype]).smallest_subnormal), float(np.finfo(NAMES[dtype]).eps) ** 2]
+        x, y = grid([-t for t in tiny] + tiny, [-3.0, -2, 1.5, 3])
+        x = np.asarray(x, NAMES[dtype]).astype(np.float64)
+        stored("float_remainder", [x, y], np.remainder(x, y))
+        stored("float_floor_divide", [x, y], np.floor_divide(x, y))
         x, low, high = grid(*[[0.0, 1, 2]] * 3)
         stored("clamp_min", [x, low], np.maximum(x, low))
         stored("clamp_max", [x, high], np.minimum(x, high))

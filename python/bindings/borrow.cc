@@ -9,6 +9,7 @@
 
 #include "jitfuse/dlpack.h"
 #include "python/bindings/errors.h"
+#include "python/bindings/negative_bit.h"
 #include "python/bindings/numpy_abi.h"
 #include "python/bindings/streams.h"
 #include "python/bindings/torch_state.h"
@@ -141,14 +142,8 @@ Array ArrayOf(const DLTensor& t, const ArgName& what) {
   return Array::ViewOf(data, *dtype, t.ndim, t.shape, contiguous ? nullptr : t.strides, device);
 }
 
-// torch's table does not tell of the negative bit, which makes a tensor the negative of its memory.
-// Only views into complex tensors have it: they have strides, or few elements.
-void CheckNotNegative(PyObject* object, const Array& array, const ArgName& what) {
-  if (array.strides().empty() && array.num_elements() > 1) return;
-  static PyObject* const is_neg = PyUnicode_InternFromString("is_neg");
-  const nb::object answer =
-      nb::steal(CheckNew(PyObject_VectorcallMethod(is_neg, &object, 1, nullptr)));
-  if (answer.ptr() == Py_True)
+void CheckNotNegative(PyObject* object, const ArgName& what) {
+  if (IsNegative(object)) [[unlikely]]
     ThrowValueError(what.Text() + ": its negative bit is set (is_neg()), so that its memory is " +
                     "not its value; pass .resolve_neg()");
 }
@@ -168,7 +163,7 @@ Borrowed BorrowExchange(PyObject* object, const TypeInfo& type, const ArgName& w
   out.array = ArrayOf(t, what);
   if (type.is_torch && t.data == nullptr && out.array.num_elements() > 0)
     CheckNotTransformed(object, what.Text());
-  if (type.is_torch) CheckNotNegative(object, out.array, what);
+  if (type.is_torch) CheckNotNegative(object, what);
   return out;
 }
 
@@ -204,6 +199,7 @@ nb::object CallDLPack(nb::handle object, nb::handle stream) {
 }
 
 Borrowed BorrowDLPack(PyObject* object, const TypeInfo& type, const ArgName& what) {
+  if (type.is_torch) CheckNotNegative(object, what);
   Borrowed out;
   out.type = &type;
   std::shared_ptr<void> owner;

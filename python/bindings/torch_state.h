@@ -28,8 +28,8 @@ bool HasTangent(PyObject* tensor);
 // RuntimeError where torch.jit.trace or make_fx is recording: the results of the call of `function`
 // would be constants there.
 void CheckNotRecorded(const std::string& function);
-// RuntimeError where a tensor without memory of its own is in a transform of torch.func. `what`
-// names it.
+// An error for a tensor without memory of its own, where it is in a transform of torch.func or
+// known to be zero. `what` names it.
 void CheckNotTransformed(PyObject* tensor, const std::string& what);
 
 // Whether torch is capturing a CUDA graph on its current stream.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from . import _core
 from ._dtypes import BY_CODE, DType, find_dtype
 
 _DL_CUDA, _DL_CUDA_MANAGED = 2, 13
+_KINDS_OF_ERROR = (TypeError, ValueError, RuntimeError)
 
 # Of buffers that have a format but no dtype (memoryview, array.array).
 _FORMATS = {"?": "bool", "e": "f16", "f": "f32", "d": "f64"}
@@ -45,6 +46,24 @@ def describe(obj: Any) -> tuple[DType, tuple[int, ...]] | None:
             )
         return None
     return found, tuple(shape)
+
+
+def describe_named(obj: Any, name: Callable[[], str]) -> tuple[DType, tuple[int, ...]] | None:
+    """As describe. Errors, also of what cannot be borrowed, begin with what name() gives."""
+    if isinstance(obj, str):
+        return None
+    try:
+        if is_torch(obj):  # some describe themselves, and are empty
+            _core.describe_array(obj)
+        return describe(obj)
+    except Exception as error:  # a library's own, too
+        kind = type(error) if type(error) in _KINDS_OF_ERROR else TypeError
+        said = str(error).removeprefix("array: ")  # as describe_array calls it
+        raise kind(f"{name()}: {said}") from error
+
+
+def is_torch(obj: Any) -> bool:
+    return hasattr(type(obj), "__torch_function__")
 
 
 def names() -> str:

@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ._arguments import describe
+from ._arguments import describe, describe_named
 from ._array import Array
 from ._jit import JitFunction
 from ._pytree import flatten, unflatten
@@ -135,25 +135,30 @@ def _checked(whole: JitFunction, name: str, value: Any) -> list[Any]:
     """The arrays in a bound value. What requires grad is refused, since its gradient would be
     lost."""
     arrays = []
-    for leaf in flatten(value)[0]:
+    leaves, structure = flatten(((value,), {}))
+    for leaf, leaf_name in zip(leaves, leaf_names(structure, [name])):
+        where = f"{whole._name}: argument {leaf_name!r}"
         if isinstance(leaf, Array):
             raise TypeError(
-                f"{whole._name}: argument {name!r} is a traced array, which cannot be bound; "
-                "bind the function outside of the trace"
+                f"{where} is a traced array, which cannot be bound; bind the function outside of "
+                "the trace"
             )
-        if describe_or_none(leaf) is None:
+        if isinstance(leaf, _NUMBERS) or describe_named(leaf, lambda: where) is None:
             continue
         if getattr(leaf, "requires_grad", False) is True:
             raise ValueError(
-                f"{whole._name}: argument {name!r} requires grad, and gradients for what is bound "
-                "would be lost: bind .detach() of it, or pass it to each call"
+                f"{where} requires grad, and gradients for what is bound would be lost: bind "
+                ".detach() of it, or pass it to each call"
             )
         arrays.append(leaf)
     return arrays
 
 
 def describe_or_none(leaf: Any) -> Any:
-    return None if isinstance(leaf, (str, bytes, bool, int, float)) else describe(leaf)
+    return None if isinstance(leaf, _NUMBERS) else describe(leaf)
+
+
+_NUMBERS = (str, bytes, bool, int, float)  # and what else is no array
 
 
 def _of_the_rest(whole: JitFunction, bound: dict[str, Any]) -> Callable[..., Any]:

@@ -167,11 +167,12 @@ def imag(x: Any, /) -> Array:
 
 
 def floor_divide(x1: Any, x2: Any, /) -> Array:
-    """The quotient rounded toward minus infinity. Integers: 0 where x2 is 0."""
-    trace, (x1, x2), weak = lift([x1, x2], "floor_divide")
-    if x1.dtype.kind == "float" or x2.dtype.kind == "float":
-        return _weakly(floor(pointwise("divide", [x1, x2])), weak)
-    return _weakly(pointwise("floor_divide", [x1, x2]), weak)
+    """The quotient rounded toward minus infinity. Integers: 0 where x2 is 0.
+
+    Floats: of the quotient before it is rounded (1 // 0.1 is 9); exact where that is below 2^24
+    (float64: 2^53).
+    """
+    return _by_kind("floor_divide", "float_floor_divide", x1, x2)
 
 
 def remainder(x1: Any, x2: Any, /) -> Array:
@@ -179,7 +180,7 @@ def remainder(x1: Any, x2: Any, /) -> Array:
 
     Floats: exact where the quotient is below 2^24 (float64: 2^53).
     """
-    return _remainder("remainder", "float_remainder", x1, x2)
+    return _by_kind("remainder", "float_remainder", x1, x2)
 
 
 def fmod(x1: Any, x2: Any, /) -> Array:
@@ -187,10 +188,10 @@ def fmod(x1: Any, x2: Any, /) -> Array:
 
     Floats: exact where the quotient is below 2^24 (float64: 2^53).
     """
-    return _remainder("fmod", "float_fmod", x1, x2)
+    return _by_kind("fmod", "float_fmod", x1, x2)
 
 
-def _remainder(of_ints: str, of_floats: str, x1: Any, x2: Any) -> Array:
+def _by_kind(of_ints: str, of_floats: str, x1: Any, x2: Any) -> Array:
     trace, (x1, x2), weak = lift([x1, x2], of_ints)
     floats = x1.dtype.kind == "float" or x2.dtype.kind == "float"
     return _weakly(pointwise(of_floats if floats else of_ints, [x1, x2]), weak)

@@ -16,7 +16,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _core, _logging
-from ._arguments import describe, is_numpy_scalar, is_on_gpu
+from ._arguments import describe_named, is_numpy_scalar, is_on_gpu, is_torch
 from ._array import Array
 from ._outside import outside
 from ._pytree import flatten, unflatten
@@ -27,9 +27,8 @@ if TYPE_CHECKING:
     from ._tracer import Entry, Leaf
 
 _DYNAMIC = (None, "all", "none")
-_NUMERICS = ("default", "fast", "strict")
+_NUMERICS = ("default", "fast")
 _VERIFY_ACTIONS = ("error", "fallback")
-_KINDS_OF_ERROR = (TypeError, ValueError, RuntimeError)
 _MANY_ENTRIES = 32  # for different sizes alone: a warning
 _MAX_SHAPES = 4096  # remembered for each combination; then forgotten and found again
 
@@ -171,6 +170,10 @@ class JitFunction(_core.JitFunction):
         for leaf in leaves:
             if isinstance(leaf, Array):
                 return self._inline(leaf, args, kwargs, out)
+        if any(map(is_torch, leaves)):
+            from ._torch_state import check_not_recorded
+
+            check_not_recorded(self._name)  # before torch warns of what is asked of its tensors
         call = self._describe(leaves, structure, static)
         entry = self._entry(call)
         result = entry.run(leaves, out)
@@ -350,20 +353,14 @@ class JitFunction(_core.JitFunction):
 
     def _describe_leaf(self, leaf: Any, i: int, structure: Any) -> Any:
         """describe and is_on_gpu, whose errors get the name of the argument."""
-        if isinstance(leaf, str):
-            return None
-        try:
-            if hasattr(type(leaf), "__torch_function__"):  # some describe themselves, and are empty
-                _core.describe_array(leaf)
-            found = describe(leaf)
-            return found and (*found, is_on_gpu(leaf))
-        except Exception as error:  # a library's own, too
+
+        def name() -> str:
             from ._tracer import leaf_names
 
-            name = leaf_names(structure, self._positional)[i]
-            kind = type(error) if type(error) in _KINDS_OF_ERROR else TypeError
-            said = str(error).removeprefix("array: ")  # as describe_array calls it
-            raise kind(f"{self._name}: argument {name!r}: {said}") from error
+            return f"{self._name}: argument {leaf_names(structure, self._positional)[i]!r}"
+
+        found = describe_named(leaf, name)
+        return found and (*found, is_on_gpu(leaf))
 
     def _entry(self, call: Call) -> Entry:
         try:
@@ -471,7 +468,8 @@ def jit(
     dynamic: which sizes one compiled function serves. None: the leading size of the first result,
         and the sizes of arguments that it comes from; of a function that reduces it, as a loss
         does, the leading sizes of the arguments. "all": every size; "none": no other.
-    numerics: "default", or "fast" (less exact where that is faster).
+    numerics: "default", or "fast" (less exact where that is faster). "strict" is a name for what
+        is not there yet: NotImplementedError.
     device: "auto" (where the arguments are), "cpu", "cuda" or "interpret".
     fuse, rewrite, use_gemm_library: switch off to compare and to search for errors.
     verify: the first so many calls of each compiled executable are also computed by the reference
@@ -484,7 +482,7 @@ def jit(
     """
     if dynamic not in _DYNAMIC:
         raise ValueError(f"jit: dynamic={dynamic!r}, expected one of {_DYNAMIC}")
-    if numerics not in _NUMERICS:
+    if numerics not in (*_NUMERICS, "strict"):
         raise ValueError(f"jit: numerics={numerics!r}, expected one of {_NUMERICS}")
     if type(verify) is not int or verify < 0:
         raise ValueError(f"jit: verify={verify!r}, expected a number of calls, 0 or more")

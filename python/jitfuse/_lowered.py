@@ -12,6 +12,7 @@ from ._outside import Outside
 from ._tracer import Entry
 
 if TYPE_CHECKING:
+    from ._bound import BoundFunction
     from ._jit import Call, JitFunction
 
 
@@ -69,7 +70,7 @@ class Lowered:
 
     def bind(self, name: str | None = None, value: Any = None, /, **arrays: Any) -> Lowered:
         """The function with these arguments bound (JitFunction.bind), lowered for the others."""
-        return _lower_bound(self._function, self._call, name, value, arrays)
+        return _lower_bound(self._function, self._call, self._function.bind(name, value, **arrays))
 
     def compile(self) -> Compiled:
         """Compiles now, and gives what runs for these arguments' class without looking for the
@@ -91,6 +92,10 @@ class Compiled(Outside):
         return f"<jitfuse.Compiled of {self._function!r}>"
 
     def _call_slow(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+        return self._entry.run(self._read(args, kwargs).leaves, out)
+
+    def _read(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+        """The arguments of a call that this was compiled for; else a TypeError."""
         call = self._function._read(args, kwargs)
         if call.key != self._call.key or not self._entry.matches(call.shapes):
             raise TypeError(
@@ -98,25 +103,32 @@ class Compiled(Outside):
                 "dtypes, ranks, "
                 f"static values and constant sizes as in lower(); the graph is\n{self._entry.text}"
             )
-        return self._entry.run(call.leaves, out)
+        return call
 
     def bind(self, name: str | None = None, value: Any = None, /, **arrays: Any) -> Compiled:
-        """The function with these arguments bound (JitFunction.bind), compiled for the others."""
-        return _lower_bound(self._function, self._call, name, value, arrays).compile()
+        """The function with these arguments bound (JitFunction.bind), compiled for the others.
+        They are of the dtypes and sizes that this was compiled for."""
+        bound = self._function.bind(name, value, **arrays)
+        given = {**_arguments_of(self._function, self._call), **bound.bound}
+        whole = inspect.BoundArguments(self._function._signature, given)  # type: ignore[arg-type]
+        self._read(whole.args, whole.kwargs)
+        return _lower_bound(self._function, self._call, bound).compile()
 
     def stats(self) -> dict[str, Any]:
         """Counters of the library for this function: compiled, found, fallen back."""
         return self._entry.function.stats()
 
 
-def _lower_bound(
-    function: JitFunction, call: Call, name: str | None, value: Any, arrays: dict[str, Any]
-) -> Lowered:
-    bound = function.bind(name, value, **arrays)
+def _arguments_of(function: JitFunction, call: Call) -> dict[str, Any]:
+    """The arguments of a call by name."""
     args, kwargs = unflatten(call.structure, iter(call.leaves))
     args = list(args)
     place_statics(call.static, args, kwargs)
-    given = function._signature.bind(*args, **kwargs).arguments
+    return dict(function._signature.bind(*args, **kwargs).arguments)
+
+
+def _lower_bound(function: JitFunction, call: Call, bound: BoundFunction) -> Lowered:
+    given = _arguments_of(function, call)
     rest = {n: v for n, v in given.items() if n in bound._signature.parameters}
-    arguments = inspect.BoundArguments(bound._signature, rest)
+    arguments = inspect.BoundArguments(bound._signature, rest)  # type: ignore[arg-type]
     return bound.lower(*arguments.args, **arguments.kwargs)

@@ -7,12 +7,13 @@ name, with torch's argument names (input, dim, keepdim).
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import jitfuse as jf
 
-from ._dtypes import find_dtype
+from ._dtypes import DType, as_dtype, find_dtype, promote
 from ._suggest import unsupported
 
 _UNARY = (
@@ -112,15 +113,40 @@ def _reduction(target: str) -> Callable[..., Any]:
         dim, keepdim = names.pop("axis", dim), names.pop("keepdims", keepdim)
         x = input if dtype is None else jf.astype(input, dtype)
         axis = None if dim == () or dim == [] else dim  # torch: every dim
-        return getattr(jf, target)(
-            x, axis=tuple(axis) if isinstance(axis, list) else axis, keepdims=keepdim
-        )
+        x, axis, keepdim = _along(x, tuple(axis) if isinstance(axis, list) else axis, keepdim)
+        return getattr(jf, target)(x, axis=axis, keepdims=keepdim)
+
+    return call
+
+
+def _along(input: Any, dim: Any, keepdim: bool = False) -> tuple[Any, Any, bool]:
+    """What a reduction takes. An array of rank 0 has a dim 0 in torch, also called -1, of which
+    nothing is kept."""
+    if input.ndim == 0 and (dim if isinstance(dim, tuple) else (dim,)) in ((0,), (-1,)):
+        return input.reshape(1), 0, False
+    return input, dim, keepdim
+
+
+def _of_bools(of_floats: Callable[..., Any]) -> Callable[..., Any]:
+    """An extreme, for bools too, whose values are bools."""
+
+    def call(input: Any, *args: Any, **kwargs: Any) -> Any:
+        if input.dtype is not jf.bool:
+            return of_floats(input, *args, **kwargs)
+        result = of_floats(jf.astype(input, jf.uint8), *args, **kwargs)
+        if isinstance(result, tuple):
+            return (jf.astype(result[0], jf.bool), *result[1:])
+        return jf.astype(result, jf.bool)
 
     return call
 
 
 def _extreme(target: str, pair: str, of_all: str, with_index: str) -> Callable[..., Any]:
     """max and min: of all, of two arrays, or (values, indices) along a dim."""
+    first = _of_bools(lambda x: getattr(jf.ops, of_all)(x))
+    along = _of_bools(
+        lambda x, axis, keep: getattr(jf.ops, with_index)(x, axis=axis, keepdims=keep)
+    )
 
     def call(
         input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None
@@ -128,9 +154,7 @@ def _extreme(target: str, pair: str, of_all: str, with_index: str) -> Callable[.
         _no_out(target, out)
         if other is not None or (dim is not None and not isinstance(dim, int)):
             return getattr(jf, pair)(input, dim if other is None else other)
-        if dim is None:
-            return getattr(jf.ops, of_all)(input)
-        return getattr(jf.ops, with_index)(input, axis=dim, keepdims=keepdim)
+        return first(input) if dim is None else along(*_along(input, dim, keepdim))
 
     return call
 
@@ -148,12 +172,8 @@ def _variance(target: str) -> Callable[..., Any]:
             dim, unbiased = None, dim
         if correction is None:
             correction = 1 if unbiased is None or unbiased else 0
-        return getattr(jf, target)(
-            input,
-            axis=tuple(dim) if isinstance(dim, list) else dim,
-            correction=correction,
-            keepdims=keepdim,
-        )
+        x, axis, keep = _along(input, tuple(dim) if isinstance(dim, list) else dim, keepdim)
+        return getattr(jf, target)(x, axis=axis, correction=correction, keepdims=keep)
 
     return call
 
@@ -161,7 +181,9 @@ def _variance(target: str) -> Callable[..., Any]:
 def _scan(target: str) -> Callable[..., Any]:
     def call(input: Any, dim: int, *, dtype: Any = None, out: Any = None) -> Any:
         _no_out(target, out)
-        return getattr(jf, target)(input if dtype is None else jf.astype(input, dtype), axis=dim)
+        x, axis, _ = _along(input if dtype is None else jf.astype(input, dtype), dim)
+        result = getattr(jf, target)(x, axis=axis)
+        return jf.reshape(result, ()) if input.ndim == 0 else result
 
     return call
 
@@ -169,6 +191,12 @@ def _scan(target: str) -> Callable[..., Any]:
 def _clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> Any:
     _no_out("clamp", out)
     return jf.clip(input, min, max)
+
+
+def _masked_fill(input: Any, mask: Any, value: Any) -> Any:
+    if _rank(value) == 0:
+        value = jf.astype(jf.asarray(value), input.dtype)
+    return jf.where(mask, value, input)
 
 
 def _expand(input: Any, *sizes: Any) -> Any:
@@ -206,7 +234,9 @@ def _to(input: Any, *args: Any, **kwargs: Any) -> Any:
 
 def _times(x: Any, factor: Any) -> Any:
     """x times beta or alpha; None for a factor of 0, with which x counts for nothing, its NaNs
-    too."""
+    too. Of integers the factor is one as well."""
+    if type(factor) is float and x.dtype.kind != "float":
+        factor = int(factor)
     if type(factor) in (int, float) and factor in (0, 1):
         return x if factor == 1 else None
     return x * factor
@@ -227,7 +257,13 @@ def _add_product(
                 f"torch.{name}: expected input, {' and '.join(factors)}, got {len(args)} arrays "
                 f"beside input and the names {sorted(named)}"
             )
-        input, result = jf.asarray(input), product(*[jf.asarray(given[n]) for n in factors])
+        input, *both = [jf.asarray(a) for a in (input, *[given[n] for n in factors])]
+        if name != "addr" and any(a.dtype is not input.dtype for a in both):
+            dtypes = ", ".join([str(a.dtype) for a in (input, *both)])
+            raise TypeError(
+                f"torch.{name}: expected input, {' and '.join(factors)} of one dtype, got {dtypes}"
+            )
+        result = product(*both)
         jf.broadcast_to(input, result.shape)  # or an error
         terms = [t for t in (_times(result, alpha), _times(input, beta)) if t is not None]
         if not terms:
@@ -274,14 +310,14 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
         n: _reduction(n)
         for n in "sum prod mean any all argmax argmin count_nonzero logsumexp".split()
     },
-    "amax": _reduction("max"), "amin": _reduction("min"),
+    "amax": _of_bools(_reduction("max")), "amin": _of_bools(_reduction("min")),
     "max": _extreme("max", "maximum", "max_of_all", "max_with_index"),
     "min": _extreme("min", "minimum", "min_of_all", "min_with_index"),
     "var": _variance("var"), "std": _variance("std"),
     "linalg_vector_norm": _norm, "cumsum": _scan("cumulative_sum"),
     "cumprod": _scan("cumulative_prod"), "logcumsumexp": _scan("logcumsumexp"),
     "where": lambda condition, input, other: jf.where(condition, input, other),
-    "masked_fill": lambda input, mask, value: jf.where(mask, value, input), "lerp": lambda input,
+    "masked_fill": _masked_fill, "lerp": lambda input,
     end, weight: jf.lerp(input, end, weight), "addcmul": lambda input, tensor1, tensor2, *,
     value=1: jf.addcmul(input, tensor1, tensor2, value=value), "addcdiv": lambda input, tensor1,
     tensor2, *, value=1: jf.addcdiv(input, tensor1, tensor2, value=value),
@@ -343,9 +379,54 @@ def find_function(name: str, module: str = "") -> Callable[..., Any] | None:
     return _FUNCTIONS.get(name)
 
 
+# Functions whose operands meet in one dtype, `where` in all but the first.
+_MEETING = (
+    frozenset(_BINARY_NAMES) - {"matmul", "mm", "bmm"}
+    | (frozenset(_OPERATORS) - {"__matmul__"})
+    | frozenset(
+        "add sub subtract rsub __radd__ __rmul__ __rsub__ div divide true_divide clamp clip "
+        "clamp_min clamp_max addcmul addcdiv lerp where".split()
+    )
+)
+
+
+def _meet(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """The operands, where those of rank 0 have the dtype that torch gives them: beside others they
+    do not widen a dtype of their kind."""
+    ranked = [as_dtype(a.dtype) for a in (*args, *kwargs.values()) if _rank(a)]
+    if not ranked:
+        return list(args), kwargs
+    common = functools.reduce(promote, ranked)
+
+    def settle(a: Any) -> Any:
+        if _rank(a) != 0:
+            return a
+        own = as_dtype(a.dtype)
+        return jf.astype(jf.asarray(a), promote(common, own) if _wider(own, common) else common)
+
+    return [settle(a) for a in args], {name: settle(a) for name, a in kwargs.items()}
+
+
+def _rank(x: Any) -> int | None:
+    """None of a number, also of one that is traced."""
+    weak = isinstance(x, jf.Array) and x._weak is not None
+    return None if weak or not hasattr(x, "dtype") else getattr(x, "ndim", None)
+
+
+def _wider(a: DType, b: DType) -> bool:
+    """Whether a is of a kind above b's: bools, integers, floats."""
+    order = ("bool", "unsigned", "signed", "float")
+    above = order.index(a.kind) > order.index(b.kind)
+    return above and (b.kind, a.kind) != ("unsigned", "signed")
+
+
 def call_function(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     module = getattr(func, "__module__", None) or ""
     function = find_function(func.__name__, module)
     if function is None:
         raise unsupported(f"{module or 'torch'}.{func.__name__}", func.__name__)
+    if func.__name__ in _MEETING:
+        first = args[: func.__name__ == "where"]
+        rest, kwargs = _meet(args[len(first) :], kwargs)
+        return function(*first, *rest, **kwargs)
     return function(*args, **kwargs)

@@ -57,6 +57,21 @@ def mixed(seed: int) -> int:
     return z ^ (z >> 31)
 
 
+def negative_and_not() -> tuple[list[Any], list[Any]]:
+    """Tensors whose negative bit is set, and such that are like them in all else."""
+    with torch._C._DisableTorchDispatch(), torch.inference_mode(False), torch.no_grad():
+        plain = [
+            torch.ones(3, device="cpu"),
+            torch.ones(2, 5, dtype=torch.float64, device="cpu", requires_grad=True),
+            torch.ones((), dtype=torch.bfloat16, device="cpu"),
+            torch.ones(2, 1, 2, 1, 2, 1, dtype=torch.int16, device="cpu").transpose(0, 5),
+            torch.nn.Parameter(torch.ones(4, device="cpu")),
+        ]
+        negative = [torch._neg_view(t) for t in plain] + [torch._neg_view(t.clone()) for t in plain]
+        views = [t.view_as(t) for t in plain]
+        return negative, plain + views + [torch._neg_view(t) for t in negative]
+
+
 def check_not_recorded(name: str) -> None:
     """RuntimeError where torch records operators, among which a call would not be: its results
     would be constants of what is recorded."""
@@ -70,7 +85,8 @@ def check_not_recorded(name: str) -> None:
 
 
 def _recorder() -> str | None:
-    if torch.jit.is_tracing():
+    tracer = sys.modules.get("torch.jit")
+    if tracer is not None and tracer.is_tracing():
         return "torch.jit.trace"
     proxies = sys.modules.get("torch.fx.experimental.proxy_tensor")
     if proxies is not None and proxies.get_proxy_mode() is not None:
@@ -79,11 +95,16 @@ def _recorder() -> str | None:
 
 
 def check_tensor(tensor: Any, place: str) -> None:
-    """RuntimeError where a tensor belongs to a transform of torch.func, so that it has no memory of
-    its own. place: "f: argument 0 'x'"."""
+    """An error for a tensor that has no memory of its own, where that is known: it belongs to a
+    transform of torch.func, or torch knows it to be zero. place: "f: argument 0 'x'"."""
     functorch = torch._C._functorch
     if functorch.is_functorch_wrapped_tensor(tensor) or torch._is_functional_tensor(tensor):
         raise RuntimeError(f"{place}: it {TRANSFORMED}")
+    if tensor._is_zerotensor():
+        raise ValueError(
+            f"{place}: it has no memory, since torch knows all of it to be zero "
+            "(torch._efficientzerotensor, gradients that torch made); pass .clone()"
+        )
 
 
 TRANSFORMED = (

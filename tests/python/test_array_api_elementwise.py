@@ -156,7 +156,7 @@ def test_remainder_and_floor_divide_follow_python():
     got = run(lambda x, y: (x % y, x // y), x, y)
     same(got[0], np.remainder(x, y))
     same(np.signbit(got[0]), np.signbit(np.remainder(x, y)))
-    same(got[1][:-3], np.floor(x / y)[:-3])
+    same(got[1], np.floor_divide(x, y))
     i, j = np.array([7, -7, 7, -7, 5], np.int32), np.array([3, 3, -3, -3, 0], np.int32)
     got = run(lambda i, j: (i % j, i // j, jf.fmod(i, j), jf.trunc_divide(i, j)), i, j)
     for g, w in zip(

@@ -253,6 +253,51 @@ def test_grouped_linear_errors(call, message):
         call(arrays()[0])
 
 
+@pytest.mark.parametrize(
+    "value, message",
+    [
+        (np.ones(3, np.complex64), "complex64"),
+        (np.array([1, None]), "object"),
+        (np.ones(3, ">f4"), ">f4"),
+        (torch.ones(3, device="meta"), "meta|expected an array on the CPU"),
+        (torch._neg_view(torch.ones(3)), "negative bit"),
+        (torch.ones(3).to_sparse(), "dense tensor"),
+    ],
+)
+def test_errors_of_what_cannot_be_bound_name_it(value, message):
+    for given, name in ((value, "w"), ([np.ones(3), value], "w_1")):
+        with pytest.raises((TypeError, ValueError), match=f"layer: argument '{name}'.*({message})"):
+            jf.jit(layer).bind(w=given)
+
+
+def test_a_compiled_function_binds_what_it_was_compiled_for():
+    f = jf.jit(layer)
+    x, w, b = arrays()
+    compiled = f.lower(x, w, b).compile()
+    before = f.cache_info()
+    for other in (w.astype(np.float64), w[:, :3], w[0]):
+        with pytest.raises(TypeError, match="was compiled for other arguments"):
+            compiled.bind(w=other)
+    assert f.cache_info() == before
+    np.testing.assert_allclose(compiled.bind(w=2 * w)(x, b), expected(x, 2 * w, b), rtol=1e-5, atol=1e-5)
+    with pytest.raises(TypeError, match="no argument is called 'u'"):
+        compiled.bind(u=w)
+
+
+def test_records_are_shown_by_their_beginning():
+    f, args = jf.jit(layer), arrays()
+    for record, message in (("x" * 5000, r"'x{60}\.\.\.'$"), ("a\0b", r"'a\\000b'$"), ("{}", r"'\{\}'$")):
+        with pytest.raises(ValueError, match=r"a tuning record, line 1: expected .*, got " + message):
+            f.use_tuning(record, *args)
+    for record in (None, b"jitfuse tuning"):
+        with pytest.raises(TypeError, match="use_tuning: expected a record, the str that tune gives, got"):
+            f.use_tuning(record, *args)
+
+
 def test_what_has_no_names_has_nothing_to_bind():
     with pytest.raises(TypeError, match=r"\*args and \*\*kwargs, of which none can be bound"):
         jf.jit(lambda *args: args[0]).bind(x=np.ones(3))
+    with pytest.raises(TypeError, match=r"\*args and \*\*kwargs, of which none can be bound"):
+        jf.jit(torch.nn.Linear(3, 2)).bind(input=np.ones((4, 3)))
+    with pytest.raises(TypeError, match="Linear: no argument is called 'input'; expected one of in_features"):
+        jf.jit(torch.nn.Linear).bind(input=np.ones((4, 3)))

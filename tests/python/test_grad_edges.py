@@ -242,6 +242,25 @@ def test_softmax_of_nothing_but_minus_infinity_is_nan():
     as_in_torch(lambda x: torch.logsumexp(x, 1), x)
 
 
+# Remainders.
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+def test_remainders_that_round_to_the_divisor(dtype):
+    least = torch.finfo(dtype).smallest_normal * torch.finfo(dtype).eps
+    tiny = [least, 1e-40, 1e-20, 1e-10, 1e-6, 1.0, 2.5]
+    x, y = torch.meshgrid(torch.tensor([*tiny, *[-t for t in tiny]], dtype=dtype), torch.tensor([3.0, -3, 1.5, -0.75], dtype=dtype), indexing="ij")
+    got, quotient = jf.jit(lambda x, y: (x % y, x // y))(x, y)
+    wide = (x.double(), y.double()) if dtype is not torch.float64 else (x, y)
+    want = torch.from_numpy(np.remainder(*[t.numpy() for t in wide])).to(dtype)
+    assert torch.equal(got, want) and torch.equal(got, torch.remainder(x, y))
+    assert torch.equal(quotient, torch.floor_divide(x, y))
+    assert torch.equal(quotient, torch.from_numpy(np.floor_divide(*[t.numpy() for t in wide])).to(dtype))
+    x, y = (t.clone().requires_grad_() for t in (x, y))
+    gradients = torch.autograd.grad(jf.jit(lambda x, y: x % y)(x, y), (x, y), torch.full_like(x, 2))
+    assert torch.equal(gradients[0], torch.full_like(x, 2)) and torch.equal(gradients[1], -2 * quotient)
+
+
 # Products that something is added to.
 
 

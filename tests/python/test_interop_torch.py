@@ -115,6 +115,114 @@ def test_torch_and_numpy_arrays_mix():
     same(jf.jit(lambda x, y: x + y)(X, y), X + 1)
 
 
+B = torch.tensor([[True, False, True], [False, False, False]])
+
+
+@pytest.mark.parametrize("name", ["max", "min", "amax", "amin"])
+def test_extremes_of_bools(name):
+    def all_forms(t):
+        f = getattr(torch, name)
+        forms = [f(t), *(f(t, d, keepdim=k) for d in (0, 1, -1) for k in (False, True))]
+        return [r for form in forms for r in (form if isinstance(form, tuple) else (form,))]
+
+    for t in (B, B[0], B.T):
+        if t.ndim > 1:
+            for got, want in zip(jf.jit(all_forms)(t), all_forms(t), strict=True):
+                same(got, want, name)
+        same(jf.jit(lambda t: getattr(torch, name)(t))(t), getattr(torch, name)(t), name)
+
+
+@pytest.mark.parametrize("name", ["max", "min", "amax", "amin", "argmax", "argmin", "sum", "mean", "prod", "logsumexp", "cumsum"])
+def test_dims_of_what_has_none(name):
+    f = getattr(torch, name)
+    for t in (torch.tensor(3.5, dtype=torch.float64), torch.tensor(True)):
+        if t.dtype == torch.bool and name in ("argmax", "argmin", "mean", "logsumexp"):
+            continue
+        for options in ({}, {"keepdim": True}):
+            for dim in (0, -1) if name != "cumsum" or not options else ():
+                got, want = jf.jit(lambda t: f(t, dim, **options))(t), f(t, dim, **options)
+                for g, w in zip(*((r if isinstance(r, tuple) else (r,)) for r in (got, want)), strict=True):
+                    same(g, w, name)
+        with pytest.raises((ValueError, TypeError), match="rank is 0|no axis"):
+            jf.jit(lambda t: f(t, 1))(t)
+
+
+SCALARS = [torch.tensor(0.3, dtype=d) for d in (torch.float64, torch.float32, torch.bfloat16)]
+SCALARS += [torch.tensor(2, dtype=d) for d in (torch.int64, torch.int8, torch.uint8)] + [torch.tensor(True)]
+MEETING = (
+    "add sub mul div floor_divide remainder fmod maximum minimum pow atan2 hypot copysign logaddexp xlogy eq lt clamp"
+).split()
+
+
+@pytest.mark.parametrize("name", [*MEETING, "where"])
+def test_tensors_of_rank_0_do_not_widen_others_of_their_kind(name):
+    f = getattr(torch, name)
+    mask = torch.tensor([True, False, True])
+    count = 0
+    for t in [torch.tensor([1.5, 2, 0.25]).to(d) for d in (torch.bfloat16, torch.float32)] + [
+        torch.tensor([1, 2, 3], dtype=d) for d in (torch.int16, torch.uint8, torch.bool)
+    ]:
+        for s in SCALARS:
+            if t.dtype == s.dtype == torch.bool and name != "where":
+                continue  # arithmetic of bools alone is not there
+            calls = [lambda t, s: f(mask, t, s), lambda t, s: f(mask, s, t)] if name == "where" else [f, lambda t, s: f(s, t)]
+            for call in calls[: 1 if name == "clamp" else 2]:
+                try:
+                    want = call(t, s)
+                except RuntimeError:  # torch has none of these dtypes
+                    continue
+                count += 1
+                got = jf.jit(call)(t, s)
+                assert got.dtype == want.dtype, f"{name}({t.dtype}[3], {s.dtype}[]): {got.dtype}, expected {want.dtype}"
+    assert count > 8
+
+
+def test_values_beside_tensors_of_rank_0():
+    t, s = torch.tensor([1.5, 2, 0.25], dtype=torch.bfloat16), torch.tensor(0.3)
+    same(jf.jit(torch.remainder)(t, s), torch.remainder(t, s))
+    same(jf.jit(torch.clamp)(t, s), torch.clamp(t, s))
+    same(jf.jit(lambda t: torch.clamp(t, max=s))(t), torch.clamp(t, max=s))  # captured
+    same(jf.jit(lambda t, s: torch.masked_fill(t, t > 1, s))(t, s), torch.masked_fill(t, t > 1, s))
+    same(jf.jit(lambda t, s: torch.addcmul(t, t, s))(t, s), torch.addcmul(t, t, s))
+    same(jf.jit(lambda t: torch.mul(t, 0.5))(t), t * 0.5)
+
+
+def test_dtypes_of_products_that_something_is_added_to():
+    i, f = torch.arange(4).reshape(2, 2), torch.rand(2, 2)
+    for factors in ({"alpha": 1.5}, {"beta": 1.5}, {"alpha": 0.5}, {"alpha": 2.0, "beta": -1.5}):
+        same(jf.jit(lambda a: torch.addmm(a, a, a, **factors))(i), torch.addmm(i, i, i, **factors), str(factors))
+    for given in ((f.double(), f, f), (f, f.double(), f), (f, f, f.bfloat16()), (i, f, f)):
+        with pytest.raises(RuntimeError):
+            torch.addmm(*given)
+        with pytest.raises(TypeError, match="torch.addmm: expected input, mat1 and mat2 of one dtype, got "):
+            jf.jit(torch.addmm)(*given)
+    assert jf.jit(torch.addr)(f.double(), f[0], f[1]).dtype == torch.addr(f.double(), f[0], f[1]).dtype
+
+
+def test_dtypes_of_attention_masks():
+    q = torch.rand(1, 2, 4, 8)
+    call = jf.jit(lambda q, m: F.scaled_dot_product_attention(q, q, q, attn_mask=m))
+    for dtype in (torch.int64, torch.uint8, torch.float64, torch.float16):
+        with pytest.raises(TypeError, match="expected attn_mask of bool, float32 or query's dtype float32, got"):
+            call(q, torch.ones(4, 4, dtype=dtype))
+    mask = torch.rand(4, 4)
+    torch.testing.assert_close(call(q, mask), F.scaled_dot_product_attention(q, q, q, attn_mask=mask))
+    half = q.bfloat16()
+    got, want = call(half, mask), F.scaled_dot_product_attention(half, half, half, attn_mask=mask)
+    assert got.dtype == want.dtype == torch.bfloat16
+    torch.testing.assert_close(got, want, rtol=2e-2, atol=2e-2)
+
+
+def test_padding_rows_are_rows():
+    weight = torch.rand(6, 3)
+    for indices in (torch.tensor([1, 5]), torch.empty(0, dtype=torch.int64), torch.tensor(1)):
+        for row in (6, -7):
+            for dynamic in (None, "all", "none"):
+                with pytest.raises(ValueError, match=f"padding_idx is {row}, but weight has 6 rows"):
+                    jf.jit(lambda i, w: F.embedding(i, w, padding_idx=row), dynamic=dynamic)(indices, weight)
+        same(jf.jit(lambda i, w: F.embedding(i, w, padding_idx=-1))(indices, weight), F.embedding(indices, weight, padding_idx=-1))
+
+
 @pytest.mark.parametrize(
     "function, message",
     [

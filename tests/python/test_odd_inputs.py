@@ -192,6 +192,83 @@ def test_torch_tensors_whose_memory_is_not_their_value():
             f(odd)
 
 
+def negative_tensors(torch):
+    """Dense ones whose negative bit is set."""
+    x = torch.arange(1.0, 4)
+    yield torch._neg_view(x)
+    yield torch._neg_view(x.double())
+    yield torch._neg_view(x).view_as(x)
+    yield torch._neg_view(torch.ones(2, 3).T.contiguous())[:, :1]
+    yield torch._neg_view(torch.nn.Parameter(x)).detach()
+    with torch.inference_mode():
+        yield torch._neg_view(torch.ones(3))
+
+
+def test_the_negative_bit_is_seen_wherever_an_array_comes_in():
+    torch = pytest.importorskip("torch", reason="passes torch's tensors, and torch is not installed")
+    f, two = jf.jit(lambda x: x * 2), jf.jit(lambda x, y: x * y)
+    f(torch.ones(3))
+    for t in negative_tensors(torch):
+        assert t.is_neg()
+        like = t.resolve_neg()
+        held = jf.jit(lambda x, t=t: x + t)
+        pull = jf.vjp(lambda x: x * 3, like)[1]
+        for call in (
+            lambda: f(t),
+            lambda: jf.jit(lambda x: x * 2)(t),
+            lambda: two(like, t),
+            lambda: jf.jit(lambda pair: pair[0] + pair[1])((like, t)),
+            lambda: f(like, out=t),
+            lambda: jf.grad(lambda x: jf.sum(x * x))(t),
+            lambda: jf.vjp(lambda x: x * x, t),
+            lambda: pull(t),
+            lambda: two.bind(y=t),
+            lambda: held(like),
+            lambda: f.lower(t).compile(),
+        ):
+            with pytest.raises(ValueError, match=r"negative bit is set \(is_neg\(\)\).*pass .resolve_neg\(\)"):
+                call()
+        assert torch.equal(f(like), t * 2)
+        assert torch.equal(f(torch._neg_view(t)), -t * 2)  # twice: the bit is clear
+
+
+def test_modules_and_cotangents_with_the_negative_bit():
+    torch = pytest.importorskip("torch", reason="passes torch's tensors, and torch is not installed")
+    import jitfuse.torch as jt
+
+    module, x = jt.FusedMLP([3, 4, 2]), torch.arange(6.0).reshape(2, 3)
+    torch.testing.assert_close(module(torch._neg_view(x)), module(-x))
+    f, leaf = jf.jit(lambda x: jf.sin(x)), torch.ones(2, 3, requires_grad=True)
+    f(leaf).backward(torch._neg_view(x))
+    torch.testing.assert_close(leaf.grad, -x * torch.cos(torch.ones(2, 3)))
+
+
+def test_torch_is_not_asked_for_the_negative_bit_of_ordinary_tensors(monkeypatch):
+    torch = pytest.importorskip("torch", reason="passes torch's tensors, and torch is not installed")
+    f = jf.jit(lambda x, y: x + y)
+    x = torch.ones(3)
+    f(x, x)
+    asked = []
+    is_neg = torch.Tensor.is_neg
+    monkeypatch.setattr(torch.Tensor, "is_neg", lambda self: asked.append(1) or is_neg(self), raising=False)
+    for t in (x, torch.nn.Parameter(x), x.view(3, 1), torch.ones(2, 3).T[:, :1], torch.ones((), dtype=torch.int64)):
+        f(t.detach(), x)
+    assert not asked
+    with pytest.raises(ValueError, match="negative bit"):
+        f(torch._neg_view(x), x)
+    assert asked
+
+
+def test_tensors_that_torch_knows_to_be_zero():
+    torch = pytest.importorskip("torch", reason="passes torch's tensors, and torch is not installed")
+    zeros = torch._efficientzerotensor(3)
+    f = jf.jit(lambda x: x + 1)
+    for _ in range(2):
+        with pytest.raises(ValueError, match=r"argument.*'x'.*has no memory.*zero.*pass .clone\(\)"):
+            f(zeros)
+        assert torch.equal(f(zeros.clone()), torch.ones(3))
+
+
 def test_an_interrupt_in_a_library_is_no_type_error():
     class Interrupted(DLPack):
         def __dlpack__(self, **_):

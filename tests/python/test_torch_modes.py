@@ -218,7 +218,7 @@ def record(name, f, x):
     return make_fx(lambda x: f(x) + 1, tracing_mode=name)(x)
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::torch.jit.TracerWarning")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "error::torch.jit.TracerWarning")
 @pytest.mark.parametrize("name", ["jit.trace", "real", "fake", "symbolic", "export", "fx"])
 @pytest.mark.parametrize("grad", [False, True])
 def test_results_are_no_constants_of_what_is_recorded(name, grad):
@@ -331,6 +331,13 @@ def test_callables_can_be_copied():
 
 
 
+def test_make_fx_is_named():
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    x = draw(3, grad=False)
+    with pytest.raises(RuntimeError, match=r"double: make_fx \(a ProxyTorchDispatchMode\) is recording"):
+        make_fx(jf.jit(double), tracing_mode="real")(x)
+
 
 def test_batched_cotangents_are_refused_by_name():
     f = jf.jit(lambda x: jf.tanh(x) * 2)
@@ -338,3 +345,5 @@ def test_batched_cotangents_are_refused_by_name():
     y = f(x)
     with pytest.raises(RuntimeError, match=r"a cotangent is in a transform of torch.func"):
         torch.autograd.grad(y, x, torch.eye(3), is_grads_batched=True)
+    with pytest.raises(RuntimeError, match=r"a cotangent is in a transform of torch.func"):
+        torch.autograd.functional.jacobian(f, torch.ones(3), vectorize=True)

@@ -377,6 +377,8 @@ def test_options():
         )
     with pytest.raises(ValueError, match="numerics='exact'"):
         jf.jit(lambda x: x, numerics="exact")
+    with pytest.raises(ValueError, match=r"numerics='quick', expected one of \('default', 'fast'\)"):
+        jf.jit(lambda x: x + 1, numerics="quick")
     with pytest.raises(NotImplementedError):
         jf.jit(lambda x: x + 1, numerics="strict")(X)
     with pytest.raises(TypeError, match="expected a function"):

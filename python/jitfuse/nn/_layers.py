@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .._apply import apply, lift, require_trace, to_array
+from .._apply import apply, astype, lift, require_trace, to_array
 from .._array import Array
 from .._creation import full
-from .._dtypes import int64
+from .._dtypes import DType, float32, int64
 from .._elementwise import index_array, maximum, multiply, sqrt, where
 from .._linalg import matmul, widened
 from .._manipulation import matrix_transpose, tril
@@ -66,11 +66,8 @@ def embedding(
 
 
 def _padding_row(padding_idx: int, weight: Array) -> int:
-    """Negative ones count from the end."""
-    rows = weight.shape[0]
-    if padding_idx >= 0 and not isinstance(rows, int):
-        return padding_idx
-    rows = int(rows)  # of a symbolic size: an error that says where
+    """Negative ones count from the end. The number of rows is a constant then."""
+    rows = int(weight.shape[0])
     if not -rows <= padding_idx < rows:
         raise ValueError(f"embedding: padding_idx is {padding_idx}, but weight has {rows} rows")
     return padding_idx % rows
@@ -202,10 +199,22 @@ def scaled_dot_product_attention(
         shape = (int(query.shape[-2]), int(key.shape[-2]))
         scores = where(tril(full(shape, True)), scores, low)
     if attn_mask is not None:
-        mask = to_array(attn_mask, "attention")
-        scores = where(mask, scores, low) if mask.dtype.kind == "bool" else scores + mask
+        mask = _attention_mask(attn_mask, query.dtype)
+        boolean = mask.dtype.kind == "bool"
+        scores = where(mask, scores, low) if boolean else astype(scores + mask, scores.dtype)
     weights = apply("softmax", [scores], {"axis": -1, "zero_rows": True})
     return matmul(dropout(weights, dropout_p) if dropout_p else weights, value)
+
+
+def _attention_mask(attn_mask: Any, dtype: DType) -> Array:
+    """Of a dtype that torch takes."""
+    mask = to_array(attn_mask, "attention")
+    if mask.dtype.kind != "bool" and mask.dtype not in (float32, dtype):
+        raise TypeError(
+            "scaled_dot_product_attention: expected attn_mask of bool, float32 or query's dtype "
+            f"{dtype}, got {mask.dtype}"
+        )
+    return mask
 
 
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-08) -> Array:

@@ -36,6 +36,7 @@ const std::map<std::string_view, std::string_view> kZero = {
     {"sign", "flat"},        {"floor", "flat"}, {"ceil", "flat"},
     {"trunc", "flat"},       {"round", "flat"}, {"stop_gradient", "means so"},
     {"bernoulli", "random"},
+    {"float_floor_divide", "flat"},
 };
 
 TEST(AutodiffRows, EveryRowIsDifferentiatedOrListed) {

@@ -285,6 +285,54 @@ int64_t EvalInt(const char* name, DType dtype, int64_t x, int64_t y) {
   return out.i;
 }
 
+double EvalFloat(const char* name, DType dtype, double x, double y) {
+  const OpDef& def = *FindOp(name);
+  auto program = BuildScalarProgram(def.body, def.args, {dtype, dtype}, Defaults(def), {dtype});
+  EXPECT_TRUE(program.ok()) << program.status();
+  ScalarValue in[2] = {ScalarFromDouble(dtype, x), ScalarFromDouble(dtype, y)};
+  ScalarValue out;
+  EvalScalarProgram(*program, in, &out);
+  return ScalarToDouble(dtype, out);
+}
+
+TEST(OpBodies, RemaindersThatRoundToTheDivisorAreTheDivisor) {
+  for (DType d : {DType::kF32, DType::kF64}) {
+    const double least = d == DType::kF32 ? 0x1p-149 : 0x1p-1074;
+    for (double x : {least, 1e-40, 1e-20, 1e-10 * (d == DType::kF32 ? 1 : 1e-10)}) {
+      for (double y : {3.0, 1.5, 0x1p100}) {
+        EXPECT_EQ(EvalFloat("float_remainder", d, -x, y), y) << x;
+        EXPECT_EQ(EvalFloat("float_floor_divide", d, -x, y), -1) << x;
+        EXPECT_EQ(EvalFloat("float_remainder", d, x, -y), -y) << x;
+        EXPECT_EQ(EvalFloat("float_floor_divide", d, x, -y), -1) << x;
+        EXPECT_EQ(EvalFloat("float_remainder", d, x, y), ScalarToDouble(d, ScalarFromDouble(d, x)));
+        EXPECT_EQ(EvalFloat("float_floor_divide", d, x, y), 0);
+      }
+    }
+    for (double n : {-7, -1, 0, 2, 1000}) {
+      EXPECT_EQ(EvalFloat("float_remainder", d, n * 3, 3), 0) << n;
+      EXPECT_EQ(EvalFloat("float_floor_divide", d, n * 3, 3), n) << n;
+    }
+  }
+}
+
+// Of the quotient before it is rounded, which is that of Python, NumPy and PyTorch.
+TEST(OpBodies, FloorDivideOfFloats) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  for (DType d : {DType::kF32, DType::kF64}) {
+    EXPECT_EQ(EvalFloat("float_floor_divide", d, 1, 0.1), 9);
+    EXPECT_EQ(EvalFloat("float_floor_divide", d, -1, 0.1), -10);
+    EXPECT_EQ(EvalFloat("float_floor_divide", d, 7, -2), -4);
+    EXPECT_EQ(EvalFloat("float_floor_divide", d, 1, 0), kInf);
+    EXPECT_EQ(EvalFloat("float_floor_divide", d, -1, 0), -kInf);
+    EXPECT_EQ(EvalFloat("float_floor_divide", d, kInf, 3), kInf);
+    EXPECT_EQ(EvalFloat("float_floor_divide", d, 1, kInf), 0);
+    EXPECT_EQ(EvalFloat("float_floor_divide", d, -1, kInf), -1);
+    EXPECT_TRUE(std::signbit(EvalFloat("float_floor_divide", d, 0, -3)));
+    EXPECT_TRUE(std::isnan(EvalFloat("float_floor_divide", d, 0, 0)));
+    EXPECT_TRUE(std::isnan(EvalFloat("float_floor_divide", d, kInf, kInf)));
+  }
+}
+
 TEST(OpBodies, IntegerBodiesMeanWhatTheySay) {
   for (DType d : {DType::kI8, DType::kI32, DType::kI64}) {
     EXPECT_EQ(EvalInt("floor_divide", d, -7, 2), -4);
