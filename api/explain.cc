@@ -182,6 +182,7 @@ class Explainer {
   // What timing has shown of the key, or why it was not timed.
   void AddTuning(json* out) const {
     if (call_.untuned) (*out)["notes"].push_back(NoteJson(*call_.untuned));
+    if (call_.meanwhile) (*out)["notes"].push_back(NoteJson(*call_.meanwhile));
     if (call_.tuned == nullptr) return;
     json plans = json::array();
     for (const TuneRecord::Plan& plan : call_.tuned->plans) {

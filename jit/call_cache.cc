@@ -8,6 +8,7 @@
 #include "ir/support/flags.h"
 #include "ir/support/fork.h"
 #include "ir/support/status.h"
+#include "jit/background.h"
 #include "jit/compile.h"
 #include "jit/exact_key.h"
 
@@ -96,6 +97,7 @@ CallCache::CallCache(Graph graph, const Options& options, const Backend* backend
 
 // No call is in flight, so that no thread is at its table.
 CallCache::~CallCache() {
+  EndBackgroundOf(this);
   for (const std::shared_ptr<ThreadTable>& table : tables_) {
     table->last = nullptr;
     table->calls.clear();
@@ -145,15 +147,21 @@ absl::StatusOr<std::shared_ptr<const BoundCall>> CallCache::Find(
     table.calls.clear();
     table.tunings = tunings;
   }
+  const auto found = [&](const std::shared_ptr<const BoundCall>& bound) {
+    if (bound->uses != nullptr) [[unlikely]]
+      CountUse(*bound, inputs, outputs);
+    return bound;
+  };
   if (table.last != nullptr && absl::MakeConstSpan(table.last->first) == key)
-    return table.last->second;
+    return found(table.last->second);
   if (auto it = table.calls.find(key); it != table.calls.end()) {
     table.last = &*it;
-    return it->second;
+    return found(it->second);
   }
 
   JF_ASSIGN_OR_RETURN(CallClass cls, Classify(inputs, outputs));
-  JF_ASSIGN_OR_RETURN(std::shared_ptr<const BoundCall> bound, BindClass(cls, watcher, stream));
+  JF_ASSIGN_OR_RETURN(std::shared_ptr<const BoundCall> bound,
+                      BindNew(cls, {inputs, outputs, watcher, stream}));
   table.last = nullptr;
   if (table.calls.size() >= kMaxL1Entries) table.calls.clear();
   table.calls.emplace(std::vector<int64_t>(key.begin(), key.end()), bound);
@@ -171,11 +179,16 @@ std::shared_ptr<const Executable> CallCache::ReadyClass(const std::string& key) 
 
 absl::StatusOr<std::shared_ptr<const Executable>> CallCache::FindClass(const CallClass& cls,
                                                                        const Choices& choices,
-                                                                       CompileWatcher* watcher) {
+                                                                       CompileWatcher* watcher,
+                                                                       const Backend* backend) {
   Options options = options_;
   options.products = choices;
-  const std::string key =
-      choices.empty() ? cls.key : absl::StrCat(cls.key, "|", options.Key().ToHex());
+  std::string key = choices.empty() ? cls.key : absl::StrCat(cls.key, "|", options.Key().ToHex());
+  if (backend == nullptr) {
+    backend = backend_;
+  } else {
+    absl::StrAppend(&key, "|", ToAbsl(backend->name()));
+  }
   if (std::shared_ptr<const Executable> ready = ReadyClass(key); ready != nullptr) return ready;
   const Watched watched(watcher);
   auto entry = std::make_shared<Entry>();
@@ -194,7 +207,7 @@ absl::StatusOr<std::shared_ptr<const Executable>> CallCache::FindClass(const Cal
     classes_[key] = entry;
   }
   absl::StatusOr<std::shared_ptr<const Executable>> made =
-      Compile(graph_, cls, options, *backend_, kernels_);
+      Compile(graph_, cls, options, *backend, kernels_);
   CachesLock lock(LockOf(ForkLock::kCaches));
   entry->done = true;
   entry->status = made.status();
@@ -211,15 +224,20 @@ absl::StatusOr<std::shared_ptr<const Executable>> CallCache::FindClass(const Cal
   return made;
 }
 
+void CallCache::CountReason(Reason reason) {
+  CachesLock lock(LockOf(ForkLock::kCaches));
+  for (Counters* c : {&counters_, &Totals()}) ++c->fallbacks[static_cast<size_t>(reason)];
+}
+
 void CallCache::CountTuned(const std::optional<Note>& refused) {
   for (Counters* c : {&counters_, &Totals()})
     ++(refused ? c->fallbacks[static_cast<size_t>(refused->reason)] : c->tuned);
 }
 
 absl::StatusOr<CallClass> CallCache::Classify(absl::Span<const TensorView> inputs,
-                                              absl::Span<const TensorView> outputs) const {
-  JF_ASSIGN_OR_RETURN(CallClass cls,
-                      ClassifyCall(graph_, facts_, inputs, outputs, options_.dynamic));
+                                              absl::Span<const TensorView> outputs,
+                                              Dynamic dynamic) const {
+  JF_ASSIGN_OR_RETURN(CallClass cls, ClassifyCall(graph_, facts_, inputs, outputs, dynamic));
   cls.bound_inputs = held_.inputs().bound;
   JF_RETURN_IF_ERROR(CheckBoundIsRead(graph_, cls));
   return cls;

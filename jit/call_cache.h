@@ -8,8 +8,10 @@
 // it compiles and plans nothing. Failures are not cached. Where the matrix library has no algorithm
 // for a product with its epilogue, the class is planned anew with that product alone. What tuning
 // has chosen (jit/tune.h) holds for the calls of a class whose sizes have the same powers of two as
-// bounds, from then on; bound calls of before are bound anew. In: a graph, options, a back end, the
-// kernel cache they share. Safe for any number of threads. The object must outlive its calls.
+// bounds, from then on; bound calls of before are bound anew, as they are when what was compiled in
+// the background (Options::background, specialize_after) is ready. In: a graph, options, a back
+// end, the kernel cache they share. Safe for any number of threads. The object must outlive its
+// calls.
 #ifndef JITFUSE_JIT_CALL_CACHE_H_
 #define JITFUSE_JIT_CALL_CACHE_H_
 
@@ -18,6 +20,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -136,9 +139,11 @@ class CallCache {
     bool empty() const { return record == nullptr && !refused; }
   };
   using Choices = std::vector<ProductChoice>;
+  // `backend` null: that of this object.
   absl::StatusOr<std::shared_ptr<const Executable>> FindClass(const CallClass& cls,
                                                               const Choices& choices,
-                                                              CompileWatcher* watcher);
+                                                              CompileWatcher* watcher,
+                                                              const Backend* backend = nullptr);
   // Null if it is not there, or not yet.
   std::shared_ptr<const Executable> ReadyClass(const std::string& key);
   // By what tuning has said, if anything.
@@ -148,6 +153,34 @@ class CallCache {
   absl::StatusOr<std::shared_ptr<BoundCall>> BindWith(const CallClass& cls, Choices choices,
                                                       const std::vector<std::string>& algorithms,
                                                       CompileWatcher* watcher, StreamHandle stream);
+
+  // ---- While code is compiled in the background (call_cache_background.cc).
+  struct NewCall {
+    absl::Span<const TensorView> inputs, outputs;
+    CompileWatcher* watcher = nullptr;
+    StreamHandle stream = nullptr;
+  };
+  // Of a call that this thread has not had.
+  absl::StatusOr<std::shared_ptr<const BoundCall>> BindNew(const CallClass& cls,
+                                                           const NewCall& call);
+  absl::StatusOr<std::shared_ptr<BoundCall>> BindMeanwhile(const CallClass& cls,
+                                                           const NewCall& call);
+  // The code of the exact shape if it is there; else null, and its calls are counted.
+  absl::StatusOr<std::shared_ptr<BoundCall>> BindHot(const CallClass& exact, const NewCall& call);
+  absl::StatusOr<std::shared_ptr<BoundCall>> BindInterpreted(const CallClass& general,
+                                                             const NewCall& call);
+  std::shared_ptr<std::atomic<int64_t>> UsesOf(const std::string& key);
+  void CountUse(const BoundCall& bound, absl::Span<const TensorView> inputs,
+                absl::Span<const TensorView> outputs);
+  bool HasClass(const std::string& key) const;
+  // Of a class whose code is being made in the background, or could not be.
+  enum class Queued : uint8_t { kNot, kWaiting, kFailed };
+  Queued QueuedOf(const std::string& key) const;
+  // Whether its code is being made, after this call; it is then no longer to be waited for.
+  bool Queue(const CallClass& cls, Reason counted);
+  void CompileQueued(const CallClass& cls, Reason counted);
+  void CountReason(Reason reason);
+
   Tuned TunedOf(const std::string& key);
   void SetTuned(const std::string& key, Tuned tuned);
   void CountTuned(const std::optional<Note>& refused);  // under the lock of caches
@@ -159,7 +192,11 @@ class CallCache {
 
   // With what is bound.
   absl::StatusOr<CallClass> Classify(absl::Span<const TensorView> inputs,
-                                     absl::Span<const TensorView> outputs) const;
+                                     absl::Span<const TensorView> outputs) const {
+    return Classify(inputs, outputs, options_.dynamic);
+  }
+  absl::StatusOr<CallClass> Classify(absl::Span<const TensorView> inputs,
+                                     absl::Span<const TensorView> outputs, Dynamic dynamic) const;
   absl::Status Prepare(BoundCall* bound, StreamHandle stream, CompileWatcher* watcher);
 
   ThreadTable& TableOfThisThread();
@@ -175,11 +212,14 @@ class CallCache {
   const bool verify_;
   HeldValues held_;
 
-  int tuner_ = -1;                    // whose Turn it is: one key is timed at a time
-  std::atomic<uint64_t> tunings_{0};  // tables of threads are of so many
+  int tuner_ = -1;  // whose Turn it is: one key is timed at a time
+  // Tables of threads are of so many: what tuning has said, and what was made in the background.
+  std::atomic<uint64_t> tunings_{0};
 
   // Guarded by LockOf(ForkLock::kCaches).
   absl::flat_hash_map<std::string, Tuned> tuned_;
+  absl::flat_hash_map<std::string, std::pair<int, Queued>> queued_;  // with their generation
+  absl::flat_hash_map<std::string, std::shared_ptr<std::atomic<int64_t>>> uses_;
   std::vector<std::shared_ptr<ThreadTable>> tables_;
   absl::flat_hash_map<std::string, std::shared_ptr<Entry>> classes_;
   std::vector<std::shared_ptr<const Executable>> order_;

@@ -133,6 +133,10 @@ struct BoundCall {
   bool tune_first = false;
   std::shared_ptr<const TuneRecord> tuned;
   std::optional<Note> untuned;
+  // Of calls that ran what was there (jit/background.h): why this is not their own code. And how
+  // many calls there were of this shape, where that is counted.
+  std::optional<Note> meanwhile;
+  std::shared_ptr<std::atomic<int64_t>> uses;
 };
 
 // The product of a step as the back end is asked for it.

@@ -151,6 +151,7 @@ std::vector<IndexRun> Emitter::RunsOf(const Affine& affine) const {
 
 AccessShape Emitter::Shape(const AccessMap& access, const Loop& loop) const {
   if (loop.vec == 1) return {};
+  if (loop.window) return WindowShape(access);
   const Space space = VectorSpace();
   Progress p = Along(RunsOf(access.linear), access.linear.constant, space, loop.vec);
   for (const IndexTerm& term : access.terms) {
@@ -190,6 +191,7 @@ bool Emitter::IsOneOfVector(const AccessMask& mask, const Loop& loop) const {
 }
 
 bool Emitter::IsUniform(const Affine& affine, const Loop& loop) const {
+  if (loop.window) return !UsesInner(affine);
   const Space space = VectorSpace();
   Progress p = Along(RunsOf(affine), affine.constant, space, loop.vec);
   return p.regular && p.step.Is(0);
@@ -203,6 +205,62 @@ AccessShape Emitter::LoadShape(int load, const Loop& loop) const {
       !IsOnceAVector(i.in[0], loop))
     return {};
   return Shape(access, loop);
+}
+
+// A load at a position that is computed in the loop cannot be among those that come first.
+bool Emitter::IsLate(int load) const {
+  const Inst& i = inst(load);
+  return LoadAccess(i).indirect.has_value() && inst(i.in[0]).elem;
+}
+
+// Whether all elements of a vector have the same value, which is computed in this loop.
+bool Emitter::IsOnceAVector(int id, const Loop& loop) const {
+  std::vector<int> todo = {id};
+  int steps = 0;
+  while (!todo.empty()) {
+    const int at = todo.back();
+    todo.pop_back();
+    const Inst& i = inst(at);
+    if (HasColumns(at)) return false;
+    if (!i.elem && HasRows()) continue;
+    if (IsKept(at) || ++steps > 64) return false;
+    switch (i.kind) {
+      case Inst::Kind::kSegment:
+        return false;
+      case Inst::Kind::kLoad:
+        if (Shape(LoadAccess(i), loop).kind != AccessKind::kUniform) return false;
+        break;
+      case Inst::Kind::kIndex: {
+        Affine axis;
+        axis.coefs.push_back({i.axis, SizeExpr(1)});
+        if (!IsUniform(axis, loop)) return false;
+        break;
+      }
+      default:
+        break;
+    }
+    for (int in : i.in) {
+      if (in >= 0) todo.push_back(in);
+    }
+  }
+  return true;
+}
+
+// By instruction: needed for positions that a whole vector shares.
+std::vector<bool> Emitter::PositionsOnceAVector(const Stage& stage, const Loop& loop) const {
+  std::vector<bool> out(plan_.insts.size());
+  if (loop.vec == 1) return out;
+  for (size_t k = stage.elem_insts.size(); k-- > 0;) {
+    const int id = stage.elem_insts[k];
+    const Inst& i = inst(id);
+    const bool gathers = i.kind == Inst::Kind::kLoad && IsLate(id) && IsOnceAVector(i.in[0], loop);
+    if (gathers) out[static_cast<size_t>(i.in[0])] = true;
+    if (!out[static_cast<size_t>(id)]) continue;
+    for (int in : i.in) {
+      if (in >= 0) out[static_cast<size_t>(in)] = true;
+    }
+  }
+  return out;
 }
 
 std::string Emitter::Conditions(const AccessMap& access, const Point& point) {
@@ -221,10 +279,9 @@ std::string Emitter::Conditions(const AccessMap& access, const Point& point) {
 }
 
 std::string Emitter::StoreGuard(const Store& store, const Point& point) {
-  const std::string conditions = Conditions(store.access, point);
-  if (store_guard_.empty() || conditions.empty())
-    return store_guard_.empty() ? conditions : store_guard_;
-  return absl::StrCat(store_guard_, " && ", conditions);
+  std::vector<std::string> all = {store_guard_, element_guard_, Conditions(store.access, point)};
+  std::erase(all, "");
+  return absl::StrJoin(all, " && ");
 }
 
 Point Emitter::PointOfLoad(int load, const Point& point) {
@@ -242,7 +299,9 @@ Point Emitter::PointOfLoad(int load, const Point& point) {
 
 std::string Emitter::Element(int load, const Point& point) {
   const AccessMap& access = LoadAccess(inst(load));
-  const std::string conditions = Conditions(access, point);
+  std::string conditions = Conditions(access, point);
+  if (!element_guard_.empty() && UsesInner(access))
+    conditions = absl::StrCat(element_guard_, conditions.empty() ? "" : " && ", conditions);
   std::string element = Indexed(access, PointOfLoad(load, point));
   if (conditions.empty()) return element;
   return absl::StrCat("(", conditions, " ? ", element, " : (",
@@ -253,6 +312,9 @@ std::string Emitter::Coordinate(const IndexRun& run, const Point& point) {
   if (run.space == Space::kIndirect) return point.position;
   if (run.axis >= 0) return absl::StrCat("a", run.axis);
   std::string text = run.space == Space::kParallel ? point.parallel : point.inner;
+  if (run.space == Space::kParallel && !point.vector.empty() && run.div.Is(1) && !run.mod.Is(0) &&
+      !run.mod.IsConstant())  // one remainder a vector, not one an element
+    return absl::StrCat("jf_wrap(", point.vector, ", j, ", SizeText(run.mod, false), ")");
   if (!run.div.Is(1)) absl::StrAppend(&text, " / ", SizeText(run.div, false));
   if (!run.mod.Is(0)) absl::StrAppend(&text, " % ", SizeText(run.mod, false));
   return text;
@@ -370,7 +432,7 @@ bool Emitter::NoAllocate(const AccessMap& access) const {
 // with words. (Of 8-byte elements ptxas keeps part of it in local memory.)
 std::string Emitter::StructType(const AccessMap& access, const AccessShape& shape, int vec) const {
   const DType dtype = ParamType(access);
-  if (shape.kind != AccessKind::kVector || shape.width != vec) return "";
+  if (shape.kind != AccessKind::kVector || shape.width != vec || schedule_.window) return "";
   const bool known = ItemSize(dtype) == 4 ? vec == 4 : IsPaired(dtype) && (vec == 4 || vec == 8);
   return known ? absl::StrCat("jf_", ToAbsl(DTypeName(dtype)), "x", vec) : "";
 }
@@ -394,7 +456,8 @@ std::string Emitter::RawLoad(int load, const AccessShape& shape, const Point& po
                           ? absl::StrCat("*(const ", type, "*)(", address, ")")
                           : absl::StrCat(hint ? "jf_ldna" : "jf_ld", bytes, "<", vec / shape.width,
                                          ">(", address, ")");
-  const std::string conditions = Conditions(access, point);
+  const std::string conditions =
+      schedule_.window ? IsWhole(access, point) : Conditions(access, point);
   if (conditions.empty()) return value;
   return absl::StrCat(conditions, " ? ", value, " : ", type, "{}");
 }

@@ -1,8 +1,8 @@
 // Inside the CUDA emitter: the state of one kernel's emission, shared by emit_cuda.cc (skeleton,
 // Flat), emit_access.cc (offsets, loads, stores), emit_scalar.cc (types, literals, statements) and
-// emit_reduce.cc (Row), emit_column.cc (Column), emit_tile.cc (Tile), emit_scan.cc (scans within
-// rows), emit_segment.cc (sums of segments), emit_column_sums.cc (sums over rows beside a row's
-// own).
+// emit_reduce.cc (Row), emit_window.cc (windows of rows), emit_column.cc (Column), emit_tile.cc
+// (Tile), emit_scan.cc (scans within rows), emit_segment.cc (sums of segments), emit_column_sums.cc
+// (sums over rows beside a row's own).
 //
 // A plan has two linear index spaces: the parallel points (variable `e` in Flat, `row` in Row) and
 // the inner points (`c`). An access is a sum of runs: neighbouring axes whose strides nest act as
@@ -54,6 +54,7 @@ struct Point {  // how the linear indices are written where code stands: an iden
   std::string parallel;
   std::string inner;
   std::string position = {};  // of the gather whose offset is written
+  std::string vector = {};    // Flat: the first point of the vector whose element j this is
 };
 
 enum class AccessKind : uint8_t { kElement, kVector, kUniform, kStrided };
@@ -77,8 +78,10 @@ struct Loop {  // one pass over (a thread's share of) the vectorised space
       index_at;  // its value; may use `i`, the number of the item. Empty: the variable exists
   std::string
       guard;  // condition of a whole vector (may use i and the variable); empty: always inside
-  std::string elem_guard;               // condition of element j; empty: vectors are never cut
-  int kept_items = 1;                   // items of the arrays of kept values
+  std::string elem_guard;  // condition of element j; empty: vectors are never cut
+  int kept_items = 1;      // items of the arrays of kept values
+  std::string at;          // window: the vector's place, counted from the first one's beginning
+  bool window = false;     // elements of a vector may lie outside the row; `inside` is declared
   std::string_view accumulators = "a";  // prefix of the accumulators that the loop adds to
 };
 
@@ -100,9 +103,6 @@ class Emitter {
   void LoadBatch(const Stage& stage, const Loop& loop, const std::string& item);
   void Vector(const Stage& stage, int stage_number, const Loop& loop, const std::string& item);
   void VectorPrologue(const Stage& stage, int stage_number, const Loop& loop);
-  bool IsLate(int load) const;
-  bool IsOnceAVector(int id, const Loop& loop) const;
-  std::vector<bool> PositionsOnceAVector(const Stage& stage, const Loop& loop) const;
   void Element(const Stage& stage, int stage_number, const Loop& loop, const std::string& item);
   void VectorEpilogue(const Stage& stage, int stage_number, const Loop& loop);
 
@@ -110,6 +110,9 @@ class Emitter {
   std::vector<IndexRun> RunsOf(const Affine& affine) const;
   AccessShape Shape(const AccessMap& access, const Loop& loop) const;
   AccessShape LoadShape(int load, const Loop& loop) const;
+  bool IsLate(int load) const;
+  bool IsOnceAVector(int id, const Loop& loop) const;
+  std::vector<bool> PositionsOnceAVector(const Stage& stage, const Loop& loop) const;
   bool IsOneOfVector(const AccessMask& mask, const Loop& loop) const;
   bool IsUniform(const Affine& affine, const Loop& loop) const;         // along a vector
   std::string Conditions(const AccessMap& access, const Point& point);  // "": always inside
@@ -167,6 +170,17 @@ class Emitter {
   void AcrossLanes(const Stage& stage, int number, int width);
   void Broadcast(const Stage& stage, int number, int width);
   void ThroughShared(const Stage& stage, int number);
+
+  // emit_window.cc
+  bool UsesInner(const Affine& affine) const;
+  bool UsesInner(const AccessMap& access) const;
+  AccessShape WindowShape(const AccessMap& access) const;
+  void DeclareWindow();
+  bool InWindow(Loop* loop) const;
+  std::string IsWhole(const AccessMap& access, const Point& point);
+  void MendCutLoads(const Stage& stage, const Loop& loop, const std::string& item);
+  void WindowStore(const Store& store, const AccessShape& shape, const Loop& loop,
+                   const std::string& room);
 
   // emit_column.cc
   void ColumnPrologue();
@@ -245,12 +259,14 @@ class Emitter {
   std::vector<bool> index_sizes_;  // by size argument: also wanted in the index type
   SizeExpr grid_;
   SizeExpr inner_points_{1}, parallel_points_{1};
+  const AccessMap* window_ = nullptr;  // whose rows windows follow, if there are windows
   std::vector<bool> kept_;
   std::vector<bool> columns_;  // by instruction
   std::string kept_index_;     // subscript of kept values where code stands
   std::string column_;         // Column: subscript of row values and accumulators
   bool live_guard_ = false;    // Row: the last block may have rows beyond the end
   std::string store_guard_;    // condition of the stores in a loop; empty: none
+  std::string element_guard_;  // window: of loads and stores of single elements, where code stands
   std::vector<std::pair<AccessMap, std::string>> row_bases_;
   absl::flat_hash_map<std::string, std::string> row_base_names_;
   struct Combine {

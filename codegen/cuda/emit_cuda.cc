@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "codegen/cuda/emit_context.h"
 #include "codegen/cuda/prelude.h"
+#include "codegen/plan/window.h"
 #include "ir/support/status.h"
 
 namespace jitfuse::internal {
@@ -47,7 +48,7 @@ std::string ScheduleComment(const CudaSchedule& s) {
       break;
   }
   return absl::StrCat("row, ", s.rows_per_block, " rows a block, ", s.threads_per_row,
-                      " threads a row, ", held, " x ", s.vec);
+                      " threads a row, ", held, " x ", s.vec, s.window ? ", windows" : "");
 }
 
 std::string HeadComment(const KernelPlan& plan, const CudaSchedule& s, const Target& target,
@@ -133,6 +134,7 @@ Emitter::Emitter(const KernelPlan& plan, const CudaSchedule& schedule, std::stri
       parallel_points_(NumElements(plan.parallel)),
       kept_(plan.insts.size()) {
   for (int id : plan.keep) kept_[static_cast<size_t>(id)] = true;
+  if (schedule.window) window_ = WindowOf(plan, schedule.vec);
   FindColumns();
 }
 
@@ -161,6 +163,9 @@ absl::Status Emitter::Check() const {
     return bad(s.rows_per_block, " rows of ", s.threads_per_row, " threads are not a block of ",
                s.threads);
   }
+  if (s.window && (!IsRow() || s.vec == 1 || plan_.HasColumnSums() || !plan_.scans.empty() ||
+                   window_ == nullptr))
+    return bad("windows of ", s.vec, " elements of rows that allow none");
   if (!plan_.scans.empty() && (s.vec != 1 || s.items != 0 || !plan_.keep.empty() ||
                                (s.threads_per_row > 1 && s.rows_per_block != 1)))
     return bad("a scan takes one element a thread, rows of a block or of a thread");
@@ -184,7 +189,8 @@ int64_t Emitter::InnerPerItem() const {
 }
 
 bool Emitter::InRegisters() const {
-  const int64_t capacity = schedule_.items * InnerPerItem();
+  const int64_t capacity =
+      schedule_.items * InnerPerItem() - (schedule_.window ? schedule_.vec - 1 : 0);
   if (inner_points_.IsConstant())
     return schedule_.items > 0 && inner_points_.constant() <= capacity;
   return plan_.inner_bound > 0 && plan_.inner_bound <= capacity;
@@ -277,7 +283,7 @@ Point Emitter::PointOf(const Loop& loop, bool element) const {
       element && loop.vec > 1 ? absl::StrCat("(", loop.index, " + j)") : loop.index;
   if (IsRow()) return {"row", at};
   if (IsColumn()) return {element && loop.vec > 1 ? "(row + j)" : "row", loop.index};
-  return {at, ""};
+  return {at, "", "", element && loop.vec > 1 ? loop.index : ""};
 }
 
 namespace {
@@ -296,6 +302,7 @@ void Emitter::Items(const Stage& stage, int number, const Loop& loop) {
       out_.Line("#pragma unroll");
       out_.Block("for (int i = 0; i < ", loop.items, "; ++i)");
     }
+    if (!loop.at.empty()) out_.Line("const ", index_type_, " at = ", loop.at, ";");
     if (!loop.index_at.empty())
       out_.Line("const ", index_type_, " ", loop.index, " = ", loop.index_at, ";");
     OpenGuard(loop.guard, &out_);
@@ -325,6 +332,7 @@ void Emitter::Items(const Stage& stage, int number, const Loop& loop) {
   }
   open_item();
   if (!unrolled) LoadBatch(stage, loop, item);
+  if (loop.window) MendCutLoads(stage, loop, item);
   Vector(stage, number, loop, item);
   close_item();
 }
@@ -339,8 +347,9 @@ void Emitter::LoadBatch(const Stage& stage, const Loop& loop, const std::string&
     // Scalars are batched where there are several items; alone, they are loaded where they are
     // used.
     if (shape.kind != AccessKind::kVector && (loop.vec > 1 || item.empty())) continue;
-    const std::string declared =
-        item.empty() ? absl::StrCat("const ", RawType(access, shape, loop.vec), " ") : "";
+    const std::string declared = item.empty() ? absl::StrCat(loop.window ? "" : "const ",
+                                                             RawType(access, shape, loop.vec), " ")
+                                              : "";
     out_.Line(declared, "r", id, item, " = ", RawLoad(id, shape, PointOf(loop, false), loop.vec),
               ";");
   }
@@ -361,68 +370,17 @@ void Emitter::Vector(const Stage& stage, int number, const Loop& loop, const std
     out_.Block("for (int j = 0; j < ", loop.vec, "; ++j)");
     OpenGuard(loop.elem_guard, &out_);
     if (IsColumn()) column_ = "[j]";
+    if (loop.window) {
+      out_.Line("const bool inside = c + j < ", SizeText(inner_points_, false), ";");
+      element_guard_ = "inside";
+    }
     Element(stage, number, loop, item);
+    element_guard_.clear();
     column_.clear();
     CloseGuard(loop.elem_guard, &out_);
     out_.End();
   }
   VectorEpilogue(stage, number, loop);
-}
-
-// A load at a position that is computed in the loop cannot be among those that come first.
-bool Emitter::IsLate(int load) const {
-  const Inst& i = inst(load);
-  return LoadAccess(i).indirect.has_value() && inst(i.in[0]).elem;
-}
-
-// Whether all elements of a vector have the same value, which is computed in this loop.
-bool Emitter::IsOnceAVector(int id, const Loop& loop) const {
-  std::vector<int> todo = {id};
-  int steps = 0;
-  while (!todo.empty()) {
-    const int at = todo.back();
-    todo.pop_back();
-    const Inst& i = inst(at);
-    if (HasColumns(at)) return false;
-    if (!i.elem && HasRows()) continue;
-    if (IsKept(at) || ++steps > 64) return false;
-    switch (i.kind) {
-      case Inst::Kind::kSegment:
-        return false;
-      case Inst::Kind::kLoad:
-        if (Shape(LoadAccess(i), loop).kind != AccessKind::kUniform) return false;
-        break;
-      case Inst::Kind::kIndex: {
-        Affine axis;
-        axis.coefs.push_back({i.axis, SizeExpr(1)});
-        if (!IsUniform(axis, loop)) return false;
-        break;
-      }
-      default:
-        break;
-    }
-    for (int in : i.in) {
-      if (in >= 0) todo.push_back(in);
-    }
-  }
-  return true;
-}
-
-// By instruction: needed for positions that a whole vector shares.
-std::vector<bool> Emitter::PositionsOnceAVector(const Stage& stage, const Loop& loop) const {
-  std::vector<bool> out(plan_.insts.size());
-  if (loop.vec == 1) return out;
-  for (size_t k = stage.elem_insts.size(); k-- > 0;) {
-    const int id = stage.elem_insts[k];
-    const Inst& i = inst(id);
-    const bool gathers = i.kind == Inst::Kind::kLoad && IsLate(id) && IsOnceAVector(i.in[0], loop);
-    if (gathers) out[static_cast<size_t>(i.in[0])] = true;
-    if (!out[static_cast<size_t>(id)]) continue;
-    for (int in : i.in) {
-      if (in >= 0) out[static_cast<size_t>(in)] = true;
-    }
-  }
-  return out;
 }
 
 // What is per vector: values that all elements share, bases of strided accesses, room for what the
@@ -512,7 +470,11 @@ void Emitter::Element(const Stage& stage, int number, const Loop& loop, const st
       continue;
     }
     for (size_t k = 0; k < stage.reduces[r].in.size(); ++k) {
-      out_.Line("x", number, "_", r, "_", k, "[j] = ", Operand(stage.reduces[r].in[k]), ";");
+      const PlanReduce& reduce = stage.reduces[r];
+      const std::string neutral =
+          loop.window ? absl::StrCat(" : ", CudaLiteral(reduce.dtypes[k], reduce.init[k])) : "";
+      out_.Line("x", number, "_", r, "_", k, "[j] = ", loop.window ? "inside ? " : "",
+                Operand(reduce.in[k]), neutral, ";");
     }
   }
   AddToColumnSums(stage, number, loop);
@@ -538,6 +500,10 @@ void Emitter::VectorEpilogue(const Stage& stage, int number, const Loop& loop) {
     const Store& store = stage.stores[k];
     const AccessShape shape = Shape(store.access, loop);
     if (!store.elem || shape.kind != AccessKind::kVector) continue;
+    if (loop.window) {
+      WindowStore(store, shape, loop, absl::StrCat("w", k));
+      continue;
+    }
     const std::string guard = StoreGuard(store, PointOf(loop, false));
     OpenGuard(guard, &out_);
     VectorStore(store, shape, PointOf(loop, false), loop.vec, absl::StrCat("w", k));

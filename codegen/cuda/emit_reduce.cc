@@ -86,6 +86,7 @@ void Emitter::RowLoopValues() {
       if (store.elem) DeclareRowBase(store.access);
     }
   }
+  if (schedule_.window) DeclareWindow();
   for (int id : plan_.keep) {
     out_.Line(ToAbsl(CudaType(inst(id).dtype)), " v", id, "[",
               std::max(1, schedule_.items * schedule_.vec), "];");
@@ -143,12 +144,12 @@ void Emitter::RegisterLoop(const Stage& stage, int number) {
   const std::string thread =
       s.items == 1 ? "lane" : absl::StrCat("(i * ", s.threads_per_row, "u + lane)");
   loop.index_at = step == 1 ? thread : absl::StrCat(thread, " * ", step, "u");
+  const std::string inside = InWindow(&loop) ? "at < reach" : absl::StrCat("c < ", points);
   const int64_t full = inner_points_.IsConstant() ? inner_points_.constant() / per_item
                                                   : 0;  // items that need no guard
-  if (full < s.items)
-    loop.guard =
-        full == 0 ? absl::StrCat("c < ", points) : absl::StrCat("i < ", full, " || c < ", points);
-  if (!Divides(step, inner_points_)) loop.elem_guard = absl::StrCat("c + j < ", points);
+  if (full < s.items) loop.guard = full == 0 ? inside : absl::StrCat("i < ", full, " || ", inside);
+  if (!loop.window && !Divides(step, inner_points_))
+    loop.elem_guard = absl::StrCat("c + j < ", points);
   // Braces: the names of one stage's loop must not meet those of the next.
   out_.Line("{").Indent();
   Items(stage, number, loop);
@@ -177,13 +178,18 @@ void Emitter::StreamLoop(const Stage& stage, int number) {
   const int64_t stride = InnerPerItem();
   const int step = IsRow() ? s.vec : 1;
   const std::string first = step == 1 ? "lane" : absl::StrCat("lane * ", step, "u");
-  const std::string points = SizeText(inner_points_, false);
+  const std::string index = s.window ? "at" : "c";
+  const std::string points = s.window ? "reach" : SizeText(inner_points_, false);
   const bool two_levels = !stage.reduces.empty() && !(inner_points_.IsConstant() &&
                                                       inner_points_.constant() <= kFlush * stride);
   Loop loop;
   loop.vec = s.vec;
   loop.index = "c";
-  if (!Divides(step, inner_points_)) loop.elem_guard = absl::StrCat("c + j < ", points);
+  if (InWindow(&loop)) {
+    loop.at.clear();  // is the loop's variable
+  } else if (!Divides(step, inner_points_)) {
+    loop.elem_guard = absl::StrCat("c + j < ", points);
+  }
   std::string begin = first, end = points;
   if (two_levels) {
     out_.Block("for (", index_type_, " c0 = ", first, "; c0 < ", points,
@@ -196,7 +202,8 @@ void Emitter::StreamLoop(const Stage& stage, int number) {
     end = "end";
   }
   out_.Line("#pragma unroll ", StreamUnroll(stage));
-  out_.Block("for (", index_type_, " c = ", begin, "; c < ", end, "; c += ", Unsigned(stride), ")");
+  out_.Block("for (", index_type_, " ", index, " = ", begin, "; ", index, " < ", end, "; ", index,
+             " += ", Unsigned(stride), ")");
   Items(stage, number, loop);
   out_.End();
   if (!two_levels) return;

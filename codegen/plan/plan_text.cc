@@ -129,7 +129,7 @@ std::string ScheduleText(const KernelPlan& plan) {
                            s.rows_per_block);
   }
   return absl::StrCat("cuda ", name, " threads ", s.threads, " vec ", s.vec, " items ", s.items,
-                      shape, s.no_allocate ? " no_allocate" : "",
+                      shape, s.no_allocate ? " no_allocate" : "", s.window ? " window" : "",
                       s.sums_in_memory ? " sums_in_memory" : "");
 }
 

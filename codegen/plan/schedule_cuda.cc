@@ -7,6 +7,7 @@
 #include "codegen/plan/access_map.h"
 #include "codegen/plan/schedule.h"
 #include "codegen/plan/streams.h"
+#include "codegen/plan/window.h"
 
 namespace jitfuse::internal {
 namespace {
@@ -24,7 +25,29 @@ bool ExtentAllows(const KernelPlan& plan, int vec) {
 struct Width {
   int vec = 1;
   int wanted = 1;  // 16 bytes of the widest element type that is walked with unit stride
+  bool window = false;
 };
+
+// Whether a flat plan is walked from end to end, so that vectors may go over the ends of its rows;
+// what is broadcast is then read element by element.
+bool FlatAllows(const KernelPlan& plan, const std::vector<Stream>& streams, int vec) {
+  return !plan.IsRow() && std::all_of(streams.begin(), streams.end(), [&](const Stream& s) {
+    return !s.heavy || IsDenseAccess(plan, *s.access, vec);
+  });
+}
+
+// Rows whose ends are nowhere aligned: vectors where memory is, if all that is walked lies alike.
+bool WindowAllows(const KernelPlan& plan, const std::vector<Stream>& streams, int vec) {
+  constexpr int64_t kFewVectors = 4;  // fewer have more edges than middle
+  if (!plan.IsRow() || plan.columns || plan.HasColumnSums() || vec == 1) return false;
+  const int64_t n = InnerPoints(plan);
+  const AccessMap* leader = WindowOf(plan, vec);
+  if (leader == nullptr || (n > 0 && n < kFewVectors * vec)) return false;
+  return std::all_of(streams.begin(), streams.end(), [&](const Stream& s) {
+    return !s.heavy || !IsVectorAccess(plan, *s.access, 1) ||
+           FitsWindow(plan, *s.access, *leader, vec);
+  });
+}
 
 Width PickWidth(const KernelPlan& plan, const std::vector<Stream>& streams) {
   int widest = 0;
@@ -42,6 +65,9 @@ Width PickWidth(const KernelPlan& plan, const std::vector<Stream>& streams) {
                            [&](const AccessMap* a) { return IsVectorAccess(plan, *a, w.vec); });
     if (all && ExtentAllows(plan, w.vec)) break;
   }
+  if (w.vec > 1) return w;
+  w.window = WindowAllows(plan, streams, w.wanted);
+  if (w.window || FlatAllows(plan, streams, w.wanted)) w.vec = w.wanted;
   return w;
 }
 
@@ -144,6 +170,7 @@ CudaSchedule PickRow(const KernelPlan& plan, const Target& target, const Width& 
   CudaSchedule s;
   s.emitter = CudaEmitter::kRow;
   s.vec = width.vec;
+  s.window = width.window;
   int64_t n = InnerPoints(plan);
   bool one_pass = plan.stages.size() == 1 && n > 0 && n <= 16 * 1024;
   int64_t threads = ThreadsAlongRow(n, !plan.keep.empty() || one_pass);
@@ -161,8 +188,8 @@ CudaSchedule PickRow(const KernelPlan& plan, const Target& target, const Width& 
   int block = threads <= 32 ? 256 : 128;
   s.rows_per_block = sums ? 1 : std::max(1, block / s.threads_per_row);
   s.threads = s.threads_per_row * s.rows_per_block;
-  int64_t per_pass = threads * s.vec;
-  s.items = unrolled ? static_cast<int>(std::max<int64_t>(1, (n + per_pass - 1) / per_pass)) : 0;
+  const int64_t per_pass = threads * s.vec, most = n + (s.window ? s.vec - 1 : 0);
+  s.items = unrolled ? static_cast<int>(std::max<int64_t>(1, (most + per_pass - 1) / per_pass)) : 0;
   s.no_allocate = !WritesRows(plan) || s.items == 0 || sums;
   return s;
 }

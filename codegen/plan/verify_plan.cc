@@ -7,6 +7,7 @@
 #include "codegen/plan/access_map.h"
 #include "codegen/plan/schedule.h"
 #include "codegen/plan/streams.h"
+#include "codegen/plan/window.h"
 #include "ir/support/status.h"
 
 namespace jitfuse::internal {
@@ -427,7 +428,11 @@ class Verifier {
     if (plan_.HasColumnSums() &&
         (s.rows_per_block > 1 || s.threads_per_row < 32 || (s.items == 0 && !s.sums_in_memory)))
       return Fail("column sums of rows that are looped over, or of several at once");
-    int64_t held = int64_t{s.items} * (column ? 1 : s.vec) * s.threads_per_row;
+    if (s.window && (column || s.vec == 1 || plan_.HasColumnSums() || !plan_.scans.empty() ||
+                     WindowOf(plan_, s.vec) == nullptr))
+      return Fail("windows of ", s.vec, " elements of rows that allow none");
+    const int64_t held =
+        int64_t{s.items} * (column ? 1 : s.vec) * s.threads_per_row - (s.window ? s.vec - 1 : 0);
     if (s.items > 0 &&
         (InnerPoints(plan_) > held || (InnerPoints(plan_) == 0 && !NumElements(plan_.inner).Is(0))))
       return Fail("a row is longer than its threads hold");

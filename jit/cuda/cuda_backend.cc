@@ -239,6 +239,7 @@ absl::StatusOr<std::shared_ptr<const Kernel>> CudaBackend::Load(
   auto kernel = std::make_shared<CudaKernel>(device_, source);
   kernel->known = ResourcesOfCubin(source, compiled, target_);
   JF_RETURN_IF_ERROR(OnDevice([&](const DriverApi& driver) {
+    const RelaxedCapture relaxed(driver);  // another thread may be capturing a stream
     JF_RETURN_IF_ERROR(device_->Check(driver.ModuleLoadData(&kernel->module, compiled.bytes.data()),
                                       "cuModuleLoadData", kernel->name));
     return device_->Check(

@@ -50,12 +50,7 @@ StatusOr<jitfuse_cli::Source> SourceOfEntry(const nb::object& trace,
     Array copy = CopyOf(input, array);
     out.given.emplace(std::move(input), std::move(copy));
   }
-  const auto options = Get<nb::dict>(made, "options");
-  out.options = OptionsOf(
-      Get<std::string>(options, "device"), Get<std::string>(options, "numerics"),
-      Get<bool>(options, "fuse"), Get<bool>(options, "rewrite"),
-      Get<bool>(options, "use_gemm_library"), false, -1, Get<long long>(options, "verify"),
-      Get<std::string>(options, "verify_action"), Get<bool>(options, "autotune"));
+  out.options = OptionsOf(Get<nb::dict>(made, "options"));
   return out;
 }
 

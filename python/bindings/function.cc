@@ -43,8 +43,9 @@ std::string Counted(std::size_t n, const char* noun) {
 
 }  // namespace
 
-PyFunction::PyFunction(Function f)
+PyFunction::PyFunction(Function f, bool compiles_in_background)
     : function(std::move(f)),
+      background(compiles_in_background),
       inputs(InputsOf(function)),
       outputs(OutputsOf(function)),
       random_ops(NumRandomOps(function)) {
@@ -60,6 +61,14 @@ void CallOutputs::Clear() {
   of_torch.clear();
   gpu_type = nullptr;
   gpu_device = {};
+}
+
+PyFunction::~PyFunction() {
+  if (!background) return;
+  WithoutGil gil;
+  gil.Begin();
+  function = Function();
+  gil.End();
 }
 
 void CallInputs::Clear() {
@@ -324,7 +333,7 @@ PyFunction BindArrays(const PyFunction& f, const std::vector<std::string>& names
     bound.owners[names[i]] = in.owners;
     Keep(in, &bound);
   }
-  PyFunction out(Check(f.function.Bind(pairs)));
+  PyFunction out(Check(f.function.Bind(pairs)), f.background);
   out.bound = std::move(bound);
   return out;
 }

@@ -39,8 +39,15 @@ struct BoundObjects {
 };
 
 struct PyFunction {
-  explicit PyFunction(Function f);
+  // `background`: its code may be compiled by another thread, for which the function's end waits.
+  explicit PyFunction(Function f, bool background = false);
+  ~PyFunction();  // waits without the GIL, which that thread's log may want
+  PyFunction(const PyFunction&) = default;
+  PyFunction(PyFunction&&) = default;
+  PyFunction& operator=(const PyFunction&) = default;
+  PyFunction& operator=(PyFunction&&) = default;
   Function function;
+  bool background = false;
   BoundObjects bound;
   std::string name;
   std::vector<InputInfo> inputs, outputs;

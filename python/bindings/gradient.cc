@@ -26,9 +26,10 @@ struct PySplit {
 };
 
 PySplit MakeSplit(Function forward, Function backward, std::vector<SavedTensor> saved,
-                  std::vector<int> cotangents, std::string decisions) {
-  return {nb::cast(PyFunction(std::move(forward))), nb::cast(PyFunction(std::move(backward))),
-          std::move(saved), std::move(cotangents), std::move(decisions)};
+                  std::vector<int> cotangents, std::string decisions, bool background) {
+  return {nb::cast(PyFunction(std::move(forward), background)),
+          nb::cast(PyFunction(std::move(backward), background)), std::move(saved),
+          std::move(cotangents), std::move(decisions)};
 }
 
 // Of `builder` all.
@@ -42,29 +43,22 @@ std::vector<Tensor> TensorsOf(nb::handle builder, const char* what, nb::handle s
   return python::TensorsOf(sequence);
 }
 
-PySplit Split(nb::handle self, nb::handle outputs, nb::handle wrt, const std::string& device,
-              const std::string& numerics, bool fuse, bool rewrite, bool use_gemm_library,
-              long long verify, const std::string& verify_action, bool autotune) {
+PySplit Split(nb::handle self, nb::handle outputs, nb::handle wrt, const nb::kwargs& options) {
   const std::vector<Tensor> out = TensorsOf(self, "split: output", outputs);
   const std::vector<Tensor> in = TensorsOf(self, "split: wrt", wrt);
-  ForwardBackward made =
-      Check(SplitForwardBackward(out, in,
-                                 OptionsOf(device, numerics, fuse, rewrite, use_gemm_library, false,
-                                           -1, verify, verify_action, autotune)));
+  const CompileOptions of_both = OptionsOf(options);
+  ForwardBackward made = Check(SplitForwardBackward(out, in, of_both));
   return MakeSplit(std::move(made.forward), std::move(made.backward), std::move(made.saved),
-                   std::move(made.cotangents), std::move(made.decisions));
+                   std::move(made.cotangents), std::move(made.decisions), InBackground(of_both));
 }
 
 PySplit SplitText(const std::string& text, const std::vector<std::string>& wrt,
-                  const std::string& device, const std::string& numerics, bool fuse, bool rewrite,
-                  bool use_gemm_library, long long verify, const std::string& verify_action,
-                  bool autotune) {
-  const CompileOptions options = OptionsOf(device, numerics, fuse, rewrite, use_gemm_library, false,
-                                           -1, verify, verify_action, autotune);
+                  const nb::kwargs& given) {
+  const CompileOptions options = OptionsOf(given);
   ForwardBackwardText made = Check(SplitForwardBackwardText(text, wrt));
   return MakeSplit(Check(CompileText(made.forward, options)),
                    Check(CompileText(made.backward, options)), std::move(made.saved),
-                   std::move(made.cotangents), std::move(made.decisions));
+                   std::move(made.cotangents), std::move(made.decisions), InBackground(options));
 }
 
 nb::list SavedOf(const PySplit& split) {
@@ -99,9 +93,9 @@ void DefineSplit(nb::module_& m) {
       "text"_a, "wrt"_a,
       "The gradients as graph text: of the graph's inputs, then a cotangent for each float "
       "output.");
-  m.def("split_text", SplitText, "text"_a, "wrt"_a, nb::kw_only(), "device"_a = "auto",
-        "numerics"_a = "default", "fuse"_a = true, "rewrite"_a = true, "use_gemm_library"_a = true,
-        "verify"_a = 0, "verify_action"_a = "error", "autotune"_a = false,
+  m.def("split_text", SplitText, "text"_a, "wrt"_a, "options"_a,
+        nb::sig("def split_text(text: str, wrt: collections.abc.Sequence[str], "
+                "*, " JF_PY_OPTIONS ") -> Split"),
         "Builder.split of graph text; wrt are names of inputs.");
 }
 
@@ -150,17 +144,10 @@ void DefineGradients(nb::module_& m, nb::class_<Builder>& builder) {
                   "None]) -> tuple[Tensor, ...]"),
           "The outputs with a gradient of their own: `gradients` of inputs (None: zero), made of "
           "`cotangents` of the float outputs.")
-      .def(
-          "split", Split, "outputs"_a, "wrt"_a, nb::kw_only(), "device"_a = "auto",
-          "numerics"_a = "default", "fuse"_a = true, "rewrite"_a = true,
-          "use_gemm_library"_a = true, "verify"_a = 0, "verify_action"_a = "error",
-          "autotune"_a = false,
-          nb::sig("def split(self, outputs: collections.abc.Sequence[Tensor], wrt: "
-                  "collections.abc.Sequence[Tensor], *, device: str = 'auto', numerics: str = "
-                  "'default', fuse: bool = True, rewrite: bool = True, use_gemm_library: bool = "
-                  "True, verify: int = 0, verify_action: str = 'error', autotune: bool = False) -> "
-                  "Split"),
-          "The outputs and the gradients of wrt, which are inputs, as two functions.");
+      .def("split", Split, "outputs"_a, "wrt"_a, "options"_a,
+           nb::sig("def split(self, outputs: collections.abc.Sequence[Tensor], wrt: "
+                   "collections.abc.Sequence[Tensor], *, " JF_PY_OPTIONS ") -> Split"),
+           "The outputs and the gradients of wrt, which are inputs, as two functions.");
 }
 
 }  // namespace jitfuse::python

@@ -36,6 +36,8 @@ constexpr std::pair<const char*, Numerics> kNumerics[] = {
     {"default", Numerics::kDefault}, {"strict", Numerics::kStrict}, {"fast", Numerics::kFast}};
 constexpr std::pair<const char*, VerifyAction> kVerifyActions[] = {
     {"error", VerifyAction::kError}, {"fallback", VerifyAction::kFallback}};
+constexpr std::pair<const char*, Dynamic> kDynamics[] = {
+    {"leading", Dynamic::kLeading}, {"all", Dynamic::kAll}, {"none", Dynamic::kNone}};
 
 std::int64_t IntOf(nb::handle object) {
   nb::object index = nb::steal(CheckNew(PyNumber_Index(object.ptr())));
@@ -140,14 +142,65 @@ nb::tuple Apply(nb::handle self, const std::string& op, nb::handle operands,
   return nb::tuple(out);
 }
 
-PyFunction Compile(const Builder& builder, nb::handle outputs, const std::string& device,
-                   const std::string& numerics, bool fuse, bool rewrite, bool use_gemm_library,
-                   bool batch_invariant, long long max_fusions, long long verify,
-                   const std::string& verify_action, bool autotune) {
-  return PyFunction(Check(
-      builder.Compile(TensorsOf(outputs),
-                      OptionsOf(device, numerics, fuse, rewrite, use_gemm_library, batch_invariant,
-                                max_fusions, verify, verify_action, autotune))));
+PyFunction Compile(const Builder& builder, nb::handle outputs, const nb::kwargs& options) {
+  const CompileOptions made = OptionsOf(options);
+  return PyFunction(Check(builder.Compile(TensorsOf(outputs), made)), InBackground(made));
+}
+
+template <typename T>
+T ValueOf(const std::string& name, nb::handle value, const char* type) {
+  T out{};
+  if (nb::try_cast(value, out, /*convert=*/false)) return out;
+  ThrowTypeError("the option " + name + " is a " + type + ", not a " +
+                 nb::cast<std::string>(value.type().attr("__name__")));
+}
+
+// Whether there is an option of this name; then it is set.
+bool SetSwitch(const std::string& name, nb::handle value, CompileOptions* out) {
+  const std::pair<const char*, bool*> switches[] = {
+      {"fuse", &out->fuse},
+      {"rewrite", &out->rewrite},
+      {"use_gemm_library", &out->use_gemm_library},
+      {"batch_invariant", &out->batch_invariant},
+      {"autotune", &out->autotune},
+      {"background", &out->background},
+  };
+  for (const auto& [known, target] : switches) {
+    if (name != known) continue;
+    *target = ValueOf<bool>(name, value, "bool");
+    return true;
+  }
+  return false;
+}
+
+bool SetNumber(const std::string& name, nb::handle value, CompileOptions* out) {
+  const std::pair<const char*, long long*> numbers[] = {
+      {"max_fusions", &out->max_fusions},
+      {"verify", &out->verify},
+      {"specialize_after", &out->specialize_after},
+  };
+  for (const auto& [known, target] : numbers) {
+    if (name != known) continue;
+    *target = ValueOf<long long>(name, value, "int");
+    return true;
+  }
+  return false;
+}
+
+bool SetWord(const std::string& name, nb::handle value, CompileOptions* out) {
+  const auto word = [&] { return ValueOf<std::string>(name, value, "str"); };
+  if (name == "device") {
+    out->device = OneOf("device", word(), kDevices);
+  } else if (name == "numerics") {
+    out->numerics = OneOf("numerics", word(), kNumerics);
+  } else if (name == "verify_action") {
+    out->verify_action = OneOf("verify_action", word(), kVerifyActions);
+  } else if (name == "dynamic") {
+    out->dynamic = OneOf("dynamic", word(), kDynamics);
+  } else {
+    return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -176,23 +229,18 @@ DType DTypeOfName(const std::string& name) {
   ThrowValueError("there is no dtype '" + name + "'; expected one of " + expected);
 }
 
-CompileOptions OptionsOf(const std::string& device, const std::string& numerics, bool fuse,
-                         bool rewrite, bool use_gemm_library, bool batch_invariant,
-                         long long max_fusions, long long verify, const std::string& verify_action,
-                         bool autotune) {
+CompileOptions OptionsOf(const nb::dict& options) {
   CompileOptions out;
-  out.device = OneOf("device", device, kDevices);
-  out.numerics = OneOf("numerics", numerics, kNumerics);
-  out.fuse = fuse;
-  out.rewrite = rewrite;
-  out.use_gemm_library = use_gemm_library;
-  out.batch_invariant = batch_invariant;
-  out.max_fusions = max_fusions;
-  out.verify = verify;
-  out.verify_action = OneOf("verify_action", verify_action, kVerifyActions);
-  out.autotune = autotune;
+  for (auto [key, value] : options) {
+    const auto name = nb::cast<std::string>(key);
+    if (!SetSwitch(name, value, &out) && !SetNumber(name, value, &out) &&
+        !SetWord(name, value, &out))
+      ThrowTypeError("there is no option '" + name + "' of compiling");
+  }
   return out;
 }
+
+DeviceKind DeviceKindOfName(const std::string& name) { return OneOf("device", name, kDevices); }
 
 const char* DeviceKindName(DeviceKind kind) {
   for (const auto& [name, value] : kDevices) {
@@ -220,15 +268,9 @@ void DefineTensor(nb::module_& m) {
 }
 
 void DefineCompile(nb::class_<Builder>& builder) {
-  builder.def(
-      "compile", Compile, "outputs"_a, nb::kw_only(), "device"_a = "auto", "numerics"_a = "default",
-      "fuse"_a = true, "rewrite"_a = true, "use_gemm_library"_a = true, "batch_invariant"_a = false,
-      "max_fusions"_a = -1, "verify"_a = 0, "verify_action"_a = "error", "autotune"_a = false,
-      nb::sig("def compile(self, outputs: collections.abc.Sequence[Tensor], *, device: str = "
-              "'auto', numerics: str = 'default', fuse: bool = True, rewrite: bool = True, "
-              "use_gemm_library: bool = True, batch_invariant: bool = False, max_fusions: int "
-              "= -1, verify: int = 0, verify_action: str = 'error', autotune: bool = False) -> "
-              "Function"));
+  builder.def("compile", Compile, "outputs"_a, "options"_a,
+              nb::sig("def compile(self, outputs: collections.abc.Sequence[Tensor], "
+                      "*, " JF_PY_OPTIONS ") -> Function"));
 }
 
 }  // namespace

@@ -25,10 +25,18 @@ nanobind::tuple WrapSteps(nanobind::handle builder, std::vector<Tensor> tensors)
 
 // "f32"; ValueError that lists the names.
 DType DTypeOfName(const std::string& name);
-CompileOptions OptionsOf(const std::string& device, const std::string& numerics, bool fuse,
-                         bool rewrite, bool use_gemm_library, bool batch_invariant,
-                         long long max_fusions, long long verify = 0,
-                         const std::string& verify_action = "error", bool autotune = false);
+// The keyword arguments of all that compiles, as stubs show them.
+#define JF_PY_OPTIONS                                                                          \
+  "device: str = 'auto', numerics: str = 'default', fuse: bool = True, rewrite: bool = True, " \
+  "use_gemm_library: bool = True, batch_invariant: bool = False, max_fusions: int = -1, "      \
+  "verify: int = 0, verify_action: str = 'error', autotune: bool = False, "                    \
+  "dynamic: str = 'leading', background: bool = False, specialize_after: int = 0"
+// TypeError for an option that there is not, or of another type; ValueError for an unknown word.
+CompileOptions OptionsOf(const nanobind::dict& options);
+inline bool InBackground(const CompileOptions& options) {
+  return options.background || options.specialize_after > 0;
+}
+DeviceKind DeviceKindOfName(const std::string& name);  // ValueError that lists the names
 const char* DeviceKindName(DeviceKind kind);
 
 void DefineGraph(nanobind::module_& m);

@@ -334,10 +334,16 @@ void SetPythonLog(int level, nb::object sink) {
   });
 }
 
+// For the signature alone.
+CompileOptions ForInterpreter() {
+  CompileOptions options;
+  options.device = DeviceKind::kInterpret;
+  return options;
+}
+
 nb::tuple EvaluateText(const std::string& text, nb::handle args, std::uint64_t seed,
                        std::uint64_t offset) {
-  const auto f = PyFunction(
-      Check(CompileText(text, OptionsOf("interpret", "default", true, true, true, false, -1))));
+  const auto f = PyFunction(Check(CompileText(text, ForInterpreter())));
   const Items items(args);
   CallInputs in = BorrowArgs(f, items.pointers.data(), items.pointers.size());
   CheckNoGrad(f, in);
@@ -379,16 +385,12 @@ void DefineInspection(nb::module_& m) {
         "For tests: results and scratch memory from torch's allocator, as on a GPU.");
   m.def(
       "compile_text",
-      [](const std::string& text, const std::string& device, const std::string& numerics, bool fuse,
-         bool rewrite, bool use_gemm_library, bool batch_invariant, long long max_fusions,
-         long long verify, const std::string& verify_action, bool autotune) {
-        return PyFunction(Check(CompileText(
-            text, OptionsOf(device, numerics, fuse, rewrite, use_gemm_library, batch_invariant,
-                            max_fusions, verify, verify_action, autotune))));
+      [](const std::string& text, const nb::kwargs& options) {
+        const CompileOptions made = OptionsOf(options);
+        return PyFunction(Check(CompileText(text, made)), InBackground(made));
       },
-      "text"_a, nb::kw_only(), "device"_a = "auto", "numerics"_a = "default", "fuse"_a = true,
-      "rewrite"_a = true, "use_gemm_library"_a = true, "batch_invariant"_a = false,
-      "max_fusions"_a = -1, "verify"_a = 0, "verify_action"_a = "error", "autotune"_a = false);
+      "text"_a, "options"_a,
+      nb::sig("def compile_text(text: str, *, " JF_PY_OPTIONS ") -> Function"));
   m.def(
       "evaluate", EvaluateText, "text"_a, "args"_a, nb::kw_only(), "seed"_a = 0, "offset"_a = 0,
       nb::sig("def evaluate(text: str, args: collections.abc.Sequence[typing.Any], *, seed: int = "
@@ -401,20 +403,15 @@ void DefineInspection(nb::module_& m) {
   m.def(
       "source_of",
       [](const std::string& text, nb::handle args, const std::string& stage,
-         const std::string& arch, const std::string& device, const std::string& numerics, bool fuse,
-         bool rewrite, bool use_gemm_library, bool batch_invariant, long long max_fusions,
-         long long verify, const std::string& verify_action, bool autotune) {
-        const auto f = PyFunction(Check(
-            CompileText(text, OptionsOf("interpret", "default", true, true, true, false, -1))));
-        const CompileOptions options =
-            OptionsOf(device, numerics, fuse, rewrite, use_gemm_library, batch_invariant,
-                      max_fusions, verify, verify_action, autotune);
+         const std::string& arch, const nb::kwargs& given) {
+        const auto f = PyFunction(Check(CompileText(text, ForInterpreter())));
+        const CompileOptions options = OptionsOf(given);
         return Check(
             WithArgs(f, args, [&](auto& a) { return SourceOf(text, a, stage, arch, options); }));
       },
-      "text"_a, "args"_a, "stage"_a, "arch"_a = "", "device"_a = "auto", "numerics"_a = "default",
-      "fuse"_a = true, "rewrite"_a = true, "use_gemm_library"_a = true, "batch_invariant"_a = false,
-      "max_fusions"_a = -1, "verify"_a = 0, "verify_action"_a = "error", "autotune"_a = false,
+      "text"_a, "args"_a, "stage"_a, "arch"_a = "", "options"_a,
+      nb::sig("def source_of(text: str, args: object, stage: str, arch: str = '', "
+              "*, " JF_PY_OPTIONS ") -> str"),
       "What is made of a graph: stage is graph, groups, plan, cuda, llvm, ptx, sass or resources.");
   m.def("list_ops", OpRows, nb::sig("def list_ops() -> list[dict[str, typing.Any]]"));
 }
@@ -449,10 +446,7 @@ void DefineSurroundings(nb::module_& m) {
   m.def("default_device", [] { return DeviceKindName(Check(DefaultDevice())); });
   m.def(
       "device_error",
-      [](const std::string& device) {
-        return DeviceStatus(OptionsOf(device, "default", true, true, true, false, -1).device)
-            .message();
-      },
+      [](const std::string& device) { return DeviceStatus(DeviceKindOfName(device)).message(); },
       "device"_a, "Why nothing runs on this kind of device; empty if it does.");
   m.def("set_log", SetPythonLog, "level"_a, "sink"_a.none(),
         nb::sig("def set_log(level: int, sink: collections.abc.Callable[[int, str], typing.Any] | "

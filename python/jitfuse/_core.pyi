@@ -64,7 +64,7 @@ class Builder:
         Pairs of sizes that each call's arrays must make equal, beyond what their dims say.
         """
 
-    def compile(self, outputs: Sequence[Tensor], *, device: str = 'auto', numerics: str = 'default', fuse: bool = True, rewrite: bool = True, use_gemm_library: bool = True, batch_invariant: bool = False, max_fusions: int = -1, verify: int = 0, verify_action: str = 'error', autotune: bool = False) -> Function: ...
+    def compile(self, outputs: Sequence[Tensor], *, device: str = 'auto', numerics: str = 'default', fuse: bool = True, rewrite: bool = True, use_gemm_library: bool = True, batch_invariant: bool = False, max_fusions: int = -1, verify: int = 0, verify_action: str = 'error', autotune: bool = False, dynamic: str = 'leading', background: bool = False, specialize_after: int = 0) -> Function: ...
 
     def vjp(self, outputs: Sequence[Tensor], cotangents: Sequence[Tensor | None], wrt: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """
@@ -79,7 +79,7 @@ class Builder:
         The outputs with a gradient of their own: `gradients` of inputs (None: zero), made of `cotangents` of the float outputs.
         """
 
-    def split(self, outputs: Sequence[Tensor], wrt: Sequence[Tensor], *, device: str = 'auto', numerics: str = 'default', fuse: bool = True, rewrite: bool = True, use_gemm_library: bool = True, verify: int = 0, verify_action: str = 'error', autotune: bool = False) -> Split:
+    def split(self, outputs: Sequence[Tensor], wrt: Sequence[Tensor], *, device: str = 'auto', numerics: str = 'default', fuse: bool = True, rewrite: bool = True, use_gemm_library: bool = True, batch_invariant: bool = False, max_fusions: int = -1, verify: int = 0, verify_action: str = 'error', autotune: bool = False, dynamic: str = 'leading', background: bool = False, specialize_after: int = 0) -> Split:
         """
         The outputs and the gradients of wrt, which are inputs, as two functions.
         """
@@ -111,7 +111,7 @@ def gradient_text(text: str, wrt: Sequence[str]) -> str:
     The gradients as graph text: of the graph's inputs, then a cotangent for each float output.
     """
 
-def split_text(text: str, wrt: Sequence[str], *, device: str = 'auto', numerics: str = 'default', fuse: bool = True, rewrite: bool = True, use_gemm_library: bool = True, verify: int = 0, verify_action: str = 'error', autotune: bool = False) -> Split:
+def split_text(text: str, wrt: Sequence[str], *, device: str = 'auto', numerics: str = 'default', fuse: bool = True, rewrite: bool = True, use_gemm_library: bool = True, batch_invariant: bool = False, max_fusions: int = -1, verify: int = 0, verify_action: str = 'error', autotune: bool = False, dynamic: str = 'leading', background: bool = False, specialize_after: int = 0) -> Split:
     """Builder.split of graph text; wrt are names of inputs."""
 
 class Function:
@@ -208,7 +208,7 @@ def call_in_framework_memory(function: Function, args: Sequence[Any]) -> tuple[A
     For tests: results and scratch memory from torch's allocator, as on a GPU.
     """
 
-def compile_text(text: str, *, device: str = 'auto', numerics: str = 'default', fuse: bool = True, rewrite: bool = True, use_gemm_library: bool = True, batch_invariant: bool = False, max_fusions: int = -1, verify: int = 0, verify_action: str = 'error', autotune: bool = False) -> Function: ...
+def compile_text(text: str, *, device: str = 'auto', numerics: str = 'default', fuse: bool = True, rewrite: bool = True, use_gemm_library: bool = True, batch_invariant: bool = False, max_fusions: int = -1, verify: int = 0, verify_action: str = 'error', autotune: bool = False, dynamic: str = 'leading', background: bool = False, specialize_after: int = 0) -> Function: ...
 
 def evaluate(text: str, args: Sequence[Any], *, seed: int = 0, offset: int = 0) -> tuple[Any, ...]:
     """The reference evaluator on CPU arrays: slow, exact meaning."""
@@ -217,7 +217,7 @@ def parse_inputs(text: str) -> list[dict[str, Any]]: ...
 
 def format_text(text: str) -> str: ...
 
-def source_of(text: str, args: object, stage: str, arch: str = '', device: str = 'auto', numerics: str = 'default', fuse: bool = True, rewrite: bool = True, use_gemm_library: bool = True, batch_invariant: bool = False, max_fusions: int = -1, verify: int = 0, verify_action: str = 'error', autotune: bool = False) -> str:
+def source_of(text: str, args: object, stage: str, arch: str = '', *, device: str = 'auto', numerics: str = 'default', fuse: bool = True, rewrite: bool = True, use_gemm_library: bool = True, batch_invariant: bool = False, max_fusions: int = -1, verify: int = 0, verify_action: str = 'error', autotune: bool = False, dynamic: str = 'leading', background: bool = False, specialize_after: int = 0) -> str:
     """
     What is made of a graph: stage is graph, groups, plan, cuda, llvm, ptx, sass or resources.
     """

@@ -455,6 +455,8 @@ def jit(
     verify: int = 0,
     verify_action: str = "error",
     autotune: bool = False,
+    background: bool = False,
+    specialize_after: int = 0,
 ) -> Any:
     """Compiles a function over arrays into fused kernels: `@jitfuse.jit` or `@jitfuse.jit(...)`.
 
@@ -467,7 +469,8 @@ def jit(
         is traced by itself. Other Python numbers are passed with each call.
     dynamic: which sizes one compiled function serves. None: the leading size of the first result,
         and the sizes of arguments that it comes from; of a function that reduces it, as a loss
-        does, the leading sizes of the arguments. "all": every size; "none": no other.
+        does, the leading sizes of the arguments. "all": every size, by few kernels that take
+        nearly any (docs/shapes.md); "none": no other.
     numerics: "default", or "fast" (less exact where that is faster). "strict" is a name for what
         is not there yet: NotImplementedError.
     device: "auto" (where the arguments are), "cpu", "cuda" or "interpret".
@@ -479,6 +482,10 @@ def jit(
     autotune: the first call of each kind times, on a GPU, which algorithms of the matrix library
         and which kernels behind them are the fastest, before it runs (docs/gemm.md); `tune` does so
         for given arguments.
+    background: a call whose code is not there runs what is, which may be slower, and its code is
+        compiled in another thread (docs/shapes.md); where there is nothing to run, it waits.
+    specialize_after: after so many calls of one shape it gets code of its own, compiled in another
+        thread; 0: never.
     """
     if dynamic not in _DYNAMIC:
         raise ValueError(f"jit: dynamic={dynamic!r}, expected one of {_DYNAMIC}")
@@ -490,10 +497,17 @@ def jit(
         raise ValueError(f"jit: verify_action={verify_action!r}, expected one of {_VERIFY_ACTIONS}")
     if type(autotune) is not bool:
         raise ValueError(f"jit: autotune={autotune!r}, expected True or False")
+    if type(background) is not bool:
+        raise ValueError(f"jit: background={background!r}, expected True or False")
+    if type(specialize_after) is not int or specialize_after < 0:
+        raise ValueError(
+            f"jit: specialize_after={specialize_after!r}, expected a number of calls, 0 or more"
+        )
     options = {
         "numerics": numerics, "device": device, "fuse": fuse, "rewrite": rewrite,
         "use_gemm_library": use_gemm_library, "verify": verify, "verify_action": verify_action,
-        "autotune": autotune,
+        "autotune": autotune, "dynamic": "all" if dynamic == "all" else "leading",
+        "background": background, "specialize_after": specialize_after,
     }  # fmt: skip
     if function is None:
         return lambda f: JitFunction(f, static_argnums, static_argnames, dynamic, options)

@@ -145,6 +145,51 @@ std::vector<PlanCase> LayoutCases() {
   return Numbered(std::move(cases));
 }
 
+namespace {
+
+// Rows that begin anywhere in memory, shorter than a vector too. `items` 0: read again.
+void AddWindowCases(std::vector<PlanCase>* cases) {
+  struct Shape {
+    int64_t rows, columns;
+    int threads, per_block, vec;
+    bool kept;
+  };
+  for (Shape s : {Shape{5, 1023, 64, 2, 8, true},
+                  {3, 4097, 256, 1, 8, true},
+                  {7, 13, 32, 4, 8, true},
+                  {9, 5, 32, 4, 8, true},
+                  {4, 3, 8, 4, 8, true},
+                  {11, 1, 32, 1, 8, true},
+                  {1, 1001, 64, 1, 8, true},
+                  {3, 4096, 128, 1, 8, true},
+                  {5, 1027, 64, 1, 8, false},
+                  {3, 777, 32, 2, 8, false},
+                  {2, 20001, 32, 1, 8, false},
+                  {6, 7, 32, 4, 8, false},
+                  {5, 1, 32, 1, 8, false}}) {
+    for (bool symbolic : {false, true}) {
+      for (DType dtype : {DType::kF32, DType::kBF16, DType::kF64}) {
+        if (symbolic && dtype == DType::kF64) continue;
+        const SizeExpr rows = symbolic ? kN : SizeExpr(s.rows),
+                       columns = symbolic ? kM : SizeExpr(s.columns);
+        const int vec = std::min(s.vec, 16 / ItemSize(dtype));
+        const int64_t pass = int64_t{s.threads} * vec, n = s.rows * s.columns;
+        const int items = s.kept ? static_cast<int>((s.columns + vec - 1 + pass - 1) / pass) : 0;
+        auto add = [&](KernelPlan plan, std::vector<int64_t> elements) {
+          if (symbolic && s.kept) plan.inner_bound = s.columns;
+          std::get<CudaSchedule>(plan.schedule).window = true;
+          cases->push_back({std::move(plan), std::move(elements), {s.rows, s.columns}});
+        };
+        add(Softmax(dtype, rows, columns, s.threads, s.per_block, vec, items), {n, n});
+        add(LayerNorm(dtype, rows, columns, s.threads, s.per_block, vec, items), {n, n, s.rows});
+        add(ArgMax(dtype, rows, columns, s.threads, s.per_block, vec, items), {n, s.rows});
+      }
+    }
+  }
+}
+
+}  // namespace
+
 std::vector<PlanCase> RowCases() {
   std::vector<PlanCase> cases;
   struct Shape {
@@ -185,6 +230,7 @@ std::vector<PlanCase> RowCases() {
       }
     }
   }
+  AddWindowCases(&cases);
   for (DType dtype : {DType::kF32, DType::kF16}) {
     cases.push_back({SumColumns(dtype, kN, kM, 1, 64), {70 * 33, 70}, {70, 33}});
     cases.push_back({SumColumns(dtype, 70, kM, 32, 4), {70 * 330, 70}, {70, 330}});
@@ -292,6 +338,22 @@ const GraphCase kGraphs[] = {
      {}},
     {"graph softmax_any(%x: f32[n,m]) -> (f32[n,m]) { %0 = softmax(%x) : f32[n,m] return %0 }",
      {3, 501}},
+    {"graph norm_odd(%x: bf16[n,m], %r: bf16[n,m], %w: bf16[m], %b: bf16[m]) -> (bf16[n,m], "
+     "bf16[n,m]) { %0 = add(%x, %r) : bf16[n,m] %1 = layer_norm(%0, %w, %b) : bf16[n,m] return %0, "
+     "%1 }",
+     {6, 1001}},
+    {"graph norm_wide(%x: f16[5,1001], %w: f32[1001]) -> (f32[5,1001]) { %0 = cast(%x) {dtype=f32} "
+     ": f32[5,1001] %1 = rms_norm(%0, %w) : f32[5,1001] return %1 }",
+     {}},
+    {"graph max_within(%x: f32[n,335]) -> (f32[n]) { %0 = slice(%x) {starts=[0,3]} : f32[n,332] %1 "
+     "= max(%0) {axes=[1]} : f32[n] return %1 }",
+     {6}},
+    {"graph bias_any(%x: bf16[n,m], %b: bf16[m]) -> (bf16[n,m]) { %0 = add(%x, %b) : bf16[n,m] %1 "
+     "= gelu(%0) : bf16[n,m] return %1 }",
+     {7, 77}},
+    {"graph bias_short(%x: bf16[n,m], %b: bf16[m]) -> (bf16[n,m]) { %0 = add(%x, %b) : bf16[n,m] "
+     "return %0 }",
+     {37, 3}},
     {"graph softmax_middle(%x: f64[2,n,3]) -> (f64[2,n,3]) { %0 = softmax(%x) {axis=1} : "
      "f64[2,n,3] return %0 }",
      {41}},

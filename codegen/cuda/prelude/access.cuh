@@ -98,6 +98,40 @@ JF_FN jf_words<(K + 3) / 4> jf_ld1(const void* p) {
   return r;
 }
 
+// The first `count` of K elements of a buffer's last word, and zeros.
+//: jf_part4
+template <int K>
+JF_FN jf_words<K> jf_part4(const void* p, unsigned count) {
+  jf_words<K> r;
+#pragma unroll
+  for (int k = 0; k < K; ++k) r.w[k] = (unsigned)k < count ? static_cast<const unsigned*>(p)[k] : 0u;
+  return r;
+}
+
+//: jf_part2
+template <int K>
+JF_FN jf_words<(K + 1) / 2> jf_part2(const void* p, unsigned count) {
+  jf_words<(K + 1) / 2> r;
+#pragma unroll
+  for (int k = 0; k < K; ++k) {
+    const unsigned v = (unsigned)k < count ? static_cast<const unsigned short*>(p)[k] : 0u;
+    r.w[k / 2] = k % 2 == 0 ? v : r.w[k / 2] | v << 16;
+  }
+  return r;
+}
+
+//: jf_part1
+template <int K>
+JF_FN jf_words<(K + 3) / 4> jf_part1(const void* p, unsigned count) {
+  jf_words<(K + 3) / 4> r;
+#pragma unroll
+  for (int k = 0; k < K; ++k) {
+    const unsigned v = (unsigned)k < count ? static_cast<const unsigned char*>(p)[k] : 0u;
+    r.w[k / 4] = k % 4 == 0 ? v : r.w[k / 4] | v << (8 * (k % 4));
+  }
+  return r;
+}
+
 //: jf_prefetch
 JF_FN void jf_prefetch(const void* p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
 

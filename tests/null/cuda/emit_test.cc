@@ -18,7 +18,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const SizeExpr kN = SizeExpr::Symbol(0);
+const SizeExpr kN = SizeExpr::Symbol(0), kM = SizeExpr::Symbol(1);
 
 KernelSource Emit(const KernelPlan& plan, std::string_view arch = "sm_90") {
   absl::StatusOr<KernelSource> source = EmitCuda(plan, *TargetFor(arch));
@@ -41,6 +41,10 @@ TEST(EmitCuda, Goldens) {
   ExpectGolden("cuda/flat_bias.cu", WithoutPrelude(Emit(Bias(77))));
   ExpectGolden("cuda/row_registers.cu",
                WithoutPrelude(Emit(Softmax(DType::kBF16, kN, 4096, 128, 1, 8, 4))));
+  KernelPlan window = LayerNorm(DType::kBF16, kN, kM, 128, 1, 8, 5);
+  std::get<CudaSchedule>(window.schedule).window = true;
+  window.inner_bound = 4096;
+  ExpectGolden("cuda/row_window.cu", WithoutPrelude(Emit(window)));
   ExpectGolden("cuda/row_stream.cu",
                WithoutPrelude(Emit(LayerNorm(DType::kF32, kN, 100000, 256, 1, 4, 0))));
   ExpectGolden("cuda/column.cu",
@@ -104,7 +108,7 @@ TEST(EmitCuda, OddRowsGatherEvenRowsDoNot) {
   EXPECT_THAT(Emit(Bias(77)).text, HasSubstr("jf_f16_value(p1[(e + j) % 77u])"));
   EXPECT_THAT(Emit(Bias(80)).text, HasSubstr("*(const jf_f16x8*)(p1 + (e % 80u))"));
   // A symbol may be odd; twice eight of it is not.
-  EXPECT_THAT(Emit(Bias(kN)).text, HasSubstr("p1[(e + j) % n"));
+  EXPECT_THAT(Emit(Bias(kN)).text, HasSubstr("p1[jf_wrap(e, j, n"));
   EXPECT_THAT(Emit(Bias(kN * 16)).text, HasSubstr("*(const jf_f16x8*)(p1 + (e % n"));
 }
 

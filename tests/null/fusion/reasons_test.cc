@@ -1,5 +1,6 @@
 // Every reason code is reached: for each there is a graph that has to give it, and the page that
 // lists them lists them all.
+#include <atomic>
 #include <fstream>
 #include <map>
 #include <set>
@@ -11,6 +12,7 @@
 #include "gmock/gmock.h"
 #include "ir/builder.h"
 #include "ir/op_enum.h"
+#include "jit/background.h"
 #include "jit/call_cache.h"
 #include "jit/compile.h"
 #include "jit/interpret_backend.h"
@@ -206,6 +208,41 @@ Codes Timed(std::string_view text, const std::function<void(TimedBackend*)>& set
   return FallbacksOf(cache);
 }
 
+// What calls run while their code is compiled in the background: of f32[4,m], for m in turn.
+class NothingOnCpu : public NothingBackend {
+ public:
+  const Target& target() const override { return target_; }
+
+ private:
+  const Target target_ = *TargetFor("x86-64-v3");
+};
+class FailsLater : public NothingBackend {
+ public:
+  absl::StatusOr<CompiledKernel> Compile(const KernelSource& source) const override {
+    if (compiles_.fetch_add(1) < 2) return CompiledKernel{};
+    return InternalError("no code for ", source.entry);
+  }
+
+ private:
+  mutable std::atomic<int> compiles_{0};
+};
+Codes InBackground(const Backend& backend, bool background, std::vector<int64_t> sizes) {
+  KernelCache kernels;
+  Options options;
+  options.background = background;
+  options.specialize_after = background ? 0 : 1;
+  CallCache cache(
+      *ParseGraph("graph f(%x: f32[n,m]) -> (f32[n,m]) { %0 = softmax(%x) : f32[n,m] return %0 }"),
+      options, &backend, &kernels);
+  for (int64_t m : sizes) {
+    const std::vector<int64_t> dims = {4, m};
+    const TensorView input{nullptr, DType::kF32, dims, {}};
+    EXPECT_TRUE(cache.Find({&input, 1}, {}).ok());
+    FinishBackground();
+  }
+  return FallbacksOf(cache);
+}
+
 constexpr char kSquares[] =
     "graph f(%a: f32[8,8], %b: f32[8,8]) -> (f32[8,8]) {\n %0 = matmul(%a, %b) : f32[8,8]\n"
     " return %0\n}";
@@ -382,7 +419,11 @@ const std::map<Reason, std::function<Codes()>>& Examples() {
              "{perm=[1,0]} : f32[64,n]\n  return %0\n}");
        }},
       {Reason::kScalarAccess,
-       [] { return Compiled(OneOp("f32[64,4097]", "softmax", "{axis=1}")); }},
+       [] {
+         return Compiled(
+             "graph f(%x: f32[n,335]) -> (f32[n,332]) {\n  %0 = slice(%x) {starts=[0,3]} : "
+             "f32[n,332]\n  %1 = softmax(%0) : f32[n,332]\n  return %1\n}");
+       }},
       {Reason::kRowReread, [] { return Compiled(OneOp("f32[512,65536]", "softmax", "{axis=1}")); }},
       {Reason::kStridedReduce,
        [] {
@@ -503,6 +544,11 @@ const std::map<Reason, std::function<Codes()>>& Examples() {
 })",
                       {{2, 2}, {2, 2}, {2, 1}});
        }},
+      {Reason::kBackgroundGeneral, [] { return InBackground(NothingBackend(), true, {64, 65}); }},
+      {Reason::kBackgroundInterpreted, [] { return InBackground(NothingOnCpu(), true, {64}); }},
+      {Reason::kBackgroundWaited, [] { return InBackground(NothingBackend(), true, {64}); }},
+      {Reason::kBackgroundFailed, [] { return InBackground(FailsLater(), true, {64, 65}); }},
+      {Reason::kHotShape, [] { return InBackground(NothingBackend(), false, {64}); }},
   };
   return *examples;
 }

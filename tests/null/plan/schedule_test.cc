@@ -80,7 +80,7 @@ TEST(Schedule, RowThreads) {
                         {"bf16[64,4096]", 256, 8, 2, 1},
                         {"bf16[64,8192]", 512, 8, 2, 1},
                         {"f32[64,4096]", 256, 4, 4, 1},
-                        {"f32[64,4097]", 512, 1, 9, 1},
+                        {"f32[64,4097]", 512, 4, 3, 1},
                         {"f32[64,100]", 32, 4, 1, 8}}) {
     KernelPlan plan = PlanOf(Unary("softmax", c.type), "sm_90");
     const CudaSchedule& s = plan.cuda();
@@ -90,8 +90,35 @@ TEST(Schedule, RowThreads) {
     EXPECT_EQ(s.rows_per_block, c.rows_per_block) << c.type;
     EXPECT_FALSE(plan.keep.empty());
     EXPECT_FALSE(HasNote(plan, Reason::kRowReread));
-    EXPECT_EQ(HasNote(plan, Reason::kScalarAccess), c.vec == 1);
+    EXPECT_FALSE(HasNote(plan, Reason::kScalarAccess));
+    EXPECT_EQ(s.window, std::string_view(c.type) == "f32[64,4097]");
   }
+}
+
+TEST(Schedule, WindowsOfRowsThatBeginAnywhere) {
+  // Wide enough vectors, long enough rows, and all that is walked lying alike.
+  EXPECT_TRUE(PlanOf(Unary("softmax", "bf16[64,1001]"), "sm_90").cuda().window);
+  EXPECT_FALSE(PlanOf(Unary("softmax", "bf16[64,1004]"), "sm_90").cuda().window);
+  EXPECT_FALSE(PlanOf(Unary("softmax", "bf16[64,31]"), "sm_90").cuda().window);
+  Graph g = Unary("softmax", "bf16[64,1001]");
+  EdgeLayouts odd, padded;
+  odd.reads[InputNamed(g, "x")] = Layout{{1001, 1}, 2};
+  padded.reads[InputNamed(g, "x")] = Layout{{1003, 1}, 16};
+  for (const EdgeLayouts& layouts : {odd, padded}) {
+    const KernelPlan plan = PlanOf(g, "sm_90", layouts);
+    EXPECT_FALSE(plan.cuda().window);
+    EXPECT_TRUE(HasNote(plan, Reason::kScalarAccess));
+  }
+  odd = {};
+  odd.reads[InputNamed(g, "x")] = Layout{{1009, 1}, 16};  // 8 elements more a row
+  EXPECT_TRUE(PlanOf(g, "sm_90", odd).cuda().window);
+}
+
+TEST(Schedule, FlatVectorsGoOverTheEndsOfOddRows) {
+  const Graph g = *ParseGraph(
+      "graph f(%x: bf16[n,77], %b: bf16[77]) -> (bf16[n,77]) { %0 = add(%x, %b) : bf16[n,77] "
+      "return %0 }");
+  EXPECT_EQ(PlanOf(g, "sm_90").cuda().vec, 8);
 }
 
 TEST(Schedule, LongRowsAreReadAgain) {

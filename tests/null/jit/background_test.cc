@@ -1,0 +1,222 @@
+// Compiling in the background: what calls run meanwhile, hot shapes, failures, and ends. The back
+// end of these tests compiles when it is let.
+#include "jit/background.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "ir/support/status.h"
+#include "ir/text.h"
+#include "jit/call_cache.h"
+#include "tests/test_util/idle_backend.h"
+
+namespace jitfuse::internal {
+namespace {
+
+class GatedBackend : public IdleBackend {
+ public:
+  explicit GatedBackend(std::string_view arch = "sm_90") : target_(*TargetFor(arch)) {}
+  std::string_view name() const override { return "gated"; }
+  std::string CompilerId() const override { return "gated"; }
+  const Target& target() const override { return target_; }
+  absl::StatusOr<CompiledKernel> Compile(const KernelSource& source) const override {
+    std::unique_lock<std::mutex> lock(mutex_);
+    ++arrived_;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return open_; });
+    if (failing_) return InvalidArgument("no code for ", source.entry);
+    return CompiledKernel{};
+  }
+
+  void Shut() { Set(false, false); }
+  void Open(bool failing = false) { Set(true, failing); }
+  void WaitForArrivals(int n) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [&] { return arrived_ >= n; });
+  }
+  int arrived() const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return arrived_;
+  }
+
+ private:
+  void Set(bool open, bool failing) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    open_ = open;
+    failing_ = failing;
+    changed_.notify_all();
+  }
+  const Target target_;
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  mutable int arrived_ = 0;
+  bool open_ = true, failing_ = false;
+};
+
+constexpr std::string_view kSoftmax =
+    "graph f(%x: f32[n,m]) -> (f32[n,m]) { %0 = softmax(%x) : f32[n,m] return %0 }";
+
+class BackgroundConcurrencyTest : public testing::Test {
+ protected:
+  // `specialize_after` 0 with `background`; else without.
+  std::unique_ptr<CallCache> Make(bool background, int64_t specialize_after = 0) {
+    Options options;
+    options.background = background;
+    options.specialize_after = specialize_after;
+    return std::make_unique<CallCache>(*ParseGraph(kSoftmax), options, &backend_, &kernels_);
+  }
+  static absl::StatusOr<std::shared_ptr<const BoundCall>> Find(CallCache* cache, int64_t n,
+                                                               int64_t m) {
+    const std::vector<int64_t> dims = {n, m};
+    const TensorView view{nullptr, DType::kF32, dims, {}};
+    return cache->Find({&view, 1}, {});
+  }
+  static std::optional<Reason> Meanwhile(CallCache* cache, int64_t n, int64_t m) {
+    const auto bound = Find(cache, n, m);
+    EXPECT_TRUE(bound.ok()) << bound.status();
+    if (!bound.ok() || !(*bound)->meanwhile) return std::nullopt;
+    return (*bound)->meanwhile->reason;
+  }
+  static int64_t Count(const CallCache& cache, Reason reason) {
+    return cache.stats().fallbacks[static_cast<size_t>(reason)];
+  }
+
+  GatedBackend backend_;
+  KernelCache kernels_;
+};
+
+TEST_F(BackgroundConcurrencyTest, GeneralCodeRunsWhileOwnIsCompiled) {
+  const auto cache = Make(true);
+  EXPECT_EQ(Meanwhile(cache.get(), 4, 64), Reason::kBackgroundWaited);
+  FinishBackground();  // code for more sizes is there
+  backend_.Shut();
+  EXPECT_EQ(Meanwhile(cache.get(), 4, 65), Reason::kBackgroundGeneral);
+  EXPECT_EQ(Meanwhile(cache.get(), 4, 66), Reason::kBackgroundGeneral);
+  backend_.Open();
+  FinishBackground();
+  EXPECT_EQ(Meanwhile(cache.get(), 4, 65), std::nullopt);
+  EXPECT_EQ(Meanwhile(cache.get(), 9, 65), std::nullopt);
+  EXPECT_EQ(Count(*cache, Reason::kBackgroundWaited), 1);
+  EXPECT_EQ(Count(*cache, Reason::kBackgroundGeneral), 2);
+  EXPECT_EQ(cache->executables().size(), 4u);
+}
+
+TEST_F(BackgroundConcurrencyTest, HotShapesGetCodeOfTheirOwnAndNoCallWaits) {
+  const auto cache = Make(false, 3);
+  EXPECT_EQ(Meanwhile(cache.get(), 4, 64), std::nullopt);
+  EXPECT_EQ(Meanwhile(cache.get(), 5, 64), std::nullopt);
+  EXPECT_EQ(Meanwhile(cache.get(), 4, 64), std::nullopt);
+  const int before = backend_.arrived();
+  backend_.Shut();
+  EXPECT_EQ(Meanwhile(cache.get(), 4, 64), std::nullopt);  // the third of this shape
+  backend_.WaitForArrivals(before + 1);
+  EXPECT_EQ(Meanwhile(cache.get(), 4, 64), std::nullopt);
+  backend_.Open();
+  FinishBackground();
+  EXPECT_EQ(Meanwhile(cache.get(), 4, 64), Reason::kHotShape);
+  EXPECT_EQ(Meanwhile(cache.get(), 5, 64), std::nullopt);
+  const auto hot = Find(cache.get(), 4, 64);
+  EXPECT_TRUE(NumElements((*hot)->executable->outputs[0].dims).Is(256));
+  EXPECT_EQ(Count(*cache, Reason::kHotShape), 1);
+}
+
+TEST_F(BackgroundConcurrencyTest, AFailureIsToldByTheNextCallThatNeedsTheCode) {
+  const auto cache = Make(true);
+  EXPECT_EQ(Meanwhile(cache.get(), 4, 64), Reason::kBackgroundWaited);
+  FinishBackground();
+  backend_.Open(/*failing=*/true);
+  EXPECT_EQ(Meanwhile(cache.get(), 4, 65), Reason::kBackgroundGeneral);
+  FinishBackground();
+  EXPECT_EQ(Count(*cache, Reason::kBackgroundFailed), 1);
+  const auto failed = Find(cache.get(), 4, 65);
+  EXPECT_EQ(failed.status().code(), absl::StatusCode::kInvalidArgument) << failed.status();
+  backend_.Open();
+  EXPECT_EQ(Meanwhile(cache.get(), 4, 65), std::nullopt);
+}
+
+TEST_F(BackgroundConcurrencyTest, TheEndOfAFunctionWaitsForItsCompile) {
+  auto cache = Make(true);
+  EXPECT_EQ(Meanwhile(cache.get(), 4, 64), Reason::kBackgroundWaited);
+  FinishBackground();
+  const int before = backend_.arrived();
+  backend_.Shut();
+  for (int64_t m : {65, 66, 68}) Meanwhile(cache.get(), 4, m);
+  backend_.WaitForArrivals(before + 1);
+  std::atomic<bool> ended{false};
+  std::thread end([&] {
+    cache = nullptr;
+    ended = true;
+  });
+  while (WaitingInBackground() > 0) std::this_thread::yield();  // what is behind it is dropped
+  EXPECT_FALSE(ended);
+  backend_.Open();
+  end.join();
+  EXPECT_EQ(backend_.arrived(), before + 1);
+}
+
+TEST_F(BackgroundConcurrencyTest, ManyThreadsAndShapes) {
+  const auto cache = Make(true, 4);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&, t] {
+      for (int64_t call = 0; call < 60; ++call) {
+        const auto bound = Find(cache.get(), 2 + call % 3, 60 + (call + t) % 5);
+        EXPECT_TRUE(bound.ok()) << bound.status();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  FinishBackground();
+  EXPECT_EQ(Meanwhile(cache.get(), 2, 60), Reason::kHotShape);
+  EXPECT_EQ(Count(*cache, Reason::kHotShape), 15);
+  EXPECT_EQ(Count(*cache, Reason::kBackgroundFailed), 0);
+}
+
+TEST_F(BackgroundConcurrencyTest, OnTheCpuTheInterpreterRunsMeanwhile) {
+  GatedBackend cpu("x86-64-v3");
+  Options options;
+  options.background = true;
+  CallCache cache(*ParseGraph(kSoftmax), options, &cpu, &kernels_);
+  cpu.Shut();
+  const auto first = Find(&cache, 4, 64);
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ((*first)->meanwhile->reason, Reason::kBackgroundInterpreted);
+  EXPECT_EQ((*first)->executable->backend->name(), "interpret");
+  cpu.Open();
+  FinishBackground();
+  const auto second = Find(&cache, 4, 64);
+  EXPECT_EQ((*second)->meanwhile, std::nullopt);
+  EXPECT_EQ((*second)->executable->backend, &cpu);
+  // What would take the interpreter longer than the compiler waits.
+  Options large = options;
+  large.fuse = false;
+  CallCache other(*ParseGraph(kSoftmax), large, &cpu, &kernels_);
+  EXPECT_EQ(Meanwhile(&other, 8192, 1000), Reason::kBackgroundWaited);
+}
+
+TEST_F(BackgroundConcurrencyTest, AChildOfForkHasAThreadOfItsOwn) {
+  const auto cache = Make(true);
+  EXPECT_EQ(Meanwhile(cache.get(), 4, 64), Reason::kBackgroundWaited);
+  FinishBackground();
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    const bool general = Meanwhile(cache.get(), 4, 65) == Reason::kBackgroundGeneral;
+    FinishBackground();
+    _exit(general && Meanwhile(cache.get(), 4, 65) == std::nullopt ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
+}  // namespace
+}  // namespace jitfuse::internal

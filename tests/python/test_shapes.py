@@ -1,0 +1,67 @@
+"""Dynamic sizes and compiling in the background, from Python."""
+
+import random
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+import jitfuse as jf
+from support import make, same
+
+
+def test_few_kernels_serve_random_shapes():
+    f = jf.jit(lambda x: jf.nn.softmax(x, dim=-1), dynamic="all")
+    rng = random.Random(1)
+    for _ in range(60):
+        x = make((rng.randint(2, 9), rng.randint(2, 700)), "float32")
+        e = np.exp(x - x.max(-1, keepdims=True))
+        same(f(x), e / e.sum(-1, keepdims=True), ulps=64)
+    stats = f.lower(x).compile().stats()
+    assert stats["compiled"] + stats["memory_hits"] <= 8
+    assert f.cache_info().entries == 1
+
+
+def test_background_runs_what_is_there():
+    f = jf.jit(lambda x: jf.nn.gelu(x) * 2 + 1, background=True)
+    x = make((7, 33), "float32")
+    want = jf.jit(lambda x: jf.nn.gelu(x) * 2 + 1)(x)
+    same(f(x), want, ulps=64)
+    assert f.lower(x).compile().stats()["fallbacks"]["background_interpreted"] >= 1
+
+
+def test_hot_shapes():
+    f = jf.jit(lambda x: x * 2, specialize_after=2)
+    x = make((4, 5), "float32")
+    for _ in range(50):
+        same(f(x), x * 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"background": 1}, "background=1, expected True or False"),
+        ({"specialize_after": -1}, "specialize_after=-1, expected a number of calls"),
+        ({"specialize_after": True}, "specialize_after=True, expected a number of calls"),
+    ],
+)
+def test_options_are_checked(options, message):
+    with pytest.raises(ValueError, match=message):
+        jf.jit(lambda x: x, **options)
+
+
+def test_a_process_ends_while_code_is_compiled():
+    script = """
+        import numpy as np, jitfuse as jf
+        f = jf.jit(lambda x: jf.nn.layer_norm(x, x.shape[-1:]), background=True)
+        f(np.ones((4, 5), np.float32))
+        del f
+        g = jf.jit(lambda x: jf.nn.softmax(x, dim=-1), background=True)
+        g(np.ones((4, 5), np.float32))
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")
