@@ -132,6 +132,7 @@ class Explainer {
   // What timing has shown of the key, or why it was not timed.
   void AddTuning(json* out) const {
     if (call_.untuned) (*out)["notes"].push_back(NoteJson(*call_.untuned));
+    for (const Note& note : call_.tune_notes) (*out)["notes"].push_back(NoteJson(note));
     if (call_.tuned == nullptr) return;
     json plans = json::array();
     for (const TuneRecord::Plan& plan : call_.tuned->plans) {

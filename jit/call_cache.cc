@@ -260,9 +260,23 @@ absl::StatusOr<std::shared_ptr<const Executable>> CallCache::FindClass(const Cal
   return made;
 }
 
-void CallCache::CountTuned(const std::optional<Note>& refused) {
+void CallCache::CountTuned(const Tuned& tuned) {
+  for (Counters* c : {&counters_, &Totals()}) {
+    ++(tuned.refused ? c->fallbacks[static_cast<size_t>(tuned.refused->reason)] : c->tuned);
+    if (tuned.found) ++c->fallbacks[static_cast<size_t>(tuned.found->reason)];
+  }
+}
+
+void CallCache::CountHealed() {
+  CachesLock lock(LockOf(ForkLock::kCaches));
+  for (Counters* c : {&counters_, &Totals()}) ++c->healed;
+}
+
+void CallCache::CountRefused(int64_t algorithms) {
+  if (algorithms == 0) return;
+  CachesLock lock(LockOf(ForkLock::kCaches));
   for (Counters* c : {&counters_, &Totals()})
-    ++(refused ? c->fallbacks[static_cast<size_t>(refused->reason)] : c->tuned);
+    c->fallbacks[static_cast<size_t>(Reason::kTuneRefused)] += algorithms;
 }
 
 absl::StatusOr<CallClass> CallCache::Classify(absl::Span<const TensorView> inputs,

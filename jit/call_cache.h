@@ -8,7 +8,8 @@
 // it compiles and plans nothing. Failures are not cached. Where the matrix library has no algorithm
 // for a product with its epilogue, the class is planned anew with that product alone. What tuning
 // has chosen (jit/tune.h) holds for the calls of a class whose sizes have the same powers of two as
-// bounds, from then on; bound calls of before are bound anew. In: a graph, options, a back end, the
+// bounds, from then on; bound calls of before are bound anew; it is kept in the disk cache, where
+// autotune looks first (jit/tune_store.h). In: a graph, options, a back end, the
 // kernel cache they share. Safe for any number of threads. The object must outlive its calls.
 #ifndef JITFUSE_JIT_CALL_CACHE_H_
 #define JITFUSE_JIT_CALL_CACHE_H_
@@ -102,7 +103,7 @@ class CallCache {
   // stream is captured.
   absl::StatusOr<std::shared_ptr<const TuneRecord>> Tune(const TuneRequest& request);
   // As if Tune had given this record. InvalidArgument if it is of another graph, class of calls,
-  // target or library.
+  // target or library, or if the library refuses one of its algorithms for this very call.
   absl::Status UseRecord(absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs,
                          const TuneRecord& record);
 
@@ -133,6 +134,7 @@ class CallCache {
   struct Tuned {
     std::shared_ptr<const TuneRecord> record;
     std::optional<Note> refused;
+    std::optional<Note> found;  // the record, in the disk cache
     bool empty() const { return record == nullptr && !refused; }
   };
   using Choices = std::vector<ProductChoice>;
@@ -150,7 +152,15 @@ class CallCache {
                                                       CompileWatcher* watcher, StreamHandle stream);
   Tuned TunedOf(const std::string& key);
   void SetTuned(const std::string& key, Tuned tuned);
-  void CountTuned(const std::optional<Note>& refused);  // under the lock of caches
+  void CountTuned(const Tuned& tuned);  // under the lock of caches
+  void CountRefused(int64_t algorithms);
+  void CountHealed();
+  // What another process has kept of the key; empty if nothing, or nothing that holds here.
+  Tuned FindKept(const CallClass& cls);
+  void Keep(const TuneRecord& record);
+  Tuned TimeNow(const CallClass& cls, const TuneRequest& request);  // and keeps it
+  // What the library has against algorithms of the record in this very call; "" if nothing.
+  absl::StatusOr<std::string> RefusedOf(const CallClass& cls, const TuneRecord& record);
   // Null, or why it cannot be tuned (`refused`), which is an error only where timing failed.
   absl::StatusOr<std::shared_ptr<const TuneRecord>> TuneClass(const CallClass& cls,
                                                               const TuneRequest& request,
