@@ -155,10 +155,16 @@ Codes Checked(std::string_view text, int64_t n) {
   return FallbacksOf(cache);
 }
 
+DiskCacheOptions NoDisk() {
+  DiskCacheOptions out;
+  out.enabled = false;
+  return out;
+}
+
 // Nor is what timing was asked for and did not do. A call of f32[8,8] inputs on a GPU of tests, of
 // a process of its own.
 Codes Timed(std::string_view text, const std::function<void(TimedBackend*)>& set,
-            const DiskCacheOptions& options = {.enabled = false}) {
+            const DiskCacheOptions& options = NoDisk()) {
   TimedBackend backend;
   set(&backend);
   DiskCache disk(options);

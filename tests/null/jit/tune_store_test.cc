@@ -3,6 +3,8 @@
 // checked.
 #include "jit/tune_store.h"
 
+#include <random>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
