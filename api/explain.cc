@@ -183,6 +183,7 @@ class Explainer {
   void AddTuning(json* out) const {
     if (call_.untuned) (*out)["notes"].push_back(NoteJson(*call_.untuned));
     if (call_.meanwhile) (*out)["notes"].push_back(NoteJson(*call_.meanwhile));
+    for (const Note& note : call_.tune_notes) (*out)["notes"].push_back(NoteJson(note));
     if (call_.tuned == nullptr) return;
     json plans = json::array();
     for (const TuneRecord::Plan& plan : call_.tuned->plans) {

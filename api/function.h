@@ -62,7 +62,8 @@ class Function {
   StatusOr<std::string> Tune(const std::vector<Array>& inputs,
                              const RunOptions& options = {}) const;
   // As if Tune had found this record, which is of the same graph, options, key, kind of device and
-  // version of the matrix library; else kInvalidArgument says which of these differs.
+  // version of the matrix library; else kInvalidArgument says which of these differs. So it is if
+  // the library refuses an algorithm of the record for these inputs.
   Status UseTuning(const std::vector<Array>& inputs, const std::string& record,
                    const RunOptions& options = {}) const;
 

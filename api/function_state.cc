@@ -128,7 +128,7 @@ std::vector<v1::VerifyReport> FunctionState::verify_reports() const {
       v1::VerifyReport report = ToPublic(executable->verify->record());
       report.executable = number++;
       report.backend = std::string(cache.backend().name());
-      report.arch = cache.backend().target().arch;
+      report.arch = executable->backend->target().arch;
       if (report.verified > 0 || report.skipped > 0) out.push_back(std::move(report));
     }
   };

@@ -43,8 +43,9 @@ struct CompileOptions {
   long long verify = 0;
   VerifyAction verify_action = VerifyAction::kError;
   // The first call of each key (a class of calls, with the power of two that bounds each size)
-  // times what it may choose from before it runs (docs/gemm.md); it waits for its stream. Without:
-  // nothing is ever timed, and the same calls choose the same.
+  // times what it may choose from before it runs (docs/gemm.md), unless the disk cache has what
+  // another process found; it waits for its stream. Without: nothing is ever timed or looked for,
+  // and the same calls choose the same.
   bool autotune = false;
   Dynamic dynamic = Dynamic::kLeading;
   // A call whose code is not there runs what is: code for more sizes than its own, or on the CPU

@@ -48,7 +48,7 @@ struct Stats {
   long long memory_hits = 0;  // kernels found in memory
   long long disk_hits = 0;    // kernels found in the disk cache (docs/cache.md)
   long long layer_hits = 0;   // kernels found in a read-only layer of it
-  long long healed = 0;       // of those compiled, in place of a damaged entry of it
+  long long healed = 0;       // compiled, or timed, in place of a damaged entry of it
   double compile_ms = 0;      // spent in compilers, over all threads
   long long kernels = 0;      // kernels loaded in this process, whichever function asked
   long long verified = 0;     // calls compared with the evaluator (docs/verify.md)

@@ -214,6 +214,12 @@ class CpuBackend : public HostBackend {
         bf16_products_(bf16_products) {
     target_.num_threads = NumThreads();
     ForkGeneration();  // from now on forks are counted
+    if (!status_.ok() || target_.arch != HostTarget().arch) return;
+    for (const char* level : {"x86-64-v4", "x86-64-v3", "x86-64-v2"}) {
+      if (!CheckRunsHere(level, {}).ok()) continue;
+      general_owned_.push_back(std::make_unique<CpuBackend>(TargetFor(level)));
+      general_.push_back(general_owned_.back().get());
+    }
   }
 
   std::string_view name() const override { return "cpu"; }
@@ -224,6 +230,7 @@ class CpuBackend : public HostBackend {
   bool LoadsCodeOf(std::string_view toolchain) const override {
     return toolchain.substr(0, 5) == "llvm-";
   }
+  absl::Span<const Backend* const> GeneralBackends() const override { return general_; }
 
   absl::StatusOr<KernelSource> Emit(const KernelPlan& plan) const override {
     JF_RETURN_IF_ERROR(status_);
@@ -308,6 +315,8 @@ class CpuBackend : public HostBackend {
   absl::Status status_;  // of the architecture asked for
   Target target_;
   const bool bf16_products_;
+  std::vector<std::unique_ptr<const Backend>> general_owned_;
+  std::vector<const Backend*> general_;
 };
 
 }  // namespace

@@ -3,7 +3,8 @@
 // In and out as jit/backend.h says. The target is the host's exact CPU, unless JITFUSE_CPU_ARCH
 // names another (host, x86-64-v2, x86-64-v3, x86-64-v4); a name that is not known makes every Emit
 // fail with the list of those that are. Code for a CPU that the host is not can be compiled, and is
-// refused by Load. Launches split the work into chunks of about grain_bytes; small ones run on the
+// refused by Load. The host's back end has more general ones beside it (GeneralBackends): of
+// x86-64-v4, v3 and v2 those that the host is. Launches split the work into chunks of about grain_bytes; small ones run on the
 // calling thread. Streams are ignored: all work is done when a call returns. Must not know: graphs,
 // caches.
 #ifndef JITFUSE_CPU_BACKEND_CPU_BACKEND_H_

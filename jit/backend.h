@@ -123,6 +123,9 @@ class Backend {
   // Whether code by a compiler of this name and version (ToolchainName of jit/cache_entry.h) for
   // target().arch can be loaded here.
   virtual bool LoadsCodeOf(std::string_view) const { return true; }
+  // This device for more general targets whose code runs here too, the nearest first; none where
+  // target() is no exact device's. What one of them made, any of them may run.
+  virtual absl::Span<const Backend* const> GeneralBackends() const { return {}; }
 
   virtual absl::StatusOr<KernelSource> Emit(const KernelPlan& plan) const = 0;
   virtual absl::StatusOr<CompiledKernel> Compile(const KernelSource& source) const = 0;

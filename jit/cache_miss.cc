@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "ir/support/status.h"
+#include "jit/tune_store.h"
 
 namespace jitfuse::internal {
 namespace {
@@ -72,7 +73,7 @@ void Look(const DiskCache::Root& root, const CacheKey& key, const std::string& s
     absl::StatusOr<CacheFile> bytes = ReadCacheFile(file.path, trust);
     if (!bytes.ok()) continue;
     absl::StatusOr<CacheEntry> entry = DecodeEntry(bytes->bytes);
-    if (!entry.ok()) continue;
+    if (!entry.ok() || entry->key.backend == kTuneEntries) continue;
     ++search->seen;
     Likeness likeness = Compare(*entry, key, symbol);
     likeness.path = file.path;
@@ -82,7 +83,8 @@ void Look(const DiskCache::Root& root, const CacheKey& key, const std::string& s
 
 }  // namespace
 
-absl::Status MissError(DiskCache& cache, const KernelSource& source, const CacheKey& key) {
+absl::Status MissError(DiskCache& cache, const KernelSource& source, const CacheKey& key,
+                       const std::vector<std::string>& general) {
   Search search;
   std::vector<std::string> searched;
   for (const DiskCache::Root& root : cache.roots()) {
@@ -95,6 +97,9 @@ absl::Status MissError(DiskCache& cache, const KernelSource& source, const Cache
                            absl::StrJoin(search.nearest.differences, ", "));
   return absl::FailedPreconditionError(absl::StrCat(
       "kernel ", source.entry, " for ", source.arch,
+      general.empty()
+          ? ""
+          : absl::StrCat(" (nor all of its graph's for ", absl::StrJoin(general, ", "), ")"),
       " is not in the cache, and JITFUSE_REQUIRE_CACHE is set; searched ",
       searched.empty() ? "nothing" : absl::StrJoin(searched, ", "), " (", search.seen, " entries)",
       cache.problems().empty() ? "" : "; ", absl::StrJoin(cache.problems(), "; "), nearest));

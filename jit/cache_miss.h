@@ -12,7 +12,8 @@
 namespace jitfuse::internal {
 
 // FailedPrecondition. Reads all entries of the cache, or the first 20000.
-absl::Status MissError(DiskCache& cache, const KernelSource& source, const CacheKey& key);
+absl::Status MissError(DiskCache& cache, const KernelSource& source, const CacheKey& key,
+                       const std::vector<std::string>& general);
 
 }  // namespace jitfuse::internal
 

@@ -224,14 +224,22 @@ absl::StatusOr<std::shared_ptr<const Executable>> CallCache::FindClass(const Cal
   return made;
 }
 
-void CallCache::CountReason(Reason reason) {
+void CallCache::CountReason(Reason reason, int64_t times) {
+  if (times == 0) return;
   CachesLock lock(LockOf(ForkLock::kCaches));
-  for (Counters* c : {&counters_, &Totals()}) ++c->fallbacks[static_cast<size_t>(reason)];
+  for (Counters* c : {&counters_, &Totals()}) c->fallbacks[static_cast<size_t>(reason)] += times;
 }
 
-void CallCache::CountTuned(const std::optional<Note>& refused) {
-  for (Counters* c : {&counters_, &Totals()})
-    ++(refused ? c->fallbacks[static_cast<size_t>(refused->reason)] : c->tuned);
+void CallCache::CountTuned(const Tuned& tuned) {
+  for (Counters* c : {&counters_, &Totals()}) {
+    ++(tuned.refused ? c->fallbacks[static_cast<size_t>(tuned.refused->reason)] : c->tuned);
+    if (tuned.found) ++c->fallbacks[static_cast<size_t>(tuned.found->reason)];
+  }
+}
+
+void CallCache::CountHealed() {
+  CachesLock lock(LockOf(ForkLock::kCaches));
+  for (Counters* c : {&counters_, &Totals()}) ++c->healed;
 }
 
 absl::StatusOr<CallClass> CallCache::Classify(absl::Span<const TensorView> inputs,

@@ -8,7 +8,8 @@
 // it compiles and plans nothing. Failures are not cached. Where the matrix library has no algorithm
 // for a product with its epilogue, the class is planned anew with that product alone. What tuning
 // has chosen (jit/tune.h) holds for the calls of a class whose sizes have the same powers of two as
-// bounds, from then on; bound calls of before are bound anew, as they are when what was compiled in
+// bounds, from then on, and is kept in the disk cache, where autotune looks first
+// (jit/tune_store.h); bound calls of before are bound anew, as they are when what was compiled in
 // the background (Options::background, specialize_after) is ready. In: a graph, options, a back
 // end, the kernel cache they share. Safe for any number of threads. The object must outlive its
 // calls.
@@ -105,7 +106,7 @@ class CallCache {
   // stream is captured.
   absl::StatusOr<std::shared_ptr<const TuneRecord>> Tune(const TuneRequest& request);
   // As if Tune had given this record. InvalidArgument if it is of another graph, class of calls,
-  // target or library.
+  // target or library, or if the library refuses one of its algorithms for this very call.
   absl::Status UseRecord(absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs,
                          const TuneRecord& record);
 
@@ -136,6 +137,7 @@ class CallCache {
   struct Tuned {
     std::shared_ptr<const TuneRecord> record;
     std::optional<Note> refused;
+    std::optional<Note> found;  // the record, in the disk cache
     bool empty() const { return record == nullptr && !refused; }
   };
   using Choices = std::vector<ProductChoice>;
@@ -179,11 +181,18 @@ class CallCache {
   // Whether its code is being made, after this call; it is then no longer to be waited for.
   bool Queue(const CallClass& cls, Reason counted);
   void CompileQueued(const CallClass& cls, Reason counted);
-  void CountReason(Reason reason);
+  void CountReason(Reason reason, int64_t times = 1);
 
   Tuned TunedOf(const std::string& key);
   void SetTuned(const std::string& key, Tuned tuned);
-  void CountTuned(const std::optional<Note>& refused);  // under the lock of caches
+  void CountTuned(const Tuned& tuned);  // under the lock of caches
+  void CountHealed();
+  // What another process has kept of the key; empty if nothing, or nothing that holds here.
+  Tuned FindKept(const CallClass& cls);
+  void Keep(const TuneRecord& record);
+  Tuned TimeNow(const CallClass& cls, const TuneRequest& request);  // and keeps it
+  // What the library has against algorithms of the record in this very call; "" if nothing.
+  absl::StatusOr<std::string> RefusedOf(const CallClass& cls, const TuneRecord& record);
   // Null, or why it cannot be tuned (`refused`), which is an error only where timing failed.
   absl::StatusOr<std::shared_ptr<const TuneRecord>> TuneClass(const CallClass& cls,
                                                               const TuneRequest& request,

@@ -8,6 +8,7 @@
 #include "ir/text.h"
 #include "jit/call_cache.h"
 #include "jit/tune.h"
+#include "jit/tune_store.h"
 #include "jit/turn.h"
 
 namespace jitfuse::internal {
@@ -43,6 +44,8 @@ absl::StatusOr<std::shared_ptr<const BoundCall>> CallCache::BindClass(const Call
   }
   JF_ASSIGN_OR_RETURN(std::shared_ptr<BoundCall> bound,
                       BindWith(cls, std::move(choices), algorithms, watcher, stream));
+  CountReason(Reason::kTuneRefused, static_cast<int64_t>(bound->tune_notes.size()));
+  if (tuned.found) bound->tune_notes.push_back(*tuned.found);
   bound->tuned = tuned.record;
   bound->untuned = tuned.refused;
   bound->tune_first = options_.autotune && tuned.empty();
@@ -81,7 +84,7 @@ CallCache::Tuned CallCache::TunedOf(const std::string& key) {
 void CallCache::SetTuned(const std::string& key, Tuned tuned) {
   {
     CachesLock lock(LockOf(ForkLock::kCaches));
-    CountTuned(tuned.refused);
+    CountTuned(tuned);
     tuned_[key] = std::move(tuned);
   }
   tunings_.fetch_add(1, std::memory_order_release);
@@ -126,6 +129,55 @@ absl::StatusOr<std::shared_ptr<const TuneRecord>> CallCache::TuneClass(
   return std::make_shared<const TuneRecord>(*std::move(record));
 }
 
+absl::StatusOr<std::string> CallCache::RefusedOf(const CallClass& cls, const TuneRecord& record) {
+  JF_ASSIGN_OR_RETURN(std::shared_ptr<const Executable> executable,
+                      FindClass(cls, record.plan().choices, nullptr));
+  const absl::StatusOr<std::shared_ptr<BoundCall>> bound =
+      Bind(executable, cls.symbols, cls.least_align, {ChosenAlgorithms(record.plan()), nullptr});
+  // That a product has no algorithm at all is for the call itself to answer.
+  return bound.ok() && !(*bound)->tune_notes.empty() ? (*bound)->tune_notes.front().detail
+                                                     : std::string();
+}
+
+CallCache::Tuned CallCache::FindKept(const CallClass& cls) {
+  if (kernels_->disk() == nullptr || !backend_->CanTune()) return {};
+  TuneRecord key;
+  Identify(cls, &key);
+  KeptRecord kept;
+  {
+    CompileGate gate;
+    kept = FindTuneRecord(kernels_->disk(), key);
+  }
+  if (kept.record != nullptr) {
+    const absl::StatusOr<std::string> refused = RefusedOf(cls, *kept.record);
+    if (refused.ok() && refused->empty())
+      return {std::move(kept.record), std::nullopt, Note{-1, Reason::kTuneFound, kept.entry.path}};
+    if (!refused.ok()) return {};
+    CompileGate gate;
+    kernels_->disk()->Drop(kept.entry);
+    kept.healed = true;
+  }
+  if (kept.healed) CountHealed();
+  return {};
+}
+
+CallCache::Tuned CallCache::TimeNow(const CallClass& cls, const TuneRequest& request) {
+  Tuned out;
+  absl::StatusOr<std::shared_ptr<const TuneRecord>> record = TuneClass(cls, request, &out.refused);
+  if (!record.ok()) {
+    out.refused = Note{-1, Reason::kTuneFailed, record.status().ToString()};
+  } else if (*record != nullptr) {
+    out.record = *std::move(record);
+    Keep(*out.record);
+  }
+  return out;
+}
+
+void CallCache::Keep(const TuneRecord& record) {
+  CompileGate gate;
+  KeepTuneRecord(kernels_->disk(), record, graph_.name());
+}
+
 absl::StatusOr<std::shared_ptr<const BoundCall>> CallCache::TuneFirst(const TuneRequest& request) {
   JF_ASSIGN_OR_RETURN(CallClass cls, Classify(request.inputs, request.outputs));
   const std::string key = TuneKey(cls);
@@ -133,14 +185,8 @@ absl::StatusOr<std::shared_ptr<const BoundCall>> CallCache::TuneFirst(const Tune
     const Watched watched(request.watcher);  // while it waits for another thread, too
     const Turn turn(&tuner_);
     if (TunedOf(key).empty()) {  // another thread may have been first
-      Tuned tuned;
-      absl::StatusOr<std::shared_ptr<const TuneRecord>> record =
-          TuneClass(cls, request, &tuned.refused);
-      if (record.ok()) {
-        tuned.record = *std::move(record);
-      } else {
-        tuned.refused = Note{-1, Reason::kTuneFailed, record.status().ToString()};
-      }
+      Tuned tuned = FindKept(cls);
+      if (tuned.empty()) tuned = TimeNow(cls, request);
       SetTuned(key, std::move(tuned));
     }
   }
@@ -153,6 +199,7 @@ absl::StatusOr<std::shared_ptr<const TuneRecord>> CallCache::Tune(const TuneRequ
   const Turn turn(&tuner_);
   Tuned tuned;
   JF_ASSIGN_OR_RETURN(tuned.record, TuneClass(cls, request, &tuned.refused));
+  if (tuned.record != nullptr) Keep(*tuned.record);
   if (tuned.refused && tuned.refused->reason == Reason::kTuneCapturing)
     return absl::FailedPreconditionError(
         absl::StrCat("graph ", graph_.name(),
@@ -180,8 +227,12 @@ absl::Status CallCache::UseRecord(absl::Span<const TensorView> inputs,
   if (record.chosen < 0 || record.chosen >= static_cast<int>(record.plans.size()))
     return InvalidArgument("graph ", graph_.name(), ": the tuning record has ", record.plans.size(),
                            " plans, number ", record.chosen, " is not among them");
+  JF_ASSIGN_OR_RETURN(const std::string refused, RefusedOf(cls, record));
+  if (!refused.empty())
+    return InvalidArgument("graph ", graph_.name(), ": ", record.library,
+                           " refuses what the tuning record has for ", refused);
   const Turn turn(&tuner_);
-  SetTuned(TuneKey(cls), {std::make_shared<const TuneRecord>(record), std::nullopt});
+  SetTuned(TuneKey(cls), {std::make_shared<const TuneRecord>(record), std::nullopt, std::nullopt});
   return absl::OkStatus();
 }
 

@@ -189,6 +189,46 @@ absl::StatusOr<Sources> EmitAll(const PlannedGraph& planned, const BufferMap& bu
   return out;
 }
 
+// A graph, planned and written for one target.
+struct Written {
+  const Backend* backend = nullptr;
+  Planned planned;
+  Sources sources;
+};
+
+absl::StatusOr<std::unique_ptr<Written>> WriteFor(const Graph& graph, const CallClass& cls,
+                                                  const Options& options, const Backend& backend) {
+  auto out = std::make_unique<Written>();
+  out->backend = &backend;
+  JF_ASSIGN_OR_RETURN(out->planned, Plan(graph, cls, options, backend));
+  JF_RETURN_IF_ERROR(FinishPlan(cls, backend, &out->planned));
+  JF_ASSIGN_OR_RETURN(out->sources, EmitAll(out->planned.graph, *out->planned.buffers, backend));
+  return out;
+}
+
+// For the device's own target; but where a read-only layer has all kernels for a more general one,
+// and the caches have not all for the own, for that: plans depend on the target, so that the choice
+// is one for the whole graph.
+absl::StatusOr<std::unique_ptr<Written>> WriteForCaches(const Graph& graph, const CallClass& cls,
+                                                        const Options& options,
+                                                        const Backend& backend,
+                                                        const KernelCache& kernels) {
+  CompileGate gate;
+  JF_ASSIGN_OR_RETURN(std::unique_ptr<Written> own, WriteFor(graph, cls, options, backend));
+  if (!kernels.MayHaveGeneral(backend) ||
+      kernels.HasAll(own->sources.all, backend, /*layers_only=*/false))
+    return own;
+  for (const Backend* general : backend.GeneralBackends()) {
+    JF_ASSIGN_OR_RETURN(std::unique_ptr<Written> other, WriteFor(graph, cls, options, *general));
+    if (!kernels.HasAll(other->sources.all, *general, /*layers_only=*/true)) continue;
+    other->planned.graph.fusion.notes.push_back(
+        {-1, Reason::kCacheOtherTarget,
+         absl::StrCat(general->target().arch, " in place of ", backend.target().arch)});
+    return other;
+  }
+  return own;
+}
+
 int SignaturePosition(const Graph& graph, Value v) {
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
     if (graph.inputs()[i] == v.node) return static_cast<int>(i);
@@ -363,10 +403,9 @@ absl::StatusOr<PlannedGraph> PlanGraph(const Graph& graph, const CallClass& cls,
 absl::StatusOr<EmittedGraph> EmitGraph(const Graph& graph, const CallClass& cls,
                                        const Options& options, const Backend& backend) {
   CompileGate gate;
-  JF_ASSIGN_OR_RETURN(Planned planned, Plan(graph, cls, options, backend));
-  JF_RETURN_IF_ERROR(FinishPlan(cls, backend, &planned));
-  JF_ASSIGN_OR_RETURN(Sources emitted, EmitAll(planned.graph, backend));
-  return EmittedGraph{std::move(planned.graph), std::move(emitted.all)};
+  JF_ASSIGN_OR_RETURN(const std::unique_ptr<Written> written,
+                      WriteFor(graph, cls, options, backend));
+  return EmittedGraph{std::move(written->planned.graph), std::move(written->sources.all)};
 }
 
 absl::StatusOr<std::shared_ptr<const Executable>> Compile(const Graph& graph, const CallClass& cls,
@@ -375,19 +414,16 @@ absl::StatusOr<std::shared_ptr<const Executable>> Compile(const Graph& graph, co
                                                           KernelCache* kernels) {
   const TraceSpan span("compile", absl::StrCat("compile ", graph.name()));
   Clock::time_point start = Clock::now();
-  Planned planned;
-  Sources emitted;
-  {
-    CompileGate gate;
-    JF_ASSIGN_OR_RETURN(planned, Plan(graph, cls, options, backend));
-    JF_RETURN_IF_ERROR(FinishPlan(cls, backend, &planned));
-    JF_ASSIGN_OR_RETURN(emitted, EmitAll(planned.graph, *planned.buffers, backend));
-  }
+  JF_ASSIGN_OR_RETURN(const std::unique_ptr<Written> written,
+                      WriteForCaches(graph, cls, options, backend, *kernels));
+  Planned& planned = written->planned;
+  Sources& emitted = written->sources;
   planned.graph.times.total_ms = MsSince(start);
-  JF_ASSIGN_OR_RETURN(std::vector<CachedKernel> compiled, kernels->GetAll(emitted.all, backend));
+  JF_ASSIGN_OR_RETURN(std::vector<CachedKernel> compiled,
+                      kernels->GetAll(emitted.all, *written->backend));
 
   auto exe = std::make_shared<Executable>();
-  exe->backend = &backend;
+  exe->backend = written->backend;
   exe->graph = planned.graph.graph;
   exe->eval_cost = EvalCost(exe->graph);
   exe->products = options.products;

@@ -3,8 +3,9 @@
 // Only cold paths count (a call whose shapes, strides and alignment a thread has had before changes
 // nothing), so one lock, that of the caches, guards all. `fallbacks` are the notes of explain(),
 // `boundaries` the borders between groups, by reason; both once per executable made, except
-// verify_skipped, verify_sampled and verify_fallback, which count calls, and tune_*, which count
-// keys. Must not know: what the numbers are for.
+// verify_skipped, verify_sampled and verify_fallback, which count calls, tune_refused, which counts
+// algorithms and the sizes that a thread binds, and the other tune_*, which count keys. Must not
+// know: what the numbers are for.
 #ifndef JITFUSE_JIT_COUNTERS_H_
 #define JITFUSE_JIT_COUNTERS_H_
 
@@ -24,7 +25,7 @@ struct Counters {
   int64_t memory_hits = 0;  // kernels found in memory
   int64_t disk_hits = 0;    // in the disk cache
   int64_t layer_hits = 0;   // in a read-only layer of it
-  int64_t healed = 0;       // compiled in place of a damaged entry of it; among `compiled`
+  int64_t healed = 0;       // compiled, or timed, in place of a damaged entry of it
   double compile_ms = 0;    // in compilers, over all threads
   int64_t verified = 0;     // calls compared with the evaluator
   int64_t mismatches = 0;   // of them, those whose results differed

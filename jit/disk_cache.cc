@@ -211,6 +211,18 @@ std::optional<DiskCache::Found> DiskCache::ReadOwn(CacheKey key, const Backend& 
   return found;
 }
 
+// Whether `visit` is true of the root of any layer with `key` for one of its compilers.
+bool DiskCache::AnyInLayers(const std::vector<Layer>& layers, const Backend& backend, CacheKey* key,
+                            absl::FunctionRef<bool(const std::string& root)> visit) {
+  for (const Layer& layer : layers) {
+    for (const std::string& toolchain : layer.toolchains) {
+      key->toolchain = toolchain;
+      if (backend.LoadsCodeOf(toolchain) && visit(layer.root)) return true;
+    }
+  }
+  return false;
+}
+
 DiskCache::Lookup DiskCache::Find(const KernelSource& source, const Backend& backend) {
   Lookup out;
   const Places& where = places();
@@ -218,16 +230,36 @@ DiskCache::Lookup DiskCache::Find(const KernelSource& source, const Backend& bac
   // These are made while a kernel is compiled: asking for them means compiling it.
   if (DumpEnabled("ptx") || DumpEnabled("sass")) return out;
   CacheKey key = KeyOf(source, backend.name());
-  for (const Layer& layer : where.layers) {
-    for (const std::string& toolchain : layer.toolchains) {
-      key.toolchain = toolchain;
-      if (!backend.LoadsCodeOf(toolchain)) continue;
-      out.found = Read(layer.root, key, CodeOrigin::kLayer, &out.healed);
-      if (out.found) return out;
-    }
-  }
+  const bool found = AnyInLayers(where.layers, backend, &key, [&](const std::string& root) {
+    out.found = Read(root, key, CodeOrigin::kLayer, &out.healed);
+    return out.found.has_value();
+  });
+  if (found) return out;
   if (!where.own.empty()) out.found = ReadOwn(std::move(key), backend, &out.healed);
   return out;
+}
+
+bool DiskCache::Has(const KernelSource& source, const Backend& backend, bool layers_only) {
+  const Places& where = places();
+  if (DumpEnabled("ptx") || DumpEnabled("sass")) return false;  // as Find
+  CacheKey key = KeyOf(source, backend.name());
+  const auto readable = [&](const std::string& root, Trust trust) {
+    return ReadCacheFile(absl::StrCat(FolderOf(root, key), "/", NameOf(key)), trust).ok();
+  };
+  if (AnyInLayers(where.layers, backend, &key,
+                  [&](const std::string& root) { return readable(root, Trust::kLayer); }))
+    return true;
+  if (layers_only || where.own.empty()) return false;
+  const Backend::Compiler compiler = backend.compiler();
+  const std::string id =
+      compiler.id.empty() ? RecallCompiler(where.own, compiler.clue) : compiler.id;
+  key.toolchain = ToolchainName(id);
+  return !id.empty() && readable(where.own, Trust::kOwn);
+}
+
+bool DiskCache::HasLayersFor(const Backend& backend) {
+  CacheKey key;
+  return AnyInLayers(places().layers, backend, &key, [](const std::string&) { return true; });
 }
 
 void DiskCache::Store(const KernelSource& source, const Backend& backend,
@@ -237,22 +269,41 @@ void DiskCache::Store(const KernelSource& source, const Backend& backend,
   if (root.empty() || compiler.id.empty() || !writable_.load(std::memory_order_relaxed)) return;
   CacheEntry entry{KeyOf(source, backend.name()), source.entry, compiled.bytes, compiled.log};
   entry.key.toolchain = ToolchainName(compiler.id);
+  if (StoreEntry(entry)) RememberCompiler(root, compiler);
+}
+
+bool DiskCache::StoreEntry(const CacheEntry& entry) {
+  const std::string& root = places().own;
   const std::string bytes = EncodeEntry(entry);
   const auto size = static_cast<int64_t>(bytes.size());
-  if (size > options_.max_bytes) return;
+  if (size > options_.max_bytes) return false;
   absl::Status status = WriteCacheFile(FolderOf(root, entry.key), NameOf(entry.key), bytes);
   if (!status.ok()) {
     writable_.store(false, std::memory_order_relaxed);
     WarnOnce(
         absl::StrCat("kernels are compiled, but not kept for other processes: ", status.message()));
-    return;
+    return false;
   }
-  RememberCompiler(root, compiler);
   Bound(root, size);
+  return true;
+}
+
+DiskCache::Lookup DiskCache::FindValue(const CacheKey& key) {
+  Lookup out;
+  for (const Layer& layer : places().layers) {
+    out.found = Read(layer.root, key, CodeOrigin::kLayer, &out.healed);
+    if (out.found) return out;
+  }
+  if (!places().own.empty()) out.found = Read(places().own, key, CodeOrigin::kDisk, &out.healed);
+  return out;
+}
+
+void DiskCache::StoreValue(const CacheEntry& entry) {
+  if (!places().own.empty() && writable_.load(std::memory_order_relaxed)) StoreEntry(entry);
 }
 
 void DiskCache::Drop(const Found& found) {
-  Log(1, absl::StrCat("cache entry ", found.path, ": its code cannot be loaded",
+  Log(1, absl::StrCat("cache entry ", found.path, ": it cannot be used",
                       found.origin == CodeOrigin::kDisk ? "; it is deleted" : ""));
   if (found.origin == CodeOrigin::kDisk) unlink(found.path.c_str());
 }
@@ -284,7 +335,11 @@ absl::Status DiskCache::CheckMiss(const KernelSource& source, const Backend& bac
   CacheKey key = KeyOf(source, backend.name());
   const std::string id = backend.CompilerId();
   key.toolchain = id.empty() ? "none" : ToolchainName(id);
-  return MissError(*this, source, key);
+  std::vector<std::string> general;
+  if (HasLayersFor(backend)) {
+    for (const Backend* other : backend.GeneralBackends()) general.push_back(other->target().arch);
+  }
+  return MissError(*this, source, key, general);
 }
 
 DiskCache* SharedDiskCache() {

@@ -27,6 +27,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "codegen/plan/kernel_source.h"
@@ -65,8 +66,18 @@ class DiskCache {
     bool healed = false;  // a damaged entry was met on the way
   };
   Lookup Find(const KernelSource& source, const Backend& backend);
+  // Whether Find would meet an entry that may be read, whatever is in it; in a layer, or, unless
+  // `layers_only`, also in the own cache, by the compiler that is known to be here.
+  bool Has(const KernelSource& source, const Backend& backend, bool layers_only);
+  // Whether any layer has code that the back end could load.
+  bool HasLayersFor(const Backend& backend);
   void Store(const KernelSource& source, const Backend& backend, const CompiledKernel& compiled);
-  // An entry whose code cannot be loaded, though what the compiler makes now can.
+  // What is no code, and kept as code is: its key's toolchain names its folder, and is no
+  // compiler's.
+  Lookup FindValue(const CacheKey& key);
+  void StoreValue(const CacheEntry& entry);
+  // An entry whose code cannot be loaded, though what the compiler makes now can, or whose value is
+  // wrong.
   void Drop(const Found& found);
   bool required() const { return options_.require; }
   int64_t max_bytes() const { return options_.max_bytes; }
@@ -94,7 +105,11 @@ class DiskCache {
   // The entry of `key` below `root`.
   std::optional<Found> Read(const std::string& root, const CacheKey& key, CodeOrigin origin,
                             bool* healed);
+  static bool AnyInLayers(const std::vector<Layer>& layers, const Backend& backend, CacheKey* key,
+                          absl::FunctionRef<bool(const std::string& root)> visit);
   std::optional<Found> ReadOwn(CacheKey key, const Backend& backend, bool* healed);
+  // False: it was not written.
+  bool StoreEntry(const CacheEntry& entry);
   void Bound(const std::string& root, int64_t written);
 
   const DiskCacheOptions options_;

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "ir/support/dump.h"
 #include "ir/support/fork.h"
 #include "ir/support/status.h"
 
@@ -25,22 +24,25 @@ BoundStep BindKernel(const KernelSource& source, absl::Span<const int64_t> symbo
   return out;
 }
 
+// Whatever the library has against a chosen algorithm, it has one of its own.
 absl::StatusOr<std::shared_ptr<const PreparedGemm>> Prepare(const Backend& backend,
                                                             const GemmProblem& problem,
+                                                            const GemmStep& step,
                                                             const std::string& algorithm,
-                                                            bool held_b) {
+                                                            std::vector<Note>* notes) {
   if (!algorithm.empty()) {
     absl::StatusOr<std::shared_ptr<const PreparedGemm>> chosen =
         backend.PrepareGemmWith(problem, algorithm);
-    if (chosen.ok() || chosen.status().code() != absl::StatusCode::kNotFound) return chosen;
-    Log(1, absl::StrCat("tuning: ", chosen.status().ToString()));
+    if (chosen.ok()) return chosen;
+    notes->push_back({-1, Reason::kTuneRefused,
+                      absl::StrCat("product ", step.product, ": ", chosen.status().message())});
   }
-  return held_b ? backend.PreparePackedGemm(problem) : backend.PrepareGemm(problem);
+  return step.held_b ? backend.PreparePackedGemm(problem) : backend.PrepareGemm(problem);
 }
 
 absl::StatusOr<BoundStep> BindGemm(const Backend& backend, const GemmStep& step,
                                    absl::Span<const int64_t> symbols, int align,
-                                   const std::string& algorithm) {
+                                   const std::string& algorithm, std::vector<Note>* notes) {
   BoundStep out;
   const GemmProblem problem = ProblemOf(step.call, symbols, align);
   if (problem.batch == 0 || problem.m == 0 || problem.n == 0) return out;
@@ -50,7 +52,7 @@ absl::StatusOr<BoundStep> BindGemm(const Backend& backend, const GemmStep& step,
     return out;
   }
   CompileGate gate;
-  JF_ASSIGN_OR_RETURN(out.gemm, Prepare(backend, problem, algorithm, step.held_b));
+  JF_ASSIGN_OR_RETURN(out.gemm, Prepare(backend, problem, step, algorithm, notes));
   return out;
 }
 
@@ -91,7 +93,8 @@ absl::StatusOr<std::shared_ptr<BoundCall>> Bind(std::shared_ptr<const Executable
     const auto product = static_cast<size_t>(exe.gemms[i].product);
     absl::StatusOr<BoundStep> gemm =
         BindGemm(*exe.backend, exe.gemms[i], symbols, align,
-                 product < options.algorithms.size() ? options.algorithms[product] : std::string());
+                 product < options.algorithms.size() ? options.algorithms[product] : std::string(),
+                 &bound->tune_notes);
     if (!gemm.ok()) {
       if (options.failed_gemm != nullptr) *options.failed_gemm = step.index;
       return gemm.status();

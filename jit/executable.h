@@ -137,6 +137,7 @@ struct BoundCall {
   // many calls there were of this shape, where that is counted.
   std::optional<Note> meanwhile;
   std::shared_ptr<std::atomic<int64_t>> uses;
+  std::vector<Note> tune_notes;  // where the record is from, and what of it is refused here
 };
 
 // The product of a step as the back end is asked for it.
@@ -145,7 +146,7 @@ GemmProblem ProblemOf(const GemmCall& call, absl::Span<const int64_t> symbols, i
 // What Bind is told of algorithms, and what it says.
 struct BindOptions {
   // By product: PreparedGemm::algorithm(); empty, or beyond the end: the back end's choice. So it
-  // is, too, where one does not fit.
+  // is, too, where one is refused, of which the call has a note.
   std::vector<std::string> algorithms;
   int* failed_gemm = nullptr;  // if set: the GemmStep that an error is about, or -1
 };

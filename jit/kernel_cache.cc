@@ -171,6 +171,23 @@ absl::StatusOr<std::vector<CachedKernel>> KernelCache::GetAll(
   return out;
 }
 
+bool KernelCache::MayHaveGeneral(const Backend& backend) const {
+  return disk_ != nullptr && !backend.GeneralBackends().empty() && disk_->HasLayersFor(backend);
+}
+
+bool KernelCache::HasAll(absl::Span<const KernelSource> sources, const Backend& backend,
+                         bool layers_only) const {
+  return std::all_of(sources.begin(), sources.end(), [&](const KernelSource& source) {
+    const std::string key_text = KeyText(source, backend);
+    const Hash128 hash = HashBytes(key_text.data(), key_text.size());
+    {
+      std::lock_guard<std::mutex> lock(LockOf(ForkLock::kCaches));
+      if (codes_.contains(hash)) return true;
+    }
+    return disk_ != nullptr && disk_->Has(source, backend, layers_only);
+  });
+}
+
 KernelCache::Stats KernelCache::stats() const {
   std::lock_guard<std::mutex> lock(LockOf(ForkLock::kCaches));
   Stats out = stats_;

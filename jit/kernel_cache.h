@@ -41,6 +41,8 @@ class KernelCache {
   // disk null: kernels are kept in memory alone. It must outlive this.
   explicit KernelCache(DiskCache* disk = nullptr) : disk_(disk) {}
 
+  DiskCache* disk() const { return disk_; }
+
   struct Stats {
     int64_t hits = 0, misses = 0, entries = 0;
   };
@@ -50,6 +52,13 @@ class KernelCache {
   // asked.
   absl::StatusOr<std::vector<CachedKernel>> GetAll(absl::Span<const KernelSource> sources,
                                                    const Backend& backend);
+  // Whether code for the back end's more general targets (Backend::GeneralBackends) may be there
+  // though none for its own is: where a layer of the disk cache holds any.
+  bool MayHaveGeneral(const Backend& backend) const;
+  // Whether nothing would be compiled for `sources`, unless what is there is damaged. Of what is on
+  // disk, with `layers_only`, read-only layers alone count.
+  bool HasAll(absl::Span<const KernelSource> sources, const Backend& backend,
+              bool layers_only) const;
   Stats stats() const;
 
   static std::string KeyText(const KernelSource& source, const Backend& backend);

@@ -40,7 +40,7 @@ class Checker {
         policy_(call.cache->verify_policy()),
         log_(*call.bound->executable->verify),
         where_(absl::StrCat("verify: graph ", graph_.name(), " on ", ToAbsl(backend_.name()), ":",
-                            backend_.target().arch)) {}
+                            call.bound->executable->backend->target().arch)) {}
 
   absl::Status Run(absl::FunctionRef<absl::Status()> enqueue) {
     if (log_.fallen_back()) return AnswerByEvaluator();

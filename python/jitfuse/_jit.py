@@ -202,7 +202,8 @@ class JitFunction(_core.JitFunction):
 
     def use_tuning(self, record: str, *args: Any, **kwargs: Any) -> None:
         """As if tune had given this record for these arguments: nothing is timed. ValueError where
-        it is of another function, kind of arguments, GPU or version of the library."""
+        it is of another function, kind of arguments, GPU or version of the library, or where the
+        library refuses an algorithm of it."""
         if not isinstance(record, str):
             raise TypeError(
                 "use_tuning: expected a record, the str that tune gives, got "

@@ -2,6 +2,7 @@
 // behind k and n, f32 results of 16-bit operands. Results are compared with the evaluator.
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/gpu/driver_function.h"
+#include "tests/test_util/cache_kit.h"
+#include "tests/test_util/fresh_process.h"
 
 namespace jitfuse {
 namespace {
@@ -101,6 +104,32 @@ TEST_F(GemmChoiceGpuTest, RecordsHoldInAnotherFunction) {
     return (*f.Run(inputs))[0].CopyTo(Device{})->ToVector();
   };
   EXPECT_EQ(*bits(first), *bits(second));
+}
+
+// Of two processes that tune, the first times and the second finds its record on disk.
+TEST_F(GemmChoiceGpuTest, DISABLED_ProcessThatTimes) {
+  const Function f = Compiled(Layer("bf16", "relu"), /*autotune=*/true);
+  ExpectRight(f, LayerInputs(DType::kBF16, 512, Make));
+  EXPECT_EQ(f.stats().tuned, 1);
+  EXPECT_EQ(f.stats().fallbacks.count("tune_found"), 0u);
+}
+TEST_F(GemmChoiceGpuTest, DISABLED_ProcessThatFinds) {
+  const Function f = Compiled(Layer("bf16", "relu"), /*autotune=*/true);
+  const std::vector<Array> inputs = LayerInputs(DType::kBF16, 512, Make);
+  ExpectRight(f, inputs);
+  EXPECT_EQ(f.stats().tuned, 1);
+  EXPECT_EQ(f.stats().fallbacks.count("tune_found"), 1u);
+  EXPECT_EQ(f.stats().fallbacks.count("tune_refused"), 0u);
+  EXPECT_THAT(Explained(f, inputs), HasSubstr("tuned by timing:"));
+}
+TEST_F(GemmChoiceGpuTest, RecordsHoldInAnotherProcess) {
+  const internal::TempFolder folder;
+  const std::map<std::string, std::string> environment = {{"JITFUSE_NO_CACHE", "0"},
+                                                          {"JITFUSE_CACHE_DIR", folder.path}};
+  EXPECT_TRUE(
+      internal::PassesInAFreshProcess("GemmChoiceGpuTest.DISABLED_ProcessThatTimes", environment));
+  EXPECT_TRUE(
+      internal::PassesInAFreshProcess("GemmChoiceGpuTest.DISABLED_ProcessThatFinds", environment));
 }
 
 TEST_F(GemmChoiceGpuTest, InputsStayAsTheyAre) {

@@ -14,10 +14,12 @@
 #include <iterator>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "ir/support/dump.h"
 #include "jit/cache_entry.h"
 #include "jit/disk_cache.h"
 #include "jit/kernel_cache.h"
@@ -117,6 +119,18 @@ inline DiskCacheOptions In(const std::string& dir) {
   out.dir = dir;
   return out;
 }
+
+// Warnings while it lives.
+class Warnings {
+ public:
+  Warnings() {
+    SetLogSink([this](int level, std::string_view text) {
+      if (level == 0) said.emplace_back(text);
+    });
+  }
+  ~Warnings() { SetLogSink({}); }
+  std::vector<std::string> said;
+};
 
 // Whether `work` succeeds in a child process.
 inline bool InChild(const std::function<bool()>& work) {

@@ -89,6 +89,19 @@ TEST(DiskCacheChild, DISABLED_Heals) {
               HasSubstr(", in place of a damaged entry of the disk cache; emitted in "));
 }
 
+// The environment names the target that is expected.
+TEST(DiskCacheChild, DISABLED_FindsAnotherTargetInALayer) {
+  const Function f = Call();
+  EXPECT_EQ(f.stats().layer_hits, 2);
+  EXPECT_EQ(f.stats().compiled, 0);
+  EXPECT_EQ(CodegenInitializations(), 0);
+  EXPECT_EQ(f.stats().fallbacks.at("cache_other_target"), 1);
+  const std::string level = std::getenv("EXPECTED_LEVEL");
+  EXPECT_THAT(Explained(f), HasSubstr("graph f on cpu:" + level + ": "));
+  EXPECT_THAT(Explained(f),
+              HasSubstr("(" + level + " in place of " + internal::DetectHostCpu().name + ")"));
+}
+
 TEST(DiskCacheChild, DISABLED_IsRefused) {
   CompileOptions options;
   options.device = DeviceKind::kCpu;
@@ -122,6 +135,29 @@ TEST(DiskCacheProcessTest, ASecondProcessRunsNoCompiler) {
     internal::WriteFile(file, internal::ReadFile(file).substr(0, 100));
   EXPECT_TRUE(PassesInAFreshProcess("DiskCacheChild.DISABLED_Heals", environment));
   EXPECT_TRUE(PassesInAFreshProcess("DiskCacheChild.DISABLED_FindsOnDisk", environment));
+}
+
+// Kernels made for x86-64-v2, v3 and v4 serve every CPU that has what these ask for.
+TEST(DiskCacheProcessTest, LayersForMoreGeneralCpusServeThisOne) {
+  const auto backend = internal::CreateCpuBackend();
+  ASSERT_FALSE(backend->GeneralBackends().empty());
+  for (const internal::Backend* general : backend->GeneralBackends()) {
+    const std::string level = general->target().arch;
+    const TempFolder layer, own;
+    EXPECT_TRUE(PassesInAFreshProcess("DiskCacheChild.DISABLED_Compiles",
+                                      {{"JITFUSE_NO_CACHE", "0"},
+                                       {"JITFUSE_CACHE_DIR", layer.path},
+                                       {"JITFUSE_CPU_ARCH", level}}));
+    EXPECT_TRUE(PassesInAFreshProcess("DiskCacheChild.DISABLED_FindsAnotherTargetInALayer",
+                                      {{"JITFUSE_NO_CACHE", "0"},
+                                       {"JITFUSE_CACHE_DIR", own.path},
+                                       {"JITFUSE_CACHE_PATH", layer.path},
+                                       {"JITFUSE_REQUIRE_CACHE", "1"},
+                                       {"EXPECTED_LEVEL", level}}))
+        << level;
+    // Where a level was asked for, that is what runs.
+    EXPECT_TRUE(internal::CreateCpuBackendFor(level)->get()->GeneralBackends().empty());
+  }
 }
 
 // Compiling is deterministic: who writes an entry does not matter.

@@ -200,6 +200,27 @@ TEST_F(CudaTuneTest, WhatTheDriverRefusesIsSaid) {
   EXPECT_EQ(driver_.events, 0);
 }
 
+// The workspace of the product is the arena's.
+TEST_F(CudaTuneTest, WithoutMemoryForItsArenaACallSaysSo) {
+  CallCache cache(*ParseGraph(kText), Options{}, backend_.get(), &kernels_);
+  const std::vector<int64_t> dx = {3, 4}, dw = {4, 5};
+  std::vector<float> x(12), w(20), y(15);
+  const std::vector<TensorView> in = {{x.data(), DType::kF32, dx, {}},
+                                      {w.data(), DType::kF32, dw, {}}};
+  const auto bound = cache.Find(in, {});
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  std::vector<void*> inputs = {x.data(), w.data()}, outputs = {y.data()};
+  const std::vector<uint64_t> scalars = {0, 0};
+  driver_.Fail("cuMemAllocFromPoolAsync", kCuErrorOutOfMemory);
+  const absl::Status status = ExecuteWithAllocator(
+      **bound, {inputs, scalars, outputs, nullptr, nullptr}, backend_->allocator());
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("graph f: the allocator had no 4096 bytes"));
+  EXPECT_TRUE(ran_.empty());
+  driver_.Succeed("cuMemAllocFromPoolAsync");
+  EXPECT_NE(Run(&cache), nullptr);
+}
+
 TEST_F(CudaTuneTest, CapturedStreamsAreNotTimed) {
   Options options;
   options.autotune = true;

@@ -19,6 +19,7 @@
 #include "jit/verify_run.h"
 #include "tests/null/fusion/fusion_kit.h"
 #include "tests/null/jit/timed_backend.h"
+#include "tests/test_util/general_backend.h"
 #include "tests/test_util/golden.h"
 #include "tests/test_util/idle_backend.h"
 #include "tests/test_util/packing_backend.h"
@@ -191,14 +192,21 @@ Codes Checked(std::string_view text, int64_t n) {
   return FallbacksOf(cache);
 }
 
-// Nor is what timing was asked for and did not do. A call of f32[8,8] inputs on a GPU of tests.
-Codes Timed(std::string_view text, const std::function<void(TimedBackend*)>& set) {
+DiskCacheOptions NoDisk() {
+  DiskCacheOptions out;
+  out.enabled = false;
+  return out;
+}
+
+// Nor is what timing was asked for and did not do. A call of f32[8,8] inputs on a GPU of tests, of
+// a process of its own.
+Codes Timed(std::string_view text, const std::function<void(TimedBackend*)>& set,
+            const DiskCacheOptions& options = NoDisk()) {
   TimedBackend backend;
   set(&backend);
-  KernelCache kernels;
-  Options options;
-  options.autotune = true;
-  CallCache cache(*ParseGraph(text), options, &backend, &kernels);
+  DiskCache disk(options);
+  KernelCache kernels(&disk);
+  CallCache cache(*ParseGraph(text), With(&Options::autotune, true), &backend, &kernels);
   const std::vector<float> in(64, 1);
   const std::vector<int64_t> dims = {8, 8};
   const std::vector<TensorView> inputs(cache.graph().inputs().size(),
@@ -246,6 +254,30 @@ Codes InBackground(const Backend& backend, bool background, std::vector<int64_t>
 constexpr char kSquares[] =
     "graph f(%a: f32[8,8], %b: f32[8,8]) -> (f32[8,8]) {\n %0 = matmul(%a, %b) : f32[8,8]\n"
     " return %0\n}";
+// In a second process, on a disk that the first has used.
+Codes TimedBefore() {
+  const TempFolder folder;
+  Timed(kSquares, [](TimedBackend*) {}, In(folder.path));
+  return Timed(kSquares, [](TimedBackend*) {}, In(folder.path));
+}
+// By a record of 8 rows, for 7, which its algorithm does not fit.
+Codes Refused() {
+  TimedBackend backend;
+  backend.cost = [](const GemmProblem&, int a) { return a == 2 ? 5.0 : 10.0; };
+  KernelCache kernels;
+  CallCache cache(*ParseGraph("graph f(%a: f32[n,8], %b: f32[8,8]) -> (f32[n,8]) {\n %0 = "
+                              "matmul(%a, %b) : f32[n,8]\n return %0\n}"),
+                  Options{}, &backend, &kernels);
+  const std::vector<float> in(64, 1);
+  const std::vector<uint64_t> scalars(2);
+  const std::vector<int64_t> eight = {8, 8}, seven = {7, 8};
+  std::vector<TensorView> inputs(2, {in.data(), DType::kF32, eight, {}});
+  EXPECT_TRUE(cache.Tune({inputs, {}, scalars, nullptr, nullptr}).ok());
+  backend.unfit = {{7, 2}};
+  inputs[0].dims = seven;
+  EXPECT_TRUE(cache.Find(inputs, {}).ok());
+  return FallbacksOf(cache);
+}
 constexpr char kRelu[] = "  %1 = relu(%0) : f32[n,64]\n  return %1\n";
 
 // What is said of functions with bound inputs, all but the first of ones in these dims.
@@ -266,6 +298,25 @@ Codes Bound(std::string_view text, const std::vector<std::vector<int64_t>>& dims
   EXPECT_TRUE(bound.ok()) << bound.status();
   return FallbacksOf(cache);
 }
+// A read-only layer with the kernels of the graph for x86-64-v3, on a CPU that is more.
+Codes InALayer(std::string_view text) {
+  const TempFolder folder;
+  const std::vector<float> in(4, 1);
+  const std::vector<int64_t> dims = {4};
+  const TensorView input{in.data(), DType::kF32, dims, {}};
+  const auto call = [&](const Backend& backend, const DiskCacheOptions& options) {
+    DiskCache disk(options);
+    KernelCache kernels(&disk);
+    CallCache cache(*ParseGraph(text), Options{}, &backend, &kernels);
+    EXPECT_TRUE(cache.Find({&input, 1}, {}).ok());
+    return FallbacksOf(cache);
+  };
+  call(GeneralBackend("x86-64-v3", "x86-64-v3"), In(folder.path));
+  DiskCacheOptions options;
+  options.layers = {folder.path};
+  return call(GeneralBackend("x86-64-v4", "toycpu", {"x86-64-v4", "x86-64-v3"}), options);
+}
+
 constexpr char kProjections[] =
     R"(graph f(%x: f32[m,2], %q: f32[2,2], %k: f32[2,2]) -> (f32[m,2]) {
   %0 = matmul(%x, %q) : f32[m,2]
@@ -523,6 +574,8 @@ const std::map<Reason, std::function<Codes()>>& Examples() {
        [] { return Timed(kSquares, [](TimedBackend* b) { b->capturing = true; }); }},
       {Reason::kTuneFailed,
        [] { return Timed(kSquares, [](TimedBackend* b) { b->largest_allocation = 1; }); }},
+      {Reason::kTuneFound, TimedBefore},
+      {Reason::kTuneRefused, Refused},
       {Reason::kGemmPadded,
        [] {
          return Compiled(
@@ -549,6 +602,7 @@ const std::map<Reason, std::function<Codes()>>& Examples() {
       {Reason::kBackgroundWaited, [] { return InBackground(NothingBackend(), true, {64}); }},
       {Reason::kBackgroundFailed, [] { return InBackground(FailsLater(), true, {64, 65}); }},
       {Reason::kHotShape, [] { return InBackground(NothingBackend(), false, {64}); }},
+      {Reason::kCacheOtherTarget, [] { return InALayer(kNegative); }},
   };
   return *examples;
 }

@@ -35,6 +35,7 @@ class TimedBackend : public HostBackend {
   bool can_tune = true;
   std::function<bool(const GemmProblem&)> refuses = [](const GemmProblem&) { return false; };
   std::set<std::pair<int64_t, int>> unfit;  // (m, algorithm)
+  std::set<std::string> unknown;            // what is no name of an algorithm
   int64_t largest_allocation = int64_t{1} << 40;
   // What it sees.
   mutable double clock_us = 0;
@@ -83,6 +84,8 @@ class TimedBackend : public HostBackend {
   }
   absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareGemmWith(
       const GemmProblem& p, const std::string& algorithm) const override {
+    if (unknown.count(algorithm) > 0)
+      return InvalidArgument("'", algorithm, "' is no algorithm of the timed library");
     const int a = algorithm[1] - '0';
     if (unfit.count({p.m, a}) > 0) return NotFound(algorithm, " does not fit m = ", p.m);
     return std::make_shared<const Gemm>(p, a);

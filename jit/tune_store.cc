@@ -1,0 +1,47 @@
+#include "jit/tune_store.h"
+
+#include <tuple>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "ir/support/status.h"
+
+namespace jitfuse::internal {
+namespace {
+
+CacheKey KeyOf(const TuneRecord& record) {
+  return {std::string(kTuneEntries), record.target, record.call,
+          ToolchainName(absl::StrCat(ToAbsl(kTuneEntries), " ", record.library)), record.graph};
+}
+
+bool SameKey(const TuneRecord& a, const TuneRecord& b) {
+  return std::tie(a.graph, a.call, a.target, a.library) ==
+         std::tie(b.graph, b.call, b.target, b.library);
+}
+
+}  // namespace
+
+KeptRecord FindTuneRecord(DiskCache* disk, const TuneRecord& key) {
+  KeptRecord out;
+  if (disk == nullptr) return out;
+  DiskCache::Lookup lookup = disk->FindValue(KeyOf(key));
+  out.healed = lookup.healed;
+  if (!lookup.found) return out;
+  absl::StatusOr<TuneRecord> record = ParseTuneRecord(lookup.found->compiled.bytes);
+  if (!record.ok() || !SameKey(*record, key)) {
+    disk->Drop(*lookup.found);
+    out.healed = true;
+    return out;
+  }
+  out.record = std::make_shared<const TuneRecord>(*std::move(record));
+  out.entry = *std::move(lookup.found);
+  return out;
+}
+
+void KeepTuneRecord(DiskCache* disk, const TuneRecord& record, const std::string& name) {
+  if (disk == nullptr) return;
+  disk->StoreValue({KeyOf(record), name, TuneRecordToText(record), ""});
+}
+
+}  // namespace jitfuse::internal
