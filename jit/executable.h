@@ -94,7 +94,7 @@ struct Executable {
   MemoryPlan memory;                    // slots of the arena
   std::vector<HeldSlot> held;           // of bound functions
   std::vector<TensorType> outputs;
-  EvalCost eval_cost;                   // of `graph`
+  EvalCost eval_cost;  // of `graph`
   PlanTimes times;
   // What comparing its calls with the evaluator has shown. Threads share it: it has its own lock.
   const std::shared_ptr<VerifyLog> verify = std::make_shared<VerifyLog>();

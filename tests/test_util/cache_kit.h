@@ -27,6 +27,11 @@
 
 namespace jitfuse::internal {
 
+// A graph of two kernels (sums of rows are summed) and an arena between them.
+inline constexpr const char* kTwoKernels =
+    "graph f(%x: f32[n,64]) -> (f32[]) {\n  %0 = sum(%x) {axes=[1], keepdims=false} : f32[n]\n"
+    "  %1 = sum(%0) {axes=[0], keepdims=false} : f32[]\n  return %1\n}";
+
 // A new folder, removed at the end. Its parent is open to all, so that a child of another user
 // reaches it.
 class TempFolder {

@@ -18,12 +18,6 @@ using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
-// Two kernels, with the column sums between them in the arena.
-constexpr const char* kText =
-    "graph f(%x: f32[n,64]) -> (f32[n,64]) {\n  %0 = sum(%x) {axes=[0], keepdims=false} : f32[64]\n"
-    "  %1 = broadcast(%0) {shape=[n,64]} : f32[n,64]\n  %2 = add(%x, %1) : f32[n,64]\n"
-    "  return %2\n}";
-
 // Fills caches as a machine with NVRTC would, with anything for cubins.
 class CannedCompiler : public IdleBackend {
  public:
@@ -62,7 +56,7 @@ class CudaFaultsTest : public testing::Test {
         : backend(*CreateCudaBackendWith(driver.api())),
           disk(options),
           kernels(&disk),
-          cache(*ParseGraph(kText), Options{}, backend.get(), &kernels) {}
+          cache(*ParseGraph(kTwoKernels), Options{}, backend.get(), &kernels) {}
 
     absl::Status Call() {
       const std::vector<int64_t> dims = {3, 64};
@@ -88,7 +82,7 @@ class CudaFaultsTest : public testing::Test {
     const CannedCompiler canned(*cuda, compiler);
     DiskCache disk(In(folder_.path));
     KernelCache kernels(&disk);
-    CallCache cache(*ParseGraph(kText), Options{}, &canned, &kernels);
+    CallCache cache(*ParseGraph(kTwoKernels), Options{}, &canned, &kernels);
     const std::vector<int64_t> dims = {3, 64};
     std::vector<float> x(3 * 64);
     const TensorView in{x.data(), DType::kF32, dims, {}};

@@ -13,10 +13,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// Two kernels: the sum of each row is returned, and so is cut off from what follows it.
-constexpr const char* kText =
-    "graph f(%x: f32[n,64]) -> (f32[n], f32[n]) {\n  %0 = sum(%x) {axes=[1], keepdims=false} : "
-    "f32[n]\n  %1 = tanh(%0) : f32[n]\n  return %0, %1\n}";
 constexpr const char* kOneKernel =
     "graph f(%x: f32[n,64]) -> (f32[n,64]) {\n  %0 = tanh(%x) : f32[n,64]\n  return %0\n}";
 
@@ -51,7 +47,8 @@ Made Call(KernelCache* kernels, const Backend& backend, const char* text) {
   return out;
 }
 
-Made Fresh(const DiskCacheOptions& options, const Backend& backend, const char* text = kText) {
+Made Fresh(const DiskCacheOptions& options, const Backend& backend,
+           const char* text = kTwoKernels) {
   DiskCache disk(options);
   KernelCache kernels(&disk);
   return Call(&kernels, backend, text);
@@ -60,7 +57,8 @@ Made Fresh(const DiskCacheOptions& options, const Backend& backend, const char* 
 class CacheTargetTest : public testing::Test {
  protected:
   // Kernels of `text` for `level`, in the folder.
-  static void Fill(const std::string& folder, const std::string& level, const char* text = kText) {
+  static void Fill(const std::string& folder, const std::string& level,
+                   const char* text = kTwoKernels) {
     EXPECT_EQ(Fresh(In(folder), GeneralBackend(level, level), text).status, absl::OkStatus());
   }
   static DiskCacheOptions With(const std::string& layer, const std::string& own) {
@@ -136,9 +134,9 @@ TEST_F(CacheTargetTest, GraphsOfOneProcessMayDiffer) {
   Fill(layer_.path, "x86-64-v3");
   DiskCache disk(With(layer_.path, own_.path));
   KernelCache kernels(&disk);
-  EXPECT_EQ(Call(&kernels, host_, kText).arch, "x86-64-v3");
+  EXPECT_EQ(Call(&kernels, host_, kTwoKernels).arch, "x86-64-v3");
   EXPECT_EQ(Call(&kernels, host_, kOneKernel).arch, "toycpu");
-  const Made again = Call(&kernels, host_, kText);
+  const Made again = Call(&kernels, host_, kTwoKernels);
   EXPECT_EQ(again.arch, "x86-64-v3");
   EXPECT_EQ(again.memory_hits, 2);
 }
