@@ -23,6 +23,7 @@ ABSENT = {
 # What other rows are made of; no function of its own.
 INTERNAL = {
     "input", "scalar", "constant", "philox", "group_positions", "segment_add", "max_sumexp", "gradient_mark",
+    "gelu_backward",
 }
 
 
