@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "codegen/cuda/emit_context.h"
+#include "codegen/plan/window.h"
 #include "ir/support/status.h"
 
 namespace jitfuse::internal {
@@ -204,6 +205,8 @@ AccessShape Emitter::LoadShape(int load, const Loop& loop) const {
   if (access.indirect && (inst(i.in[0]).elem || HasColumns(i.in[0])) &&
       !IsOnceAVector(i.in[0], loop))
     return {};
+  if (loop.window && CrossesWindow(plan_, access, *window_, loop.vec))
+    return {AccessKind::kVector, loop.vec, SizeExpr(1), /*between=*/true};
   return Shape(access, loop);
 }
 
@@ -279,9 +282,10 @@ std::string Emitter::Conditions(const AccessMap& access, const Point& point) {
 }
 
 std::string Emitter::StoreGuard(const Store& store, const Point& point) {
-  std::vector<std::string> all = {store_guard_, element_guard_, Conditions(store.access, point)};
-  std::erase(all, "");
-  return absl::StrJoin(all, " && ");
+  const std::string conditions = Conditions(store.access, point);
+  if (store_guard_.empty() || conditions.empty())
+    return store_guard_.empty() ? conditions : store_guard_;
+  return absl::StrCat(store_guard_, " && ", conditions);
 }
 
 Point Emitter::PointOfLoad(int load, const Point& point) {
@@ -299,9 +303,7 @@ Point Emitter::PointOfLoad(int load, const Point& point) {
 
 std::string Emitter::Element(int load, const Point& point) {
   const AccessMap& access = LoadAccess(inst(load));
-  std::string conditions = Conditions(access, point);
-  if (!element_guard_.empty() && UsesInner(access))
-    conditions = absl::StrCat(element_guard_, conditions.empty() ? "" : " && ", conditions);
+  const std::string conditions = Conditions(access, point);
   std::string element = Indexed(access, PointOfLoad(load, point));
   if (conditions.empty()) return element;
   return absl::StrCat("(", conditions, " ? ", element, " : (",
@@ -432,7 +434,7 @@ bool Emitter::NoAllocate(const AccessMap& access) const {
 // with words. (Of 8-byte elements ptxas keeps part of it in local memory.)
 std::string Emitter::StructType(const AccessMap& access, const AccessShape& shape, int vec) const {
   const DType dtype = ParamType(access);
-  if (shape.kind != AccessKind::kVector || shape.width != vec || schedule_.window) return "";
+  if (shape.kind != AccessKind::kVector || shape.width != vec || shape.between) return "";
   const bool known = ItemSize(dtype) == 4 ? vec == 4 : IsPaired(dtype) && (vec == 4 || vec == 8);
   return known ? absl::StrCat("jf_", ToAbsl(DTypeName(dtype)), "x", vec) : "";
 }
@@ -448,6 +450,7 @@ std::string Emitter::RawType(const AccessMap& access, const AccessShape& shape, 
 std::string Emitter::RawLoad(int load, const AccessShape& shape, const Point& point, int vec) {
   if (shape.kind != AccessKind::kVector) return Element(load, point);
   const AccessMap& access = LoadAccess(inst(load));
+  if (shape.between) return BetweenLoad(access, point);
   const std::string type = RawType(access, shape, vec);
   const std::string address = Address(access, PointOfLoad(load, point));
   const int bytes = shape.width * ItemSize(ParamType(access));
@@ -456,8 +459,7 @@ std::string Emitter::RawLoad(int load, const AccessShape& shape, const Point& po
                           ? absl::StrCat("*(const ", type, "*)(", address, ")")
                           : absl::StrCat(hint ? "jf_ldna" : "jf_ld", bytes, "<", vec / shape.width,
                                          ">(", address, ")");
-  const std::string conditions =
-      schedule_.window ? IsWhole(access, point) : Conditions(access, point);
+  const std::string conditions = Conditions(access, point);
   if (conditions.empty()) return value;
   return absl::StrCat(conditions, " ? ", value, " : ", type, "{}");
 }

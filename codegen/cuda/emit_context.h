@@ -60,8 +60,9 @@ struct Point {  // how the linear indices are written where code stands: an iden
 enum class AccessKind : uint8_t { kElement, kVector, kUniform, kStrided };
 struct AccessShape {  // of an access within one vector
   AccessKind kind = AccessKind::kElement;
-  int width = 1;  // kVector: elements per memory instruction
-  SizeExpr step;  // kStrided: distance of neighbours
+  int width = 1;         // kVector: elements per memory instruction
+  SizeExpr step;         // kStrided: distance of neighbours
+  bool between = false;  // kVector, loads: it lies between two that are aligned
 };
 
 enum class Part : uint8_t {
@@ -78,10 +79,11 @@ struct Loop {  // one pass over (a thread's share of) the vectorised space
       index_at;  // its value; may use `i`, the number of the item. Empty: the variable exists
   std::string
       guard;  // condition of a whole vector (may use i and the variable); empty: always inside
-  std::string elem_guard;  // condition of element j; empty: vectors are never cut
-  int kept_items = 1;      // items of the arrays of kept values
-  std::string at;          // window: the vector's place, counted from the first one's beginning
-  bool window = false;     // elements of a vector may lie outside the row; `inside` is declared
+  std::string elem_guard;               // condition of element j; empty: vectors are never cut
+  int kept_items = 1;                   // items of the arrays of kept values
+  int kept_from = 0;                    // of those arrays, the first that is this loop's
+  std::string batch;                    // of loops whose loads are made apart: behind their names
+  bool window = false;                  // vectors begin where memory is aligned (emit_window.cc)
   std::string_view accumulators = "a";  // prefix of the accumulators that the loop adds to
 };
 
@@ -100,6 +102,10 @@ class Emitter {
   void Flat();
   void FlatTail(const SizeExpr& tail, const SizeExpr& total);
   void Items(const Stage& stage, int stage_number, const Loop& loop);
+  bool LoadsApart(const Loop& loop) const { return loop.items > 1 || !loop.batch.empty(); }
+  void ItemLoads(const Stage& stage, const Loop& loop);
+  void ItemValues(const Stage& stage, int stage_number, const Loop& loop);
+  void EachItem(const Loop& loop, const std::function<void(const std::string& item)>& body);
   void LoadBatch(const Stage& stage, const Loop& loop, const std::string& item);
   void Vector(const Stage& stage, int stage_number, const Loop& loop, const std::string& item);
   void VectorPrologue(const Stage& stage, int stage_number, const Loop& loop);
@@ -160,6 +166,7 @@ class Emitter {
   void RowStage(const Stage& stage, int number);
   void RegisterLoop(const Stage& stage, int number);
   void StreamLoop(const Stage& stage, int number);
+  void AddSecondLevel(const Stage& stage, int number);
   int StreamUnroll(const Stage& stage) const;
   void RowInsts(const std::vector<int>& insts);
   void RowStores(const Stage& stage);
@@ -175,12 +182,13 @@ class Emitter {
   bool UsesInner(const Affine& affine) const;
   bool UsesInner(const AccessMap& access) const;
   AccessShape WindowShape(const AccessMap& access) const;
+  int WindowSlack() const;
+  std::string BetweenLoad(const AccessMap& access, const Point& point);
+  std::string WindowBase() const;
   void DeclareWindow();
-  bool InWindow(Loop* loop) const;
-  std::string IsWhole(const AccessMap& access, const Point& point);
-  void MendCutLoads(const Stage& stage, const Loop& loop, const std::string& item);
-  void WindowStore(const Store& store, const AccessShape& shape, const Loop& loop,
-                   const std::string& room);
+  int MostEdges() const;
+  int EdgeItems() const;
+  Loop EdgeLoop();
 
   // emit_column.cc
   void ColumnPrologue();
@@ -266,7 +274,6 @@ class Emitter {
   std::string column_;         // Column: subscript of row values and accumulators
   bool live_guard_ = false;    // Row: the last block may have rows beyond the end
   std::string store_guard_;    // condition of the stores in a loop; empty: none
-  std::string element_guard_;  // window: of loads and stores of single elements, where code stands
   std::vector<std::pair<AccessMap, std::string>> row_bases_;
   absl::flat_hash_map<std::string, std::string> row_base_names_;
   struct Combine {

@@ -189,8 +189,7 @@ int64_t Emitter::InnerPerItem() const {
 }
 
 bool Emitter::InRegisters() const {
-  const int64_t capacity =
-      schedule_.items * InnerPerItem() - (schedule_.window ? schedule_.vec - 1 : 0);
+  const int64_t capacity = schedule_.items * InnerPerItem();
   if (inner_points_.IsConstant())
     return schedule_.items > 0 && inner_points_.constant() <= capacity;
   return plan_.inner_bound > 0 && plan_.inner_bound <= capacity;
@@ -296,45 +295,50 @@ void CloseGuard(const std::string& guard, Writer* out) {
 }  // namespace
 
 void Emitter::Items(const Stage& stage, int number, const Loop& loop) {
-  const bool unrolled = loop.items > 1;
-  auto open_item = [&] {
-    if (unrolled) {
-      out_.Line("#pragma unroll");
-      out_.Block("for (int i = 0; i < ", loop.items, "; ++i)");
-    }
-    if (!loop.at.empty()) out_.Line("const ", index_type_, " at = ", loop.at, ";");
-    if (!loop.index_at.empty())
-      out_.Line("const ", index_type_, " ", loop.index, " = ", loop.index_at, ";");
-    OpenGuard(loop.guard, &out_);
-  };
-  auto close_item = [&] {
-    CloseGuard(loop.guard, &out_);
-    if (unrolled) out_.End();
-  };
-  // One item: the loads stand before the values in the same block.
-  const std::string item = unrolled ? "[i]" : "";
+  ItemLoads(stage, loop);
+  ItemValues(stage, number, loop);
+}
+
+// `body` where the variables of an item stand, for each; `item` is what its loads' names end in.
+void Emitter::EachItem(const Loop& loop, const std::function<void(const std::string& item)>& body) {
+  const bool unrolled = loop.items > 1, block = unrolled || !loop.batch.empty();
   if (unrolled) {
-    bool any = false;
-    for (int id : stage.elem_insts) {
-      const Inst& i = inst(id);
-      if (i.kind != Inst::Kind::kLoad) continue;
-      const AccessShape shape = LoadShape(id, loop);
-      if (loop.vec > 1 && shape.kind != AccessKind::kVector) continue;
-      if (IsLate(id)) continue;
-      out_.Line(RawType(LoadAccess(i), shape, loop.vec), " r", id, "[", loop.items, "];");
-      any = true;
-    }
-    if (any) {
-      open_item();
-      LoadBatch(stage, loop, item);
-      close_item();
-    }
+    out_.Line("#pragma unroll");
+    out_.Block("for (int i = 0; i < ", loop.items, "; ++i)");
+  } else if (block) {
+    out_.Line("{").Indent();
   }
-  open_item();
-  if (!unrolled) LoadBatch(stage, loop, item);
-  if (loop.window) MendCutLoads(stage, loop, item);
-  Vector(stage, number, loop, item);
-  close_item();
+  if (!loop.index_at.empty())
+    out_.Line("const ", index_type_, " ", loop.index, " = ", loop.index_at, ";");
+  OpenGuard(loop.guard, &out_);
+  body(absl::StrCat(loop.batch, unrolled ? "[i]" : ""));
+  CloseGuard(loop.guard, &out_);
+  if (block) out_.End();
+}
+
+// The loads of all items, where they are made apart.
+void Emitter::ItemLoads(const Stage& stage, const Loop& loop) {
+  if (!LoadsApart(loop)) return;
+  bool any = false;
+  for (int id : stage.elem_insts) {
+    const Inst& i = inst(id);
+    if (i.kind != Inst::Kind::kLoad) continue;
+    const AccessShape shape = LoadShape(id, loop);
+    if (loop.vec > 1 && shape.kind != AccessKind::kVector) continue;
+    if (IsLate(id)) continue;
+    out_.Line(RawType(LoadAccess(i), shape, loop.vec), " r", id, loop.batch,
+              loop.items > 1 ? absl::StrCat("[", loop.items, "]") : "", ";");
+    any = true;
+  }
+  if (any) EachItem(loop, [&](const std::string& item) { LoadBatch(stage, loop, item); });
+}
+
+// One item that is not apart: the loads stand before the values in the same block.
+void Emitter::ItemValues(const Stage& stage, int number, const Loop& loop) {
+  EachItem(loop, [&](const std::string& item) {
+    if (!LoadsApart(loop)) LoadBatch(stage, loop, item);
+    Vector(stage, number, loop, item);
+  });
 }
 
 void Emitter::LoadBatch(const Stage& stage, const Loop& loop, const std::string& item) {
@@ -347,9 +351,8 @@ void Emitter::LoadBatch(const Stage& stage, const Loop& loop, const std::string&
     // Scalars are batched where there are several items; alone, they are loaded where they are
     // used.
     if (shape.kind != AccessKind::kVector && (loop.vec > 1 || item.empty())) continue;
-    const std::string declared = item.empty() ? absl::StrCat(loop.window ? "" : "const ",
-                                                             RawType(access, shape, loop.vec), " ")
-                                              : "";
+    const std::string declared =
+        item.empty() ? absl::StrCat("const ", RawType(access, shape, loop.vec), " ") : "";
     out_.Line(declared, "r", id, item, " = ", RawLoad(id, shape, PointOf(loop, false), loop.vec),
               ";");
   }
@@ -360,7 +363,9 @@ void Emitter::Vector(const Stage& stage, int number, const Loop& loop, const std
     if (plan_.keep.empty()) {
       kept_index_.clear();
     } else {
-      kept_index_ = loop.kept_items > 1 ? "[i]" : "[0]";
+      const std::string first = loop.kept_from == 0 ? "" : absl::StrCat(loop.kept_from, " + ");
+      kept_index_ = loop.kept_items > 1 ? absl::StrCat("[", first, "i]")
+                                        : absl::StrCat("[", loop.kept_from, "]");
     }
     Element(stage, number, loop, item);
   } else {
@@ -370,12 +375,7 @@ void Emitter::Vector(const Stage& stage, int number, const Loop& loop, const std
     out_.Block("for (int j = 0; j < ", loop.vec, "; ++j)");
     OpenGuard(loop.elem_guard, &out_);
     if (IsColumn()) column_ = "[j]";
-    if (loop.window) {
-      out_.Line("const bool inside = c + j < ", SizeText(inner_points_, false), ";");
-      element_guard_ = "inside";
-    }
     Element(stage, number, loop, item);
-    element_guard_.clear();
     column_.clear();
     CloseGuard(loop.elem_guard, &out_);
     out_.End();
@@ -470,11 +470,7 @@ void Emitter::Element(const Stage& stage, int number, const Loop& loop, const st
       continue;
     }
     for (size_t k = 0; k < stage.reduces[r].in.size(); ++k) {
-      const PlanReduce& reduce = stage.reduces[r];
-      const std::string neutral =
-          loop.window ? absl::StrCat(" : ", CudaLiteral(reduce.dtypes[k], reduce.init[k])) : "";
-      out_.Line("x", number, "_", r, "_", k, "[j] = ", loop.window ? "inside ? " : "",
-                Operand(reduce.in[k]), neutral, ";");
+      out_.Line("x", number, "_", r, "_", k, "[j] = ", Operand(stage.reduces[r].in[k]), ";");
     }
   }
   AddToColumnSums(stage, number, loop);
@@ -500,10 +496,6 @@ void Emitter::VectorEpilogue(const Stage& stage, int number, const Loop& loop) {
     const Store& store = stage.stores[k];
     const AccessShape shape = Shape(store.access, loop);
     if (!store.elem || shape.kind != AccessKind::kVector) continue;
-    if (loop.window) {
-      WindowStore(store, shape, loop, absl::StrCat("w", k));
-      continue;
-    }
     const std::string guard = StoreGuard(store, PointOf(loop, false));
     OpenGuard(guard, &out_);
     VectorStore(store, shape, PointOf(loop, false), loop.vec, absl::StrCat("w", k));

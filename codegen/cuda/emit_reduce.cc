@@ -89,7 +89,7 @@ void Emitter::RowLoopValues() {
   if (schedule_.window) DeclareWindow();
   for (int id : plan_.keep) {
     out_.Line(ToAbsl(CudaType(inst(id).dtype)), " v", id, "[",
-              std::max(1, schedule_.items * schedule_.vec), "];");
+              std::max(1, schedule_.items * schedule_.vec) + EdgeItems(), "];");
   }
 }
 
@@ -143,16 +143,20 @@ void Emitter::RegisterLoop(const Stage& stage, int number) {
   loop.index = "c";
   const std::string thread =
       s.items == 1 ? "lane" : absl::StrCat("(i * ", s.threads_per_row, "u + lane)");
-  loop.index_at = step == 1 ? thread : absl::StrCat(thread, " * ", step, "u");
-  const std::string inside = InWindow(&loop) ? "at < reach" : absl::StrCat("c < ", points);
-  const int64_t full = inner_points_.IsConstant() ? inner_points_.constant() / per_item
-                                                  : 0;  // items that need no guard
+  loop.window = s.window;
+  loop.index_at = absl::StrCat(s.window ? "head + " : "", thread,
+                               step == 1 ? "" : absl::StrCat(" * ", step, "u"));
+  const std::string inside = absl::StrCat("c < ", s.window ? "tail" : points);
+  const int64_t least = inner_points_.IsConstant() ? inner_points_.constant() - MostEdges() : 0;
+  const int64_t full = std::max<int64_t>(0, least) / per_item;  // items that need no guard
   if (full < s.items) loop.guard = full == 0 ? inside : absl::StrCat("i < ", full, " || ", inside);
-  if (!loop.window && !Divides(step, inner_points_))
+  if (!s.window && !Divides(step, inner_points_))
     loop.elem_guard = absl::StrCat("c + j < ", points);
   // Braces: the names of one stage's loop must not meet those of the next.
   out_.Line("{").Indent();
+  if (s.window) ItemLoads(stage, EdgeLoop());
   Items(stage, number, loop);
+  if (s.window) ItemValues(stage, number, EdgeLoop());
   out_.End();
 }
 
@@ -177,20 +181,22 @@ void Emitter::StreamLoop(const Stage& stage, int number) {
   const CudaSchedule& s = schedule_;
   const int64_t stride = InnerPerItem();
   const int step = IsRow() ? s.vec : 1;
-  const std::string first = step == 1 ? "lane" : absl::StrCat("lane * ", step, "u");
-  const std::string index = s.window ? "at" : "c";
-  const std::string points = s.window ? "reach" : SizeText(inner_points_, false);
+  const std::string first = absl::StrCat(s.window ? "head + " : "", "lane",
+                                         step == 1 ? "" : absl::StrCat(" * ", step, "u"));
+  const std::string points = s.window ? "tail" : SizeText(inner_points_, false);
   const bool two_levels = !stage.reduces.empty() && !(inner_points_.IsConstant() &&
                                                       inner_points_.constant() <= kFlush * stride);
   Loop loop;
   loop.vec = s.vec;
   loop.index = "c";
-  if (InWindow(&loop)) {
-    loop.at.clear();  // is the loop's variable
-  } else if (!Divides(step, inner_points_)) {
+  loop.window = s.window;
+  if (!s.window && !Divides(step, inner_points_))
     loop.elem_guard = absl::StrCat("c + j < ", points);
-  }
   std::string begin = first, end = points;
+  if (s.window) {
+    out_.Line("{").Indent();
+    ItemLoads(stage, EdgeLoop());
+  }
   if (two_levels) {
     out_.Block("for (", index_type_, " c0 = ", first, "; c0 < ", points,
                "; c0 += ", Unsigned(kFlush * stride), ")");
@@ -202,11 +208,20 @@ void Emitter::StreamLoop(const Stage& stage, int number) {
     end = "end";
   }
   out_.Line("#pragma unroll ", StreamUnroll(stage));
-  out_.Block("for (", index_type_, " ", index, " = ", begin, "; ", index, " < ", end, "; ", index,
-             " += ", Unsigned(stride), ")");
+  out_.Block("for (", index_type_, " c = ", begin, "; c < ", end, "; c += ", Unsigned(stride), ")");
   Items(stage, number, loop);
   out_.End();
-  if (!two_levels) return;
+  if (two_levels) {
+    AddSecondLevel(stage, number);
+    out_.End();
+  }
+  if (!s.window) return;
+  ItemValues(stage, number, EdgeLoop());
+  out_.End();
+}
+
+// What a run of iterations has summed, to the accumulators.
+void Emitter::AddSecondLevel(const Stage& stage, int number) {
   EachColumn([&](const Point&) {
     for (size_t r = 0; r < stage.reduces.size(); ++r) {
       const PlanReduce& reduce = stage.reduces[r];
@@ -216,7 +231,6 @@ void Emitter::StreamLoop(const Stage& stage, int number) {
                 ";");
     }
   });
-  out_.End();
 }
 
 void Emitter::RowStores(const Stage& stage) {

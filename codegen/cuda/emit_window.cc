@@ -1,8 +1,9 @@
-// Windows (codegen/plan/window.h): a row's vectors begin where memory is aligned. `at` counts
-// elements from the first vector's beginning, `shift` of which lie before the row, so that c = at -
-// shift may be below zero, as an unsigned number: c + j is then still the element's, where it has
-// one. Outside the row nothing is taken in or written; loads there are of words that hold an
-// element of the row, or of none.
+// Windows (codegen/plan/window.h): rows that begin anywhere in memory. Vectors begin where memory
+// is aligned: `head` elements behind the row's beginning, up to `tail`. The few elements before and
+// behind them are taken one by one, each by a thread of its own: what a thread keeps of them lies
+// behind what it keeps of its vectors. An operand that lies otherwise (a weight of the columns) is
+// read as the two aligned vectors that hold a vector of the window, which is why the last one is
+// left to the single elements. Nothing outside of the row is read.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -35,79 +36,82 @@ AccessShape Emitter::WindowShape(const AccessMap& access) const {
   return {AccessKind::kVector, std::min(schedule_.vec, 16 / size), SizeExpr(1)};
 }
 
+std::string Emitter::BetweenLoad(const AccessMap& access, const Point& point) {
+  const int size = ItemSize(ParamType(access));
+  const std::string offset = OffsetFrom(access, point);
+  return absl::StrCat("jf_between<", schedule_.vec * size / 4, ", ", size, ">(",
+                      Address(access, point), ", (unsigned)(", offset.empty() ? "0" : offset,
+                      ") & ", schedule_.vec - 1, "u)");
+}
+
+// Elements behind the vectors that these must leave, as the second of two aligned vectors may reach
+// so far.
+int Emitter::WindowSlack() const {
+  for (const Stage& stage : plan_.stages) {
+    for (int id : stage.elem_insts) {
+      if (inst(id).kind == Inst::Kind::kLoad &&
+          CrossesWindow(plan_, LoadAccess(inst(id)), *window_, schedule_.vec))
+        return schedule_.vec;
+    }
+  }
+  return 0;
+}
+
+// The variable of where its rows begin; empty: all begin at 0.
+std::string Emitter::WindowBase() const {
+  for (const auto& [known, name] : row_bases_) {
+    if (known == *window_) return name;
+  }
+  return "";
+}
+
 // Row: once its bases are known.
 void Emitter::DeclareWindow() {
   DeclareRowBase(*window_);
-  std::string base;
-  for (const auto& [known, name] : row_bases_) {
-    if (known == *window_) base = name;
+  const std::string base = WindowBase(), points = SizeText(inner_points_, false);
+  const std::string last = Unsigned(schedule_.vec - 1), none = Unsigned(0);
+  const auto declare = [&](std::string_view name, const std::string& value) {
+    out_.Line("const ", index_type_, " ", ToAbsl(name), " = ", value, ";");
+  };
+  if (base.empty()) {
+    declare("head", none);
+  } else {
+    declare("before", absl::StrCat("(", none, " - (", index_type_, ")", base, ") & ", last));
+    declare("head", absl::StrCat("before < ", points, " ? before : ", points));
   }
-  const std::string last = Unsigned(schedule_.vec - 1);
-  out_.Line("const ", index_type_, " shift = ",
-            base.empty() ? Unsigned(0) : absl::StrCat("(", index_type_, ")", base, " & ", last),
-            ";");
-  const std::string points = SizeText(inner_points_, false);
-  out_.Line("const ", index_type_,
-            " reach = ", inner_points_.IsConstant() ? "" : absl::StrCat(points, " == 0u ? 0u : "),
-            points, " + shift;");
-}
-
-// Moves the loop's index into the window, if there is one.
-bool Emitter::InWindow(Loop* loop) const {
-  if (!schedule_.window) return false;
-  loop->window = true;
-  loop->at = loop->index_at;
-  loop->index_at = "at - shift";
-  return true;
-}
-
-// Where the last word of a buffer is not whole, whether this vector lies before it; empty: always.
-std::string Emitter::IsWhole(const AccessMap& access, const Point& point) {
-  const SizeExpr end = *EndOf(plan_, access);
-  if (end.KnownDivisor() % schedule_.vec == 0) return "";
-  const std::string offset = OffsetFrom(access, point);
-  return absl::StrCat("(", index_type_, ")(", offset.empty() ? "0" : offset, ") + ",
-                      Unsigned(schedule_.vec), " <= ", SizeText(end, false));
-}
-
-// The elements of a buffer's last word, where that is not whole: one by one, by the few threads
-// that have one, after the loads of all.
-void Emitter::MendCutLoads(const Stage& stage, const Loop& loop, const std::string& item) {
-  for (int id : stage.elem_insts) {
-    if (inst(id).kind != Inst::Kind::kLoad) continue;
-    const AccessMap& access = LoadAccess(inst(id));
-    if (LoadShape(id, loop).kind != AccessKind::kVector) continue;
-    const Point point = PointOf(loop, false);
-    const std::string whole = IsWhole(access, point);
-    if (whole.empty()) continue;
-    // 8-byte elements are two words each.
-    const int size = ItemSize(ParamType(access)), words = std::max(1, size / 4);
-    const std::string left = absl::StrCat(SizeText(*EndOf(plan_, access), false), " - (",
-                                          index_type_, ")(", OffsetFrom(access, point), ")");
-    out_.Line("if (!(", whole, ")) r", id, item, " = jf_part", std::min(size, 4), "<",
-              schedule_.vec * words, ">(", Address(access, point), ", (unsigned)(",
-              words == 1 ? left : absl::StrCat("(", left, ") * ", words), "));");
+  const std::string room = absl::StrCat(points, " - head");
+  if (const int slack = WindowSlack(); slack > 0) {
+    declare("middle", absl::StrCat(room, " < ", Unsigned(slack), " ? ", none, " : (", room, " - ",
+                                   Unsigned(slack), ") & ~", last));
+  } else {
+    declare("middle", absl::StrCat("(", room, ") & ~", last));
   }
+  declare("tail", "head + middle");
 }
 
-// A vector within the row in one piece, others element by element.
-void Emitter::WindowStore(const Store& store, const AccessShape& shape, const Loop& loop,
-                          const std::string& room) {
-  const std::string points = SizeText(inner_points_, false), vec = Unsigned(schedule_.vec);
-  const std::string guard = StoreGuard(store, PointOf(loop, false));
-  if (!guard.empty()) out_.Block("if (", guard, ")");
-  out_.Block("if (c < ", points, " && ", points, " - c >= ", vec, ")");
-  VectorStore(store, shape, PointOf(loop, false), loop.vec, room);
-  out_.End();
-  out_.Block("else");
-  out_.Line("#pragma unroll");
-  out_.Block("for (int j = 0; j < ", schedule_.vec, "; ++j)");
-  const std::string element = RoomFor(store, shape, loop.vec, room).element;
-  out_.Line("if (c + j < ", points, ") ", Indexed(store.access, PointOf(loop, true)), " = ",
-            CudaStoredValue(ParamType(store.access), element), ";");
-  out_.End();
-  out_.End();
-  if (!guard.empty()) out_.End();
+// Elements of a row that no vector holds, at most.
+int Emitter::MostEdges() const {
+  return schedule_.window ? 2 * (schedule_.vec - 1) + WindowSlack() : 0;
+}
+
+// Those of a thread.
+int Emitter::EdgeItems() const {
+  return (MostEdges() + schedule_.threads_per_row - 1) / schedule_.threads_per_row;
+}
+
+// Those elements, by their places among the row's edges: first what is before `head`.
+Loop Emitter::EdgeLoop() {
+  Loop loop;
+  loop.items = loop.kept_items = EdgeItems();
+  loop.kept_from = std::max(1, schedule_.items * schedule_.vec);
+  loop.batch = "e";
+  const std::string edge =
+      loop.items == 1 ? "lane" : absl::StrCat("(i * ", schedule_.threads_per_row, "u + lane)");
+  loop.index = "c";
+  loop.index_at = absl::StrCat(
+      WindowBase().empty() ? "" : absl::StrCat(edge, " < head ? ", edge, " : "), "middle + ", edge);
+  loop.guard = absl::StrCat("c < ", SizeText(inner_points_, false));
+  return loop;
 }
 
 }  // namespace jitfuse::internal

@@ -188,8 +188,8 @@ CudaSchedule PickRow(const KernelPlan& plan, const Target& target, const Width& 
   int block = threads <= 32 ? 256 : 128;
   s.rows_per_block = sums ? 1 : std::max(1, block / s.threads_per_row);
   s.threads = s.threads_per_row * s.rows_per_block;
-  const int64_t per_pass = threads * s.vec, most = n + (s.window ? s.vec - 1 : 0);
-  s.items = unrolled ? static_cast<int>(std::max<int64_t>(1, (most + per_pass - 1) / per_pass)) : 0;
+  const int64_t per_pass = threads * s.vec;
+  s.items = unrolled ? static_cast<int>(std::max<int64_t>(1, (n + per_pass - 1) / per_pass)) : 0;
   s.no_allocate = !WritesRows(plan) || s.items == 0 || sums;
   return s;
 }

@@ -28,21 +28,10 @@ bool IsAligned(const KernelPlan& plan, const AccessMap& a, int vec) {
 
 bool WalksRow(const KernelPlan& plan, const AccessMap& a, int vec) {
   const int rows = plan.num_parallel(), all = rows + static_cast<int>(plan.inner.size());
-  return IsPlain(a) && IsAligned(plan, a, vec) && WalksDense(plan, a, rows, all) &&
-         EndOf(plan, a).has_value();
+  return IsPlain(a) && IsAligned(plan, a, vec) && WalksDense(plan, a, rows, all);
 }
 
 }  // namespace
-
-std::optional<SizeExpr> EndOf(const KernelPlan& plan, const AccessMap& a) {
-  if (!a.linear.constant.IsKnownNonNegative()) return std::nullopt;
-  SizeExpr end = a.linear.constant + SizeExpr(1);
-  for (const auto& [axis, coef] : a.linear.coefs) {
-    if (!coef.IsKnownNonNegative()) return std::nullopt;
-    end = end + coef * (plan.extent(axis) - SizeExpr(1));
-  }
-  return end;
-}
 
 const AccessMap* WindowOf(const KernelPlan& plan, int vec) {
   for (const Stream& s : ElemStreams(plan)) {
@@ -61,6 +50,12 @@ bool FitsWindow(const KernelPlan& plan, const AccessMap& a, const AccessMap& lea
     if (!alike(CoefOf(a.linear, axis), CoefOf(leader.linear, axis))) return false;
   }
   return true;
+}
+
+bool CrossesWindow(const KernelPlan& plan, const AccessMap& a, const AccessMap& leader, int vec) {
+  const int size = ItemSize(plan.params[static_cast<size_t>(a.param)].dtype);
+  const bool in_words = (size == 2 || size == 4) && (vec * size == 8 || vec * size == 16);
+  return in_words && WalksRow(plan, a, vec) && !FitsWindow(plan, a, leader, vec);
 }
 
 bool IsDenseAccess(const KernelPlan& plan, const AccessMap& a, int vec) {

@@ -8,23 +8,21 @@
 #ifndef JITFUSE_CODEGEN_PLAN_WINDOW_H_
 #define JITFUSE_CODEGEN_PLAN_WINDOW_H_
 
-#include <optional>
-
 #include "codegen/plan/kernel_plan.h"
 
 namespace jitfuse::internal {
 
 // Of a plan of rows: the first elem access that walks the inner points one element after another,
-// from a buffer that is aligned to `vec` of them (or to 16 bytes) and whose end is known; windows
-// follow its rows. Null: there is none.
+// from a buffer that is aligned to `vec` of them (or to 16 bytes); windows follow its rows. Null:
+// there is none.
 const AccessMap* WindowOf(const KernelPlan& plan, int vec);
 
 // Whether vectors of the window of `leader` lie aligned in `a` as well.
 bool FitsWindow(const KernelPlan& plan, const AccessMap& a, const AccessMap& leader, int vec);
 
-// One beyond the greatest offset of an access without indirection or terms; nullopt where some
-// stride may be negative.
-std::optional<SizeExpr> EndOf(const KernelPlan& plan, const AccessMap& a);
+// Whether an access that does not fit walks the row as densely, so that a vector of the window lies
+// between two neighbouring ones that are aligned in `a`.
+bool CrossesWindow(const KernelPlan& plan, const AccessMap& a, const AccessMap& leader, int vec);
 
 // Whether a flat plan's linear index is, up to a constant, the offset itself, and vectors that
 // begin at its multiples of `vec` lie aligned.

@@ -98,37 +98,26 @@ JF_FN jf_words<(K + 3) / 4> jf_ld1(const void* p) {
   return r;
 }
 
-// The first `count` of K elements of a buffer's last word, and zeros.
-//: jf_part4
-template <int K>
-JF_FN jf_words<K> jf_part4(const void* p, unsigned count) {
-  jf_words<K> r;
-#pragma unroll
-  for (int k = 0; k < K; ++k) r.w[k] = (unsigned)k < count ? static_cast<const unsigned*>(p)[k] : 0u;
-  return r;
-}
-
-//: jf_part2
-template <int K>
-JF_FN jf_words<(K + 1) / 2> jf_part2(const void* p, unsigned count) {
-  jf_words<(K + 1) / 2> r;
-#pragma unroll
-  for (int k = 0; k < K; ++k) {
-    const unsigned v = (unsigned)k < count ? static_cast<const unsigned short*>(p)[k] : 0u;
-    r.w[k / 2] = k % 2 == 0 ? v : r.w[k / 2] | v << 16;
+// W words from the element p, of S bytes, `shift` of which lie between it and where 4 * W bytes are aligned.
+//: jf_between
+template <int W, int S>
+JF_FN jf_words<W> jf_between(const void* p, unsigned shift) {
+  const unsigned char* const at = static_cast<const unsigned char*>(p) - shift * S;
+  jf_words<2 * W> t;
+  if constexpr (W == 4) {
+    t = jf_ld16<2>(at);
+  } else {
+    t = jf_ld8<2>(at);
   }
-  return r;
-}
-
-//: jf_part1
-template <int K>
-JF_FN jf_words<(K + 3) / 4> jf_part1(const void* p, unsigned count) {
-  jf_words<(K + 3) / 4> r;
+  const unsigned words = shift * S / 4;
 #pragma unroll
-  for (int k = 0; k < K; ++k) {
-    const unsigned v = (unsigned)k < count ? static_cast<const unsigned char*>(p)[k] : 0u;
-    r.w[k / 4] = k % 4 == 0 ? v : r.w[k / 4] | v << (8 * (k % 4));
+  for (int step = W / 2; step > 0; step /= 2) {
+#pragma unroll
+    for (int k = 0; k + step < 2 * W; ++k) t.w[k] = (words & (unsigned)step) != 0u ? t.w[k + step] : t.w[k];
   }
+  jf_words<W> r;
+#pragma unroll
+  for (int k = 0; k < W; ++k) r.w[k] = S == 2 && shift % 2u != 0u ? t.w[k] >> 16 | t.w[k + 1] << 16 : t.w[k];
   return r;
 }
 

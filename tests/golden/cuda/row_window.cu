@@ -4,7 +4,6 @@
 // p1: output bf16, align 16
 // p2: output f32, align 16
 // z0 = s1
-// z1 = s0*s1
 // row, 1 rows a block, 128 threads a row, 5 x 8, windows; 32-bit offsets
 // launch: grid s0, 128 threads
 
@@ -27,44 +26,48 @@ JF_FN void layer_norm_bf16_combine0(float& a0, float& a1, float& a2, float b0, f
 }
 
 extern "C" __global__ void __launch_bounds__(128)
-layer_norm_bf16(const unsigned short* __restrict__ p0, unsigned short* __restrict__ p1, float* __restrict__ p2, long long z0, long long z1) {
+layer_norm_bf16(const unsigned short* __restrict__ p0, unsigned short* __restrict__ p1, float* __restrict__ p2, long long z0) {
   const unsigned n0 = (unsigned)z0;
-  const unsigned n1 = (unsigned)z1;
   const unsigned lane = threadIdx.x;
   const unsigned row = blockIdx.x;
   const int b0 = (int)(row) * (int)n0;
-  const unsigned shift = (unsigned)b0 & 7u;
-  const unsigned reach = n0 == 0u ? 0u : n0 + shift;
-  float v0[40];
+  const unsigned before = (0u - (unsigned)b0) & 7u;
+  const unsigned head = before < n0 ? before : n0;
+  const unsigned middle = (n0 - head) & ~7u;
+  const unsigned tail = head + middle;
+  float v0[41];
   float a0_0_0 = 0.0f;
   float a0_0_1 = 0.0f;
   float a0_0_2 = 0.0f;
   {
-    jf_words<4> r0[5];
+    unsigned short r0e;
+    {
+      const unsigned c = lane < head ? lane : middle + lane;
+      if (c < n0) {
+        r0e = p0[b0 + (int)(c)];
+      }
+    }
+    jf_bf16x8 r0[5];
     #pragma unroll
     for (int i = 0; i < 5; ++i) {
-      const unsigned at = (i * 128u + lane) * 8u;
-      const unsigned c = at - shift;
-      if (at < reach) {
-        r0[i] = (unsigned)(b0 + (int)(c)) + 8u <= n1 ? jf_ld16<1>(p0 + (b0 + (int)(c))) : jf_words<4>{};
+      const unsigned c = head + (i * 128u + lane) * 8u;
+      if (c < tail) {
+        r0[i] = *(const jf_bf16x8*)(p0 + (b0 + (int)(c)));
       }
     }
     #pragma unroll
     for (int i = 0; i < 5; ++i) {
-      const unsigned at = (i * 128u + lane) * 8u;
-      const unsigned c = at - shift;
-      if (at < reach) {
-        if (!((unsigned)(b0 + (int)(c)) + 8u <= n1)) r0[i] = jf_part2<8>(p0 + (b0 + (int)(c)), (unsigned)(n1 - (unsigned)(b0 + (int)(c))));
+      const unsigned c = head + (i * 128u + lane) * 8u;
+      if (c < tail) {
         float x0_0_0[8];
         float x0_0_1[8];
         float x0_0_2[8];
         #pragma unroll
         for (int j = 0; j < 8; ++j) {
-          const bool inside = c + j < n0;
           v0[i * 8 + j] = jf_get_bf16(r0[i], j);
-          x0_0_0[j] = inside ? 1.0f : 0.0f;
-          x0_0_1[j] = inside ? v0[i * 8 + j] : 0.0f;
-          x0_0_2[j] = inside ? 0.0f : 0.0f;
+          x0_0_0[j] = 1.0f;
+          x0_0_1[j] = v0[i * 8 + j];
+          x0_0_2[j] = 0.0f;
         }
         layer_norm_bf16_combine0(x0_0_0[0], x0_0_1[0], x0_0_2[0], x0_0_0[1], x0_0_1[1], x0_0_2[1]);
         layer_norm_bf16_combine0(x0_0_0[2], x0_0_1[2], x0_0_2[2], x0_0_0[3], x0_0_1[3], x0_0_2[3]);
@@ -74,6 +77,13 @@ layer_norm_bf16(const unsigned short* __restrict__ p0, unsigned short* __restric
         layer_norm_bf16_combine0(x0_0_0[4], x0_0_1[4], x0_0_2[4], x0_0_0[6], x0_0_1[6], x0_0_2[6]);
         layer_norm_bf16_combine0(x0_0_0[0], x0_0_1[0], x0_0_2[0], x0_0_0[4], x0_0_1[4], x0_0_2[4]);
         layer_norm_bf16_combine0(a0_0_0, a0_0_1, a0_0_2, x0_0_0[0], x0_0_1[0], x0_0_2[0]);
+      }
+    }
+    {
+      const unsigned c = lane < head ? lane : middle + lane;
+      if (c < n0) {
+        v0[40] = jf_bf16_value(r0e);
+        layer_norm_bf16_combine0(a0_0_0, a0_0_1, a0_0_2, 1.0f, v0[40], 0.0f);
       }
     }
   }
@@ -106,26 +116,24 @@ layer_norm_bf16(const unsigned short* __restrict__ p0, unsigned short* __restric
   {
     #pragma unroll
     for (int i = 0; i < 5; ++i) {
-      const unsigned at = (i * 128u + lane) * 8u;
-      const unsigned c = at - shift;
-      if (at < reach) {
+      const unsigned c = head + (i * 128u + lane) * 8u;
+      if (c < tail) {
         float w0[8];
         #pragma unroll
         for (int j = 0; j < 8; ++j) {
-          const bool inside = c + j < n0;
           const float v10 = v0[i * 8 + j] - a0_0_1;
           const float v11 = v10 * v9;
           w0[j] = v11;
         }
-        if (c < n0 && n0 - c >= 8u) {
-          jf_st16<1>(p1 + (b0 + (int)(c)), jf_pack_bf16(w0));
-        }
-        else {
-          #pragma unroll
-          for (int j = 0; j < 8; ++j) {
-            if (c + j < n0) p1[b0 + (int)((c + j))] = jf_bf16_bits(w0[j]);
-          }
-        }
+        *(jf_bf16x8*)(p1 + (b0 + (int)(c))) = jf_pack_bf16x8(w0);
+      }
+    }
+    {
+      const unsigned c = lane < head ? lane : middle + lane;
+      if (c < n0) {
+        const float v10 = v0[40] - a0_0_1;
+        const float v11 = v10 * v9;
+        p1[b0 + (int)(c)] = jf_bf16_bits(v11);
       }
     }
   }
