@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "api/jitfuse.h"
+#include "common/gpu_name.h"
 #include "common/lookups.h"
 #include "common/report.h"
 #include "jit/cuda/device.h"
@@ -88,14 +89,6 @@ const DriverApi& Driver() {
   const auto driver = jitfuse::internal::LoadDriverApi();
   if (!driver.ok()) Fail(std::string(driver.status().message()));
   return **driver;
-}
-
-std::string Machine() {
-  char name[256] = "";
-  const DriverApi& driver = Driver();
-  Check(driver.Init(0), "cuInit");
-  Check(driver.DeviceGetName(name, sizeof name, 0), "cuDeviceGetName");
-  return std::string(name) + "; " + CpuName();
 }
 
 // The chain on arrays of the GPU, warm, with random inputs.
@@ -196,7 +189,7 @@ int main(int argc, char** argv) {
       "ns";
   if (const auto code = ExitCode(argc, argv, kUsage, {"--out", "--samples"})) return *code;
   if (!jitfuse::internal::LoadDriverApi().ok()) Fail("no CUDA driver: this benchmark needs a GPU");
-  Report report("calls on a GPU", Machine());
+  Report report("calls on a GPU", GpuName() + "; " + CpuName());
   Measure(std::atoi(Flag(argc, argv, "--samples", "201").c_str()), &report);
   return report.Write(Flag(argc, argv, "--out")) ? 0 : 1;
 }

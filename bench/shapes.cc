@@ -17,6 +17,7 @@
 #include "api/inspect.h"
 #include "api/jitfuse.h"
 #include "api/runtime.h"
+#include "common/gpu_name.h"
 #include "common/report.h"
 #include "jit/backend.h"
 
@@ -70,7 +71,6 @@ class Bench {
     if (!backend.ok()) Fail(std::string(backend.status().message()));
     backend_ = *backend;
   }
-  std::string machine() const { return backend_->target().arch; }
 
   void Run(const Case& c, const std::string& dtype, int shapes, Report* report) {
     const std::string text = absl::StrReplaceAll(c.text, {{"f32", dtype}});
@@ -144,7 +144,7 @@ int main(int argc, char** argv) {
   if (const auto code = ExitCode(argc, argv, kUsage, {"--out", "--shapes", "--samples"}))
     return *code;
   Bench bench(std::atoi(Flag(argc, argv, "--samples", "15").c_str()));
-  Report report("shapes", bench.machine());
+  Report report("shapes", GpuName());
   const int shapes = std::atoi(Flag(argc, argv, "--shapes", "60").c_str());
   for (const Case& c : kCases) {
     for (const char* dtype : {"f32", "bf16"}) bench.Run(c, dtype, shapes, &report);

@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "api/jitfuse.h"
 #include "api/runtime.h"
+#include "common/gpu_name.h"
 #include "common/plan_chain.h"
 #include "common/report.h"
 #include "ir/support/status.h"
@@ -202,7 +203,7 @@ int Main(int argc, char** argv) {
       "first results of fresh processes, kernels from disk and memory; a GPU's rows where one is";
   if (const auto code = ExitCode(argc, argv, kUsage, {"--out"})) return *code;
   const bool gpu = jitfuse::DeviceStatus(DeviceKind::kCuda).ok();
-  Report report("start-up", gpu ? absl::StrCat("a GPU, ", CpuName()) : CpuName());
+  Report report("start-up", gpu ? absl::StrCat(GpuName(), "; ", CpuName()) : CpuName());
   std::string folder = (std::filesystem::temp_directory_path() / "jitfuse_bench_XXXXXX").string();
   if (mkdtemp(folder.data()) == nullptr) Fail("no temporary folder");
   CpuRows(folder, &report);

@@ -33,7 +33,7 @@ def command(path):
     out = path.relative_to(ROOT)
     name, *device = path.stem.split("_")
     line = f"`./dev bench {name} --out {out}`"
-    return line + (f" (elsewhere: `bundle/run bench {name} --out {path.name}`)" if device and name in ("gpu", "launches") else "")
+    return line + (f" (elsewhere: `bundle/run bench {name} --out {path.name}`)" if device and name in ("gpu", "launches", "shapes", "startup") else "")
 
 
 def head(result, path):

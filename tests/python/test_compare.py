@@ -6,6 +6,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import types
 
 import numpy as np
 import pytest
@@ -269,3 +270,44 @@ def test_a_clock_forgets():
     assert clock.repeats
     clock.forget()
     assert not clock.repeats
+
+
+class Machine:
+    """A host and a device of a test, in milliseconds: what the host issues begins when the device is through with what was before."""
+
+    def __init__(self):
+        self.host, self.device = 0.0, 0.0
+        self.cuda, self.int32 = self, None
+
+    def perf_counter_ns(self):
+        return round(self.host * 1e6)
+
+    def issue(self, host_ms, device_ms):
+        self.host += host_ms
+        self.device = max(self.device, self.host) + device_ms
+
+    def synchronize(self):
+        self.host = max(self.host, self.device)
+
+    def empty(self, *_, **__):
+        return types.SimpleNamespace(zero_=lambda: self.issue(0.005, 0.1))
+
+    def Event(self, enable_timing):  # noqa: N802 (torch's name)
+        event = types.SimpleNamespace(at=None, synchronize=self.synchronize)
+        event.record = lambda: setattr(event, "at", max(self.host, self.device))
+        event.elapsed_time = lambda other: other.at - event.at
+        return event
+
+
+def test_the_device_alone_is_timed_where_the_host_is_slow(monkeypatch):
+    machine = Machine()
+    monkeypatch.setattr(timing, "time", machine)
+    clock = timing.CudaClock(machine)
+    host_ms = 0.0
+
+    def call():  # ten launches, which the device is through with at once
+        for _ in range(10):
+            machine.issue(host_ms / 10, 0.001)
+
+    for host_ms in (0.01, 0.3, 2.0, 0.3):
+        assert clock(call, ()) == pytest.approx(0.01), host_ms
