@@ -66,6 +66,7 @@ TEST_P(NvrtcArch, Rows) {
     some.push_back(cases[k]);
   CompileAll(some, GetParam());
 }
+TEST_P(NvrtcArch, Windows) { CompileAll(WindowCases(), GetParam()); }
 TEST_P(NvrtcArch, Conversions) { CompileAll(ConversionCases(), GetParam()); }
 TEST_P(NvrtcArch, Primitives) { CompileAll(PrimitiveCases(), GetParam()); }
 TEST_P(NvrtcArch, Planned) { CompileAll(PlannedCases(*TargetFor(GetParam())), GetParam()); }
