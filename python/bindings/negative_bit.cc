@@ -1,6 +1,9 @@
 #include "python/bindings/negative_bit.h"
 
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <vector>
 
 #include "python/bindings/errors.h"
 #include "python/bindings/torch_state.h"
@@ -11,6 +14,19 @@ namespace {
 constexpr std::size_t kWord = sizeof(std::uint64_t);
 // torch's TensorImpl has 176 bytes or more in all versions that have the table of DLPack.
 constexpr std::size_t kBehind = 176;
+
+// A bit of the object that a tensor points to: offsets in bytes, of the pointer in the tensor and
+// of the word in what it points to. `mask` 0: none was found.
+struct BitPlace {
+  std::size_t pointer = 0;
+  std::size_t word = 0;
+  std::uint64_t mask = 0;
+};
+
+// The addresses of tensors, and those that they hold, in the same order.
+struct Tensors {
+  std::vector<const void*> objects, behind;
+};
 
 std::uint64_t WordAt(const void* address, std::size_t offset) {
   std::uint64_t word;
@@ -28,6 +44,24 @@ std::size_t PointerIn(const Tensors& tensors, std::size_t size) {
     if (all) return at;
   }
   return 0;
+}
+
+// The one bit that is set in all of `with` and clear in all of `without`, of whose objects the
+// first `size` bytes may be read and `span` bytes behind them.
+BitPlace FindBit(const Tensors& with, const Tensors& without, std::size_t size, std::size_t span) {
+  BitPlace place;
+  place.pointer = PointerIn(with, size);
+  if (place.pointer == 0 || PointerIn(without, size) != place.pointer) return {};
+  for (std::size_t at = 0; at + kWord <= span; at += kWord) {
+    std::uint64_t bits = ~std::uint64_t{0};
+    for (const void* behind : with.behind) bits &= WordAt(behind, at);
+    for (const void* behind : without.behind) bits &= ~WordAt(behind, at);
+    if (bits == 0) continue;
+    if (place.mask != 0 || (bits & (bits - 1)) != 0) return {};  // more than one
+    place.word = at;
+    place.mask = bits;
+  }
+  return place;
 }
 
 void AddTo(const nb::object& list, Tensors* out) {
@@ -67,22 +101,6 @@ bool AskTorch(PyObject* tensor) {
 }
 
 }  // namespace
-
-BitPlace FindBit(const Tensors& with, const Tensors& without, std::size_t size, std::size_t span) {
-  BitPlace place;
-  place.pointer = PointerIn(with, size);
-  if (place.pointer == 0 || PointerIn(without, size) != place.pointer) return {};
-  for (std::size_t at = 0; at + kWord <= span; at += kWord) {
-    std::uint64_t bits = ~std::uint64_t{0};
-    for (const void* behind : with.behind) bits &= WordAt(behind, at);
-    for (const void* behind : without.behind) bits &= ~WordAt(behind, at);
-    if (bits == 0) continue;
-    if (place.mask != 0 || (bits & (bits - 1)) != 0) return {};  // more than one
-    place.word = at;
-    place.mask = bits;
-  }
-  return place;
-}
 
 bool IsNegative(PyObject* tensor) {
   static bool looked = false;  // guarded by the GIL, as is the next

@@ -10,27 +10,7 @@
 
 #include <Python.h>
 
-#include <cstddef>
-#include <cstdint>
-#include <vector>
-
 namespace jitfuse::python {
-
-// A bit of the object that a tensor points to: offsets in bytes, of the pointer in the tensor and
-// of the word in what it points to. `mask` 0: none was found.
-struct BitPlace {
-  std::size_t pointer = 0;
-  std::size_t word = 0;
-  std::uint64_t mask = 0;
-};
-
-// The one bit that is set in all of `with` and clear in all of `without`. These are addresses of
-// tensors whose first `size` bytes may be read, and `behind` the addresses that they hold, in the
-// same order, of which `span` bytes may be read.
-struct Tensors {
-  std::vector<const void*> objects, behind;
-};
-BitPlace FindBit(const Tensors& with, const Tensors& without, std::size_t size, std::size_t span);
 
 // Of an object of one of torch's classes.
 bool IsNegative(PyObject* tensor);

@@ -127,7 +127,10 @@ void BumpVersions(PyObject* const* tensors, std::size_t count) {
       PyTuple_SetItem(all.ptr(), static_cast<Py_ssize_t>(i), Py_NewRef(tensors[i]));
     PyObject* const args[] = {all.ptr()};
     if (nb::steal(PyObject_Vectorcall(bump, args, 1, nullptr)).is_valid()) return;
-    if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) ThrowCurrent();
+    // torch checks that argument itself, with a RuntimeError.
+    if (PyErr_ExceptionMatches(PyExc_RuntimeError) == 0 &&
+        PyErr_ExceptionMatches(PyExc_TypeError) == 0)
+      ThrowCurrent();
     PyErr_Clear();
     takes_all = false;
   }

@@ -380,14 +380,17 @@ def find_function(name: str, module: str = "") -> Callable[..., Any] | None:
 
 
 # Functions whose operands meet in one dtype, `where` in all but the first.
-_MEETING = (
-    frozenset(_BINARY_NAMES) - {"matmul", "mm", "bmm"}
-    | (frozenset(_OPERATORS) - {"__matmul__"})
-    | frozenset(
-        "add sub subtract rsub __radd__ __rmul__ __rsub__ div divide true_divide clamp clip "
-        "clamp_min clamp_max addcmul addcdiv lerp where".split()
-    )
+_MEETING = frozenset(_BINARY_NAMES) - {"matmul", "mm", "bmm"} | frozenset(
+    "add sub subtract rsub div divide true_divide clamp clip clamp_min clamp_max addcmul "
+    "addcdiv lerp where".split()
 )
+
+
+def _is_method(func: Any) -> bool:
+    """Of a torch tensor, as its operators are too: `s + t` comes as Tensor.add. They promote as a
+    traced array's own, so that the order of the operands decides nothing."""
+    owner = getattr(func, "__qualname__", "").rpartition(".")[0]
+    return owner.lstrip("_") in ("Tensor", "TensorBase")
 
 
 def _meet(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
@@ -425,7 +428,7 @@ def call_function(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
     function = find_function(func.__name__, module)
     if function is None:
         raise unsupported(f"{module or 'torch'}.{func.__name__}", func.__name__)
-    if func.__name__ in _MEETING:
+    if func.__name__ in _MEETING and not _is_method(func):
         first = args[: func.__name__ == "where"]
         rest, kwargs = _meet(args[len(first) :], kwargs)
         return function(*first, *rest, **kwargs)

@@ -78,6 +78,27 @@ TEST_F(ShapesGpuTest, ResultsAreRightAtOddAndEdgeSizes) {
   }
 }
 
+// Words that a row shares with its neighbours are read while the neighbours' threads write to them.
+TEST_F(ShapesGpuTest, WindowsInPlace) {
+  const ShapeChain& softmax = kShapeChains[0];
+  for (Dynamic dynamic : {Dynamic::kAll, Dynamic::kLeading}) {
+    CompileOptions options;
+    options.device = DeviceKind::kCuda;
+    options.dynamic = dynamic;
+    const Function f = *CompileText(softmax.text, options);
+    for (auto [n, m] : {std::pair(5, 1023), {2, 70001}, {200, 257}}) {
+      const std::vector<Array> x = Values(softmax, DType::kF32, n, m);
+      const auto apart = f.Run(x);
+      ASSERT_TRUE(apart.ok()) << apart.status().message();
+      const std::vector<double> want = *(*apart)[0].ToVector();
+      const Status status = f.RunInto(x, x);
+      ASSERT_TRUE(status.ok()) << status.message();
+      EXPECT_THAT(*x[0].ToVector(), testing::Pointwise(testing::DoubleNear(1e-7), want))
+          << n << " x " << m;
+    }
+  }
+}
+
 TEST_F(ShapesGpuTest, OnlyTheFirstCallWaits) {
   CompileOptions options;
   options.background = true;

@@ -61,7 +61,8 @@ TEST_P(NvrtcArch, Flat) { CompileAll(FlatCases(), GetParam()); }
 TEST_P(NvrtcArch, Layouts) { CompileAll(LayoutCases(), GetParam()); }
 // Rows are the dear ones: all of them once, some for the other architectures.
 TEST_P(NvrtcArch, Rows) {
-  std::vector<PlanCase> cases = RowCases(), some;
+  std::vector<PlanCase> cases = RowCases(), windows = WindowCases(), some;
+  cases.insert(cases.end(), windows.begin(), windows.end());
   for (size_t k = 0; k < cases.size(); k += std::string(GetParam()) == "sm_90" ? 1 : 7)
     some.push_back(cases[k]);
   CompileAll(some, GetParam());

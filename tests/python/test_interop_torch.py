@@ -1,5 +1,7 @@
 """torch's functions on traced arrays, and torch tensors in and out."""
 
+import operator
+
 import numpy as np
 import pytest
 
@@ -175,6 +177,31 @@ def test_tensors_of_rank_0_do_not_widen_others_of_their_kind(name):
                 got = jf.jit(call)(t, s)
                 assert got.dtype == want.dtype, f"{name}({t.dtype}[3], {s.dtype}[]): {got.dtype}, expected {want.dtype}"
     assert count > 8
+
+
+OPERATORS = "add sub mul truediv floordiv mod pow".split()
+
+
+@pytest.mark.parametrize("name", [*OPERATORS, "Tensor.add", "Tensor.remainder"])
+def test_operators_of_captured_tensors_promote_alike_in_both_orders(name):
+    """Whose operator it is, that of the torch tensor on the left or the traced array's, decides nothing."""
+    call = getattr(operator, name, None) or (lambda a, b: getattr(a, name.removeprefix("Tensor."))(b))
+    for t in (torch.tensor([1.5, 2, 0.25], dtype=torch.bfloat16), torch.tensor([1, 2, 3], dtype=torch.int16)):
+        for s in SCALARS:
+            if s.dtype == torch.bool:
+                continue  # arithmetic of bools is not there
+            dtypes = {}
+            for which, f, x in (
+                ("s, t with s captured", lambda x: call(s, x), t),
+                ("t, s with s captured", lambda x: call(x, s), t),
+                ("s, t with t captured", lambda x: call(x, t), s),
+                ("t, s with t captured", lambda x: call(t, x), s),
+            ):
+                dtypes[which] = jf.jit(f)(x).dtype
+            both = jf.jit(call)(t, s).dtype
+            assert set(dtypes.values()) == {both}, f"{name} of t {t.dtype}[3], s {s.dtype}[]: {dtypes}, both traced {both}"
+    if name == "add":
+        assert jf.jit(lambda x: SCALARS[0] + x)(torch.ones(3, dtype=torch.bfloat16)).dtype == torch.float64
 
 
 def test_values_beside_tensors_of_rank_0():

@@ -2,9 +2,10 @@
 // with the plan interpreter.
 //
 // The sets cover what the CUDA emitter does: vectors, items, tails and guards; layouts; rows in
-// registers and read again, by few threads and many; conversions; every scalar primitive; and plans
-// of graphs as the planner makes them, each once with rows kept and 32-bit offsets, once without
-// and with 64-bit ones. Names within a set differ.
+// registers and read again, by few threads and many; windows of rows with gaps between them, in
+// place too; conversions; every scalar primitive; and plans of graphs as the planner makes them,
+// each once with rows kept and 32-bit offsets, once without and with 64-bit ones. Names within a
+// set differ.
 #ifndef JITFUSE_TESTS_SUPPORT_PLAN_CASES_H_
 #define JITFUSE_TESTS_SUPPORT_PLAN_CASES_H_
 
@@ -24,16 +25,19 @@ struct PlanCase {
   std::vector<int64_t> elements;  // of each parameter's buffer
   std::vector<int64_t> symbols;
   std::vector<double> scalars = {};
+  bool in_place = false;  // the output that is parameter 1 has the buffer of input 0
 };
 
 std::vector<PlanCase> FlatCases();
 std::vector<PlanCase> LayoutCases();
 std::vector<PlanCase> RowCases();
+std::vector<PlanCase> WindowCases();
 std::vector<PlanCase> ConversionCases();
 std::vector<PlanCase> PrimitiveCases();
 std::vector<PlanCase> PlannedCases(const Target& target);
 
-// Runs the kernel on host buffers of the given sizes: inputs are filled, outputs are to be.
+// Runs the kernel on host buffers of the given sizes: inputs are filled, outputs are to be. Buffers
+// may be the same.
 using PlanRunner =
     std::function<absl::Status(absl::Span<void* const> buffers, absl::Span<const size_t> bytes,
                                absl::Span<const uint64_t> scalars)>;

@@ -31,6 +31,7 @@ void RunOnHost(const std::vector<PlanCase>& cases) {
 TEST(EmulatedCuda, Flat) { RunOnHost(FlatCases()); }
 TEST(EmulatedCuda, Layouts) { RunOnHost(LayoutCases()); }
 TEST(EmulatedCuda, Rows) { RunOnHost(RowCases()); }
+TEST(EmulatedCuda, Windows) { RunOnHost(WindowCases()); }
 TEST(EmulatedCuda, Conversions) { RunOnHost(ConversionCases()); }
 TEST(EmulatedCuda, Primitives) { RunOnHost(PrimitiveCases()); }
 TEST(EmulatedCuda, Planned) { RunOnHost(PlannedCases(*TargetFor("sm_90"))); }

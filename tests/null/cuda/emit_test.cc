@@ -192,8 +192,8 @@ TEST(EmitCuda, PreludeNames) {
 
 // Whatever names of ours a source uses, it defines.
 TEST(EmitCuda, NoHelperIsMissing) {
-  for (const std::vector<PlanCase>& cases :
-       {FlatCases(), LayoutCases(), RowCases(), ConversionCases(), PrimitiveCases()}) {
+  for (const std::vector<PlanCase>& cases : {FlatCases(), LayoutCases(), RowCases(), WindowCases(),
+                                             ConversionCases(), PrimitiveCases()}) {
     for (const PlanCase& c : cases) {
       const std::string text = Emit(c.plan).text;
       for (size_t at = text.find("jf_"); at != std::string::npos; at = text.find("jf_", at + 1)) {

@@ -315,9 +315,10 @@ TEST(OpBodies, RemaindersThatRoundToTheDivisorAreTheDivisor) {
   }
 }
 
-// Of the quotient before it is rounded, which is that of Python, NumPy and PyTorch.
+// Of the quotient before it is rounded, which is that of Python, NumPy and PyTorch for finite x.
 TEST(OpBodies, FloorDivideOfFloats) {
   constexpr double kInf = std::numeric_limits<double>::infinity();
+  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
   for (DType d : {DType::kF32, DType::kF64}) {
     EXPECT_EQ(EvalFloat("float_floor_divide", d, 1, 0.1), 9);
     EXPECT_EQ(EvalFloat("float_floor_divide", d, -1, 0.1), -10);
@@ -330,6 +331,10 @@ TEST(OpBodies, FloorDivideOfFloats) {
     EXPECT_TRUE(std::signbit(EvalFloat("float_floor_divide", d, 0, -3)));
     EXPECT_TRUE(std::isnan(EvalFloat("float_floor_divide", d, 0, 0)));
     EXPECT_TRUE(std::isnan(EvalFloat("float_floor_divide", d, kInf, kInf)));
+    for (double other : {-kInf, -3.0, -0.0, 0.0, 3.0, kInf, kNaN}) {
+      EXPECT_TRUE(std::isnan(EvalFloat("float_floor_divide", d, kNaN, other))) << other;
+      EXPECT_TRUE(std::isnan(EvalFloat("float_floor_divide", d, other, kNaN))) << other;
+    }
   }
 }
 
