@@ -48,7 +48,9 @@ class Function {
   // below: on a GPU kernels that read seed and offset from memory are others than those that get
   // their values, so warm with it what will be captured with it.
   Status Warm(const std::vector<Array>& inputs, const RunOptions& options = {}) const;
-  // Bytes of scratch memory that such a call needs (compiles if needed).
+  // Bytes of scratch memory that are enough for such a call into dense outputs, aligned or not, of
+  // their own or in place of inputs (compiles if needed). Outputs with other strides may need more;
+  // the call then says how much.
   StatusOr<std::size_t> WorkspaceBytes(const std::vector<Array>& inputs,
                                        const RunOptions& options = {}) const;
 

@@ -9,6 +9,7 @@
 #include "ir/support/fork.h"
 #include "ir/support/status.h"
 #include "jit/cuda/cuda_backend.h"
+#include "jit/cuda/cuda_backends.h"
 #include "jit/disk_cache.h"
 #include "jit/interpret_backend.h"
 

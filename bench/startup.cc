@@ -22,9 +22,9 @@
 #include "common/report.h"
 #include "ir/support/status.h"
 #include "ir/text.h"
-#include "jit/call_cache.h"
 #include "jit/compile.h"
 #include "jit/disk_cache.h"
+#include "jit/kernel_cache.h"
 
 namespace jitfuse_bench {
 namespace {
@@ -33,7 +33,7 @@ using namespace jitfuse::internal;  // NOLINT: a benchmark of the inside
 using Clock = std::chrono::steady_clock;
 using jitfuse::DeviceKind;
 
-constexpr int kProcesses = 11, kSamples = 15, kLookups = 100000;
+constexpr int kProcesses = 11, kSamples = 15;
 constexpr char kChain[] =
     "graph f(%a: f32[n], %b: f32[n], %c: f32[n]) -> (f32[n]) {\n %0 = multiply(%a, %b) : f32[n]\n "
     "%1 = add(%0, %c) : f32[n]\n %2 = relu(%1) : f32[n]\n return %2\n}";
@@ -148,26 +148,6 @@ void DiskHitRow(const Backend& backend, const std::string& folder, Report* repor
           Median(ms), 1, report);
 }
 
-// What a call with shapes of before looks up: its bound call.
-void MemoryHitRow(const Backend& backend, Report* report) {
-  KernelCache kernels;
-  CallCache cache(Must(ParseGraph(kChain)), Options{}, &backend, &kernels);
-  alignas(16) const float data[4] = {};
-  const std::vector<int64_t> dims = {4};
-  const TensorView view{data, DType::kF32, dims, {}};
-  const std::vector<TensorView> inputs(3, view);
-  (void)Must(cache.Find(inputs, {}));
-  std::vector<double> ns;
-  for (int i = 0; i < kSamples; ++i) {
-    const Clock::time_point start = Clock::now();
-    for (int k = 0; k < kLookups; ++k) {
-      if (!cache.Find(inputs, {}).ok()) Fail("a lookup failed");
-    }
-    ns.push_back(Ms(start) * 1e6 / kLookups);
-  }
-  AddGoal("bound call from memory, three inputs", "ns", Median(ns), 150, report);
-}
-
 void CpuRows(const std::string& folder, Report* report) {
   const Times cold = FirstResults(DeviceKind::kCpu, ""),
               warm = FirstResults(DeviceKind::kCpu, folder);
@@ -175,9 +155,7 @@ void CpuRows(const std::string& folder, Report* report) {
   AddGoal("main() to first fused result, cpu, warm disk cache", "ms", warm.first, 40, report);
   report->Add({"process start to first fused result, cpu, warm disk cache", "ms", warm.from_exec,
                "", 0, 0, 0, false});
-  const Backend& cpu = *Must(GetBackend(DeviceKind::kCpu));
-  DiskHitRow(cpu, folder, report);
-  MemoryHitRow(cpu, report);
+  DiskHitRow(*Must(GetBackend(DeviceKind::kCpu)), folder, report);
 }
 
 void GpuRows(const std::string& folder, Report* report) {
@@ -200,7 +178,7 @@ int Main(int argc, char** argv) {
                        std::string(argv[3]) == "found");
   constexpr const char* kUsage =
       "bench_startup [--out FILE.json]\n"
-      "first results of fresh processes, kernels from disk and memory; a GPU's rows where one is";
+      "first results of fresh processes, kernels from disk; a GPU's rows where one is";
   if (const auto code = ExitCode(argc, argv, kUsage, {"--out"})) return *code;
   const bool gpu = jitfuse::DeviceStatus(DeviceKind::kCuda).ok();
   Report report("start-up", gpu ? absl::StrCat(GpuName(), "; ", CpuName()) : CpuName());

@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "absl/strings/str_cat.h"
+#include "ir/support/dump.h"
 #include "ir/support/fork.h"
 #include "ir/support/status.h"
 #include "ir/text.h"
@@ -143,19 +144,18 @@ CallCache::Tuned CallCache::FindKept(const CallClass& cls) {
   if (kernels_->disk() == nullptr || !backend_->CanTune()) return {};
   TuneRecord key;
   Identify(cls, &key);
-  KeptRecord kept;
+  KeptRecords kept;
   {
     CompileGate gate;
-    kept = FindTuneRecord(kernels_->disk(), key);
+    kept = FindTuneRecords(kernels_->disk(), key);
   }
-  if (kept.record != nullptr) {
-    const absl::StatusOr<std::string> refused = RefusedOf(cls, *kept.record);
-    if (refused.ok() && refused->empty())
-      return {std::move(kept.record), std::nullopt, Note{-1, Reason::kTuneFound, kept.entry.path}};
+  for (KeptRecord& one : kept.records) {
+    const absl::StatusOr<std::string> refused = RefusedOf(cls, *one.record);
     if (!refused.ok()) return {};
-    CompileGate gate;
-    kernels_->disk()->Drop(kept.entry);
-    kept.healed = true;
+    if (refused->empty())
+      return {std::move(one.record), std::nullopt, Note{-1, Reason::kTuneFound, one.path}};
+    // It may hold for other sizes of the key: it stays until another one is kept in its place.
+    Log(1, absl::StrCat("tuning record ", one.path, " is left aside for this call: ", *refused));
   }
   if (kept.healed) CountHealed();
   return {};

@@ -431,6 +431,7 @@ absl::StatusOr<std::shared_ptr<const Executable>> Compile(const Graph& graph, co
   exe->plans = std::move(planned.graph.plans);
   exe->times = std::move(planned.graph.times);
   StepBuilder(exe.get(), planned.buffers.get()).Build(std::move(emitted), std::move(compiled));
+  exe->unlent_bytes = planned.buffers->PlanArena().total_bytes;
   const std::vector<int> lent = planned.buffers->LendOutputs();
   MoveLent(lent, exe.get());
   exe->memory = planned.buffers->PlanArena();

@@ -288,13 +288,13 @@ bool DiskCache::StoreEntry(const CacheEntry& entry) {
   return true;
 }
 
-DiskCache::Lookup DiskCache::FindValue(const CacheKey& key) {
-  Lookup out;
-  for (const Layer& layer : places().layers) {
-    out.found = Read(layer.root, key, CodeOrigin::kLayer, &out.healed);
-    if (out.found) return out;
+DiskCache::Values DiskCache::FindValues(const CacheKey& key) {
+  Values out;
+  for (const Root& root : roots()) {
+    const CodeOrigin origin = root.layer ? CodeOrigin::kLayer : CodeOrigin::kDisk;
+    std::optional<Found> found = Read(root.path, key, origin, &out.healed);
+    if (found) out.found.push_back(*std::move(found));
   }
-  if (!places().own.empty()) out.found = Read(places().own, key, CodeOrigin::kDisk, &out.healed);
   return out;
 }
 

@@ -73,8 +73,13 @@ class DiskCache {
   bool HasLayersFor(const Backend& backend);
   void Store(const KernelSource& source, const Backend& backend, const CompiledKernel& compiled);
   // What is no code, and kept as code is: its key's toolchain names its folder, and is no
-  // compiler's.
-  Lookup FindValue(const CacheKey& key);
+  // compiler's. All entries of the key, in the order in which places are searched: a layer's, which
+  // stays as it is, may be of no use where the own cache's is.
+  struct Values {
+    std::vector<Found> found;
+    bool healed = false;
+  };
+  Values FindValues(const CacheKey& key);
   void StoreValue(const CacheEntry& entry);
   // An entry whose code cannot be loaded, though what the compiler makes now can, or whose value is
   // wrong.

@@ -56,6 +56,11 @@ absl::StatusOr<BoundStep> BindGemm(const Backend& backend, const GemmStep& step,
   return out;
 }
 
+// With the workspace behind it.
+int64_t ArenaBytes(int64_t slots, int64_t workspace) {
+  return workspace == 0 ? slots : RoundUp(slots, kArenaAlign) + workspace;
+}
+
 }  // namespace
 
 GemmProblem ProblemOf(const GemmCall& call, absl::Span<const int64_t> symbols, int align) {
@@ -104,9 +109,11 @@ absl::StatusOr<std::shared_ptr<BoundCall>> Bind(std::shared_ptr<const Executable
   }
   for (const SizeExpr& offset : exe.memory.offsets)
     bound->slot_offsets.push_back(offset.Eval(symbols));
-  bound->workspace_offset = RoundUp(exe.memory.total_bytes.Eval(symbols), kArenaAlign);
-  bound->arena_bytes = workspace == 0 ? exe.memory.total_bytes.Eval(symbols)
-                                      : bound->workspace_offset + static_cast<int64_t>(workspace);
+  const int64_t slots = exe.memory.total_bytes.Eval(symbols);
+  bound->workspace_offset = RoundUp(slots, kArenaAlign);
+  bound->arena_bytes = ArenaBytes(slots, static_cast<int64_t>(workspace));
+  bound->most_arena_bytes =
+      ArenaBytes(std::max(slots, exe.unlent_bytes.Eval(symbols)), static_cast<int64_t>(workspace));
   for (const TensorType& type : exe.outputs)
     bound->output_dims.push_back(
         std::make_shared<const std::vector<int64_t>>(EvalDims(type.dims, symbols)));

@@ -92,6 +92,7 @@ struct Executable {
   std::vector<SortStep> sorts;
   std::vector<ProductChoice> products;  // of the options it was planned with
   MemoryPlan memory;                    // slots of the arena
+  SizeExpr unlent_bytes;                // of the arena, if no output had lent its memory
   std::vector<HeldSlot> held;           // of bound functions
   std::vector<TensorType> outputs;
   EvalCost eval_cost;  // of `graph`
@@ -121,6 +122,7 @@ struct BoundCall {
   std::vector<int64_t> slot_offsets;                    // arena slot -> byte offset
   int64_t arena_bytes = 0;  // with the workspace of GEMMs and sorts at its end
   int64_t workspace_offset = 0;
+  int64_t most_arena_bytes = 0;  // as large at least where outputs lend no memory
   // Shared with the results, so that a call copies none.
   std::vector<std::shared_ptr<const std::vector<int64_t>>> output_dims;
   std::vector<int64_t> symbols;  // of the class, for explain()

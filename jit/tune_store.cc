@@ -22,20 +22,21 @@ bool SameKey(const TuneRecord& a, const TuneRecord& b) {
 
 }  // namespace
 
-KeptRecord FindTuneRecord(DiskCache* disk, const TuneRecord& key) {
-  KeptRecord out;
+KeptRecords FindTuneRecords(DiskCache* disk, const TuneRecord& key) {
+  KeptRecords out;
   if (disk == nullptr) return out;
-  DiskCache::Lookup lookup = disk->FindValue(KeyOf(key));
-  out.healed = lookup.healed;
-  if (!lookup.found) return out;
-  absl::StatusOr<TuneRecord> record = ParseTuneRecord(lookup.found->compiled.bytes);
-  if (!record.ok() || !SameKey(*record, key)) {
-    disk->Drop(*lookup.found);
-    out.healed = true;
-    return out;
+  DiskCache::Values values = disk->FindValues(KeyOf(key));
+  out.healed = values.healed;
+  for (DiskCache::Found& found : values.found) {
+    absl::StatusOr<TuneRecord> record = ParseTuneRecord(found.compiled.bytes);
+    if (record.ok() && SameKey(*record, key)) {
+      out.records.push_back(
+          {std::make_shared<const TuneRecord>(*std::move(record)), std::move(found.path)});
+    } else {
+      disk->Drop(found);
+      out.healed = true;
+    }
   }
-  out.record = std::make_shared<const TuneRecord>(*std::move(record));
-  out.entry = *std::move(lookup.found);
   return out;
 }
 

@@ -2,16 +2,17 @@
 // has timed.
 //
 // An entry's key is the record's: graph, class of calls, target and matrix library; its value is
-// the record's text. What is found is a record of that key, or nothing: an entry that is damaged,
-// no record, or of another key than its file says is dropped, and healed by the next record that is
-// kept. Callers hold a CompileGate. Must not know: how times are taken, whether the library still
-// takes what was chosen.
+// the record's text. What is found are records of that key, of layers before the own cache's: an
+// entry that is damaged, no record, or of another key than its file says is dropped, and healed by
+// the next record that is kept. Callers hold a CompileGate. Must not know: how times are taken,
+// whether the library still takes what was chosen.
 #ifndef JITFUSE_JIT_TUNE_STORE_H_
 #define JITFUSE_JIT_TUNE_STORE_H_
 
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "jit/disk_cache.h"
 #include "jit/tune_record.h"
@@ -21,13 +22,16 @@ namespace jitfuse::internal {
 inline constexpr std::string_view kTuneEntries = "tuning";  // the back end of their keys
 
 struct KeptRecord {
-  std::shared_ptr<const TuneRecord> record;  // null: none
-  DiskCache::Found entry;                    // of it
-  bool healed = false;                       // something damaged was met on the way
+  std::shared_ptr<const TuneRecord> record;
+  std::string path;
+};
+struct KeptRecords {
+  std::vector<KeptRecord> records;  // in the order in which they are to be tried
+  bool healed = false;              // something damaged was met on the way
 };
 
 // `key`: a record of which graph, call, target and library count. `disk` may be null.
-KeptRecord FindTuneRecord(DiskCache* disk, const TuneRecord& key);
+KeptRecords FindTuneRecords(DiskCache* disk, const TuneRecord& key);
 // `name`: of the graph, for lists of entries.
 void KeepTuneRecord(DiskCache* disk, const TuneRecord& record, const std::string& name);
 

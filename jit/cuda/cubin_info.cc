@@ -16,6 +16,8 @@
 namespace jitfuse::internal {
 namespace {
 
+constexpr absl::string_view kSpillRemark = "spilled to local memory in function '";
+
 // Entries of .nv.info: a form, an attribute, a size (form kSized) or a value of two bytes.
 constexpr uint64_t kSized = 4;
 constexpr uint64_t kFrameSize = 0x11, kStackSize = 0x12,  // {symbol, value}, four bytes each
@@ -38,6 +40,10 @@ int64_t InfoOf(const ElfFile& cubin, uint64_t attribute, std::string_view name) 
   return KernelResources::kUnknown;
 }
 
+int64_t LocalBytes(const ElfFile& cubin, std::string_view name) {
+  return std::max<int64_t>({InfoOf(cubin, kFrameSize, name), InfoOf(cubin, kStackSize, name), 0});
+}
+
 // From sm_90 on what the system keeps of a block's shared memory is part of the section.
 int64_t StaticSmem(const ElfFile& cubin, std::string_view name) {
   constexpr int64_t kReserved = 1024;
@@ -51,13 +57,12 @@ int64_t StaticSmem(const ElfFile& cubin, std::string_view name) {
 // Lines "... in function 'name', 16 bytes spill stores, 24 bytes spill loads" of the kernel, and of
 // functions of the compiler's own that it calls (division of f64), whose names begin with "__".
 void ReadSpills(const std::string& log, std::string_view name, KernelResources* out) {
-  constexpr absl::string_view kHead = "spilled to local memory in function '";
   out->spill_stores = out->spill_loads = 0;
   for (const absl::string_view line : absl::StrSplit(log, '\n')) {
-    const size_t at = line.find(kHead);
+    const size_t at = line.find(kSpillRemark);
     if (at == absl::string_view::npos) continue;
     const std::vector<absl::string_view> parts =
-        absl::StrSplit(line.substr(at + kHead.size()), ", ");
+        absl::StrSplit(line.substr(at + kSpillRemark.size()), ", ");
     const absl::string_view of = absl::StripSuffix(parts[0], "'");
     if (of != ToAbsl(name) && !absl::StartsWith(of, "__")) continue;
     for (const absl::string_view part : parts) {
@@ -100,14 +105,18 @@ KernelResources ResourcesOfCubin(const KernelSource& source, const CompiledKerne
   if (!cubin) return out;
   out.registers = InfoOf(*cubin, kRegisterCount, source.entry);
   if (out.registers < 0) return out;  // no kernel of this name
-  // With the functions that it calls.
-  out.local_bytes = std::max<int64_t>(
-      {InfoOf(*cubin, kFrameSize, source.entry), InfoOf(*cubin, kStackSize, source.entry), 0});
+  out.local_bytes = LocalBytes(*cubin, source.entry);
   out.static_smem = StaticSmem(*cubin, source.entry);
   if (const ElfSection* code = cubin->Section(absl::StrCat(".text.", source.entry)))
     out.code_bytes = static_cast<int64_t>(code->size);
   ReadSpills(compiled.log, source.entry, &out);
   return out;
+}
+
+bool HasUnsaidLocalMemory(const CompiledKernel& compiled, std::string_view name) {
+  if (absl::StrContains(compiled.log, kSpillRemark)) return false;
+  const std::optional<ElfFile> cubin = ElfFile::Read(compiled.bytes);
+  return cubin && LocalBytes(*cubin, name) > 0;
 }
 
 void AskDriver(const DriverApi& driver, CuFunction function, KernelResources* resources) {

@@ -22,6 +22,9 @@ inline constexpr std::string_view kWarnOfSpills = "--ptxas-options=--warn-on-spi
 // All but blocks_per_sm.
 KernelResources ResourcesOfCubin(const KernelSource& source, const CompiledKernel& compiled,
                                  const Target& target);
+// Whether the kernel `name` has local memory and no remark says that it is for spills: it is not,
+// or there are no remarks.
+bool HasUnsaidLocalMemory(const CompiledKernel& compiled, std::string_view name);
 // Puts what the driver says of a loaded kernel in place of what the cubin says, and blocks_per_sm;
 // what it cannot say stays. Must run in the kernel's context.
 void AskDriver(const DriverApi& driver, CuFunction function, KernelResources* resources);

@@ -18,6 +18,13 @@
 namespace jitfuse::internal {
 namespace {
 
+constexpr std::string_view kNoCache = "--no-cache";
+
+// From 12.9 on, with that option.
+bool HasCache(const NvrtcApi& nvrtc) {
+  return nvrtc.major > 12 || (nvrtc.major == 12 && nvrtc.minor >= 9);
+}
+
 class Program {
  public:
   explicit Program(const NvrtcApi& nvrtc) : nvrtc_(nvrtc) {}
@@ -55,6 +62,7 @@ struct Artifact {
 };
 
 absl::StatusOr<CompiledKernel> Compile(const NvrtcApi& nvrtc, const KernelSource& source,
+                                       const std::vector<std::string>& options,
                                        const Artifact& artifact) {
   if (source.lang != SourceLang::kCuda)
     return InternalError("CompileCuda(", source.entry, "): not a CUDA source");
@@ -66,7 +74,6 @@ absl::StatusOr<CompiledKernel> Compile(const NvrtcApi& nvrtc, const KernelSource
       nvrtc,
       nvrtc.CreateProgram(program.out(), source.text.c_str(), name.c_str(), 0, nullptr, nullptr),
       "nvrtcCreateProgram"));
-  const std::vector<std::string> options = NvrtcOptions(nvrtc, source);
   std::vector<const char*> pointers;
   for (const std::string& o : options) pointers.push_back(o.c_str());
   const NvrtcResult result =
@@ -108,20 +115,32 @@ absl::Status CheckNvrtcArch(const NvrtcApi& nvrtc, const std::string& arch) {
                    ". A newer one does: pip install -U nvidia-cuda-nvrtc"));
 }
 
+// What NVRTC takes from a cache of its own, which it has where there is a driver, comes without
+// remarks: whether a kernel with local memory spills is then not known, and it is compiled again.
 absl::StatusOr<CompiledKernel> CompileCuda(const NvrtcApi& nvrtc, const KernelSource& source) {
-  return Compile(nvrtc, source, {nvrtc.GetCUBINSize, nvrtc.GetCUBIN, "nvrtcGetCUBIN"});
+  const Artifact cubin = {nvrtc.GetCUBINSize, nvrtc.GetCUBIN, "nvrtcGetCUBIN"};
+  std::vector<std::string> options = NvrtcOptions(nvrtc, source);
+  JF_ASSIGN_OR_RETURN(CompiledKernel compiled, Compile(nvrtc, source, options, cubin));
+  const bool maybe_cached = HasCache(nvrtc) && options.back() != kNoCache;
+  if (!maybe_cached || !HasUnsaidLocalMemory(compiled, source.entry)) return compiled;
+  options.emplace_back(kNoCache);
+  absl::StatusOr<CompiledKernel> anew = Compile(nvrtc, source, options, cubin);
+  if (!anew.ok()) return compiled;
+  anew->compile_ms += compiled.compile_ms;
+  return anew;
 }
 
 absl::StatusOr<std::string> CompileCudaToPtx(const NvrtcApi& nvrtc, const KernelSource& source) {
   JF_ASSIGN_OR_RETURN(CompiledKernel compiled,
-                      Compile(nvrtc, source, {nvrtc.GetPTXSize, nvrtc.GetPTX, "nvrtcGetPTX"}));
+                      Compile(nvrtc, source, NvrtcOptions(nvrtc, source),
+                              {nvrtc.GetPTXSize, nvrtc.GetPTX, "nvrtcGetPTX"}));
   while (!compiled.bytes.empty() && compiled.bytes.back() == '\0') compiled.bytes.pop_back();
   return std::move(compiled.bytes);
 }
 
 // Cached code depends on these: a change raises kCacheFormat (jit/cache_entry.h).
 std::vector<std::string> NvrtcOptions(const NvrtcApi& nvrtc, const KernelSource& source) {
-  const bool since_12_9 = nvrtc.major > 12 || (nvrtc.major == 12 && nvrtc.minor >= 9);
+  const bool since_12_9 = HasCache(nvrtc);  // which knows kQuickOption, too
   std::vector<std::string> options;
   for (const std::string& o : source.options) {
     if (IsSourceName(o) || (!since_12_9 && ToAbsl(kQuickOption) == o)) continue;
@@ -133,7 +152,7 @@ std::vector<std::string> NvrtcOptions(const NvrtcApi& nvrtc, const KernelSource&
                                    // kernel's compile time
   options.push_back("--diag-suppress=177");  // "declared but never referenced"
   options.emplace_back(kWarnOfSpills);
-  if (since_12_9 && !EnvString("NVRTC_NO_CACHE").empty()) options.push_back("--no-cache");
+  if (since_12_9 && !EnvString("NVRTC_NO_CACHE").empty()) options.emplace_back(kNoCache);
   return options;
 }
 

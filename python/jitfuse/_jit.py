@@ -441,6 +441,34 @@ def _signature_of(function: Callable[..., Any]) -> inspect.Signature:
         )
 
 
+def _checked_options(
+    *, dynamic: str | None, numerics: str, verify: int, verify_action: str, autotune: bool,
+    background: bool, specialize_after: int,
+) -> dict[str, Any]:  # fmt: skip
+    """These options of `jit`, as functions are compiled with them."""
+    if dynamic not in _DYNAMIC:
+        raise ValueError(f"jit: dynamic={dynamic!r}, expected one of {_DYNAMIC}")
+    if numerics not in (*_NUMERICS, "strict"):
+        raise ValueError(f"jit: numerics={numerics!r}, expected one of {_NUMERICS}")
+    if type(verify) is not int or verify < 0:
+        raise ValueError(f"jit: verify={verify!r}, expected a number of calls, 0 or more")
+    if verify_action not in _VERIFY_ACTIONS:
+        raise ValueError(f"jit: verify_action={verify_action!r}, expected one of {_VERIFY_ACTIONS}")
+    if type(autotune) is not bool:
+        raise ValueError(f"jit: autotune={autotune!r}, expected True or False")
+    if type(background) is not bool:
+        raise ValueError(f"jit: background={background!r}, expected True or False")
+    if type(specialize_after) is not int or specialize_after < 0:
+        raise ValueError(
+            f"jit: specialize_after={specialize_after!r}, expected a number of calls, 0 or more"
+        )
+    return {
+        "numerics": numerics, "verify": verify, "verify_action": verify_action,
+        "autotune": autotune, "dynamic": "all" if dynamic == "all" else "leading",
+        "background": background, "specialize_after": specialize_after,
+    }  # fmt: skip
+
+
 def jit(
     function: Callable[..., Any] | None = None,
     /,
@@ -488,27 +516,12 @@ def jit(
     specialize_after: after so many calls of one shape it gets code of its own, compiled in another
         thread; 0: never.
     """
-    if dynamic not in _DYNAMIC:
-        raise ValueError(f"jit: dynamic={dynamic!r}, expected one of {_DYNAMIC}")
-    if numerics not in (*_NUMERICS, "strict"):
-        raise ValueError(f"jit: numerics={numerics!r}, expected one of {_NUMERICS}")
-    if type(verify) is not int or verify < 0:
-        raise ValueError(f"jit: verify={verify!r}, expected a number of calls, 0 or more")
-    if verify_action not in _VERIFY_ACTIONS:
-        raise ValueError(f"jit: verify_action={verify_action!r}, expected one of {_VERIFY_ACTIONS}")
-    if type(autotune) is not bool:
-        raise ValueError(f"jit: autotune={autotune!r}, expected True or False")
-    if type(background) is not bool:
-        raise ValueError(f"jit: background={background!r}, expected True or False")
-    if type(specialize_after) is not int or specialize_after < 0:
-        raise ValueError(
-            f"jit: specialize_after={specialize_after!r}, expected a number of calls, 0 or more"
-        )
-    options = {
-        "numerics": numerics, "device": device, "fuse": fuse, "rewrite": rewrite,
-        "use_gemm_library": use_gemm_library, "verify": verify, "verify_action": verify_action,
-        "autotune": autotune, "dynamic": "all" if dynamic == "all" else "leading",
-        "background": background, "specialize_after": specialize_after,
+    options = _checked_options(
+        dynamic=dynamic, numerics=numerics, verify=verify, verify_action=verify_action,
+        autotune=autotune, background=background, specialize_after=specialize_after,
+    )  # fmt: skip
+    options |= {
+        "device": device, "fuse": fuse, "rewrite": rewrite, "use_gemm_library": use_gemm_library,
     }  # fmt: skip
     if function is None:
         return lambda f: JitFunction(f, static_argnums, static_argnames, dynamic, options)

@@ -16,7 +16,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ir/support/status.h"
-#include "jit/cuda/cuda_backend.h"
+#include "jit/cuda/cuda_backends.h"
 #include "tests/gpu/driver_function.h"
 #include "tests/support/plan_cases.h"
 #include "tests/support/plan_kit.h"

@@ -1,6 +1,7 @@
 // On a real GPU: what a cubin says is what the driver says, and traces have the device's own times.
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -74,7 +75,10 @@ TEST_F(ResourcesGpuTest, CubinAndDriverAgree) {
       EXPECT_EQ(said.local_bytes, real.local_bytes);
       EXPECT_EQ(said.static_smem, real.static_smem);
       EXPECT_EQ(said.blocks_per_sm, real.blocks_per_sm) << threads << " " << smem;
-      EXPECT_EQ(real.spill_stores > 0, text == kSpills);
+      // Also of what NVRTC finds in its own cache: this source is compiled four times.
+      EXPECT_EQ(real.spill_stores > 0, text == kSpills)
+          << source.arch << ", " << real.local_bytes << " bytes of local memory, NVRTC said: '"
+          << compiled->log << "'";
     }
   }
 }
@@ -91,6 +95,13 @@ TEST_F(ResourcesGpuTest, ExplainHasThem) {
   EXPECT_LE(r["occupancy"], 1);
 }
 
+// As events of traces have it.
+double SteadyMicroseconds() {
+  return std::chrono::duration<double, std::micro>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
 TEST_F(ResourcesGpuTest, ATraceHasTheDevicesTimes) {
   const Function f = Compiled("traced_gpu", false);
   const Array x =
@@ -99,25 +110,24 @@ TEST_F(ResourcesGpuTest, ATraceHasTheDevicesTimes) {
   ASSERT_TRUE(f.Run({x}).ok());
   const std::string path = testing::TempDir() + "jf_gpu_" + std::to_string(getpid()) + ".json";
   ASSERT_TRUE(StartTrace(path).ok());
+  const double begin_us = SteadyMicroseconds();
   for (int i = 0; i < 20; ++i) ASSERT_TRUE(f.Run({x}).ok());
-  ASSERT_TRUE(StopTrace().ok());
+  ASSERT_TRUE(StopTrace().ok());  // waits for them
+  const double around_us = SteadyMicroseconds() - begin_us;
   std::ifstream file(path);
   const json events = json::parse(file, nullptr, false);
   ASSERT_TRUE(events.is_array());
   int device = 0;
-  double first_launch = 0;
-  for (const json& event : events) {
-    if (event.value("cat", "") == "launch" && first_launch == 0)
-      first_launch = event["ts"].get<double>();
-  }
+  double device_us = 0;
   for (const json& event : events) {
     if (event.value("cat", "") != "device") continue;
     ++device;
+    device_us += event["dur"].get<double>();
     EXPECT_GT(event["dur"], 15);  // 128 MiB
-    EXPECT_LT(event["dur"], 5000);
-    EXPECT_GT(event["ts"].get<double>(), first_launch - 100);
+    EXPECT_GT(event["ts"].get<double>(), begin_us);
   }
   EXPECT_EQ(device, 20);
+  EXPECT_LT(device_us, around_us);  // one after the other
   std::filesystem::remove(path);
 }
 

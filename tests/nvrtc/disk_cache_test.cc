@@ -8,7 +8,7 @@
 
 #include "api/jitfuse.h"
 #include "api/runtime.h"
-#include "jit/cuda/cuda_backend.h"
+#include "jit/cuda/cuda_backends.h"
 #include "jit/cuda/nvrtc_api.h"
 #include "jit/cuda/nvrtc_compile.h"
 #include "tests/fake_driver.h"

@@ -1,7 +1,10 @@
 // What cubins say of their kernels, against what ptxas prints of the same source; line info.
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <regex>
+#include <string>
+#include <string_view>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -101,6 +104,50 @@ TEST_F(ResourcesNvrtcTest, CubinsSayWhatPtxasSays) {
       if (text == kIndexed) EXPECT_EQ(note->reason, internal::Reason::kLocalMemory) << arch;
     }
   }
+}
+
+// Where there is a driver, NVRTC has a cache of its own: what comes from that has no remarks.
+struct NvrtcWithCache {
+  explicit NvrtcWithCache(const internal::NvrtcApi& nvrtc) : api(nvrtc) {
+    real = &nvrtc;
+    compiles = 0;
+    api.CompileProgram = [](internal::NvrtcProgram program, int n, const char* const* options) {
+      ++compiles;
+      hit = std::none_of(options, options + n,
+                         [](const char* o) { return std::string_view(o) == "--no-cache"; });
+      return real->CompileProgram(program, n, options);
+    };
+    api.GetProgramLogSize = [](internal::NvrtcProgram program, size_t* size) {
+      const internal::NvrtcResult result = real->GetProgramLogSize(program, size);
+      if (hit) *size = 1;
+      return result;
+    };
+  }
+  internal::NvrtcApi api;
+  static inline const internal::NvrtcApi* real = nullptr;
+  static inline bool hit = false;
+  static inline int compiles = 0;
+};
+
+TEST_F(ResourcesNvrtcTest, SpillsOfWhatNvrtcHasInItsCacheAreKnown) {
+  NvrtcWithCache nvrtc(*nvrtc_);
+  const auto with = [&](const char* text) {
+    const KernelSource source = Source("sm_90", text);
+    nvrtc.compiles = 0;
+    const auto compiled = internal::CompileCuda(nvrtc.api, source);
+    EXPECT_TRUE(compiled.ok()) << compiled.status();
+    return internal::ResourcesOfCubin(source, *compiled, *internal::TargetFor("sm_90"));
+  };
+  EXPECT_GT(with(kSpills).spill_stores, 0);
+  EXPECT_EQ(nvrtc.compiles, 2);
+  EXPECT_EQ(with(kIndexed).spill_stores, 0);
+  EXPECT_EQ(nvrtc.compiles, 2);
+  EXPECT_EQ(with(kSmall).spill_stores, 0);
+  EXPECT_EQ(nvrtc.compiles, 1);  // without local memory nothing is spilled
+  nvrtc.api.major = 12;          // before it had a cache
+  nvrtc.api.minor = 8;
+  with(kIndexed);
+  EXPECT_EQ(nvrtc.compiles, 1);
 }
 
 // Functions of the compiler's own, which the kernel calls, spill too.

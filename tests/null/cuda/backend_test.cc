@@ -12,7 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ir/support/status.h"
-#include "jit/cuda/cuda_backend.h"
+#include "jit/cuda/cuda_backends.h"
 #include "jit/executable.h"
 #include "jit/executor.h"
 #include "tests/fake_driver.h"

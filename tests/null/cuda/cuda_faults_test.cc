@@ -6,7 +6,7 @@
 
 #include "ir/text.h"
 #include "jit/call_cache.h"
-#include "jit/cuda/cuda_backend.h"
+#include "jit/cuda/cuda_backends.h"
 #include "jit/executor.h"
 #include "tests/fake_driver.h"
 #include "tests/test_util/cache_kit.h"

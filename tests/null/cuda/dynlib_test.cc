@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "ir/support/status.h"
 #include "jit/cuda/build_tree.h"
-#include "jit/cuda/cuda_backend.h"
+#include "jit/cuda/cuda_backends.h"
 #include "jit/cuda/dynlib.h"
 #include "jit/cuda/nvrtc_api.h"
 

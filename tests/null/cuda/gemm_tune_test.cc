@@ -7,7 +7,7 @@
 
 #include "ir/text.h"
 #include "jit/call_cache.h"
-#include "jit/cuda/cuda_backend.h"
+#include "jit/cuda/cuda_backends.h"
 #include "jit/cuda/gemm_cublaslt.h"
 #include "jit/executor.h"
 #include "tests/fake_driver.h"

@@ -8,7 +8,7 @@
 #include "ir/support/status.h"
 #include "ir/text.h"
 #include "jit/call_cache.h"
-#include "jit/cuda/cuda_backend.h"
+#include "jit/cuda/cuda_backends.h"
 #include "jit/executor.h"
 #include "tests/fake_driver.h"
 #include "tests/null/cuda/fake_cublaslt.h"

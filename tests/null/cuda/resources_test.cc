@@ -17,7 +17,7 @@
 #include "ir/text.h"
 #include "jit/call_cache.h"
 #include "jit/cuda/cubin_info.h"
-#include "jit/cuda/cuda_backend.h"
+#include "jit/cuda/cuda_backends.h"
 #include "jit/cuda/line_info.h"
 #include "jit/executor.h"
 #include "tests/fake_driver.h"

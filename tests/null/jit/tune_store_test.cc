@@ -129,29 +129,90 @@ TEST(TuneStore, LayersServeAndAreNotWritten) {
   EXPECT_THAT(EntryFiles(own.path), SizeIs(1));
 }
 
-// Damaged bytes; no record; one of another graph under this key; one whose algorithm does not fit,
-// or is no algorithm.
+// The bytes of an entry with other text in its record.
+std::string WithText(const std::string& bytes, const std::string& from, const std::string& to) {
+  CacheEntry entry = *DecodeEntry(bytes);
+  EXPECT_THAT(entry.code, HasSubstr(from));
+  entry.code = absl::StrReplaceAll(entry.code, {{from, to}});
+  return EncodeEntry(entry);
+}
+
+// A library that does not know algorithm a77, and has none of number 2 for 77 rows.
+void Refusing(TimedBackend* backend) {
+  backend->unknown = {"a77"};
+  backend->unfit = {{77, 2}};
+}
+
+// Damaged bytes; no record; one of another graph under this key.
 TEST(TuneStore, WhatIsWrongIsTimedAnewAndWrittenOver) {
   const TempFolder folder;
   EXPECT_GT(Fresh(In(folder.path), 2).timings, 0);
   const std::string file = RecordFile(folder.path), good = ReadFile(file);
-  const CacheEntry entry = *DecodeEntry(good);
-  const auto with = [&](const std::string& from, const std::string& to) {
-    CacheEntry other = entry;
-    EXPECT_THAT(other.code, HasSubstr(from));
-    other.code = absl::StrReplaceAll(other.code, {{from, to}});
-    return EncodeEntry(other);
-  };
   for (const std::string& bad :
-       {good.substr(0, good.size() / 2), std::string("x"), with("jitfuse tuning 1", "a tune"),
-        with("chosen 0", "chosen 7"), with("graph ", "graph 0"), with(" a2 ", " a77 ")}) {
+       {good.substr(0, good.size() / 2), std::string("x"),
+        WithText(good, "jitfuse tuning 1", "a tune"), WithText(good, "chosen 0", "chosen 7"),
+        WithText(good, "graph ", "graph 0")}) {
     WriteFile(file, bad);
-    const Seen seen = Fresh(In(folder.path), 2, 100, [](TimedBackend* b) { b->unknown = {"a77"}; });
+    const Seen seen = Fresh(In(folder.path), 2);
     EXPECT_GT(seen.timings, 0);
     EXPECT_EQ(seen.healed, 1);
     EXPECT_THAT(seen.ran, ElementsAre(2));
     EXPECT_EQ(ReadFile(file), good);
     EXPECT_EQ(Fresh(In(folder.path), 1).timings, 0);
+  }
+}
+
+// It is whole, and may hold for other sizes of the key.
+TEST(TuneStore, WhatTheLibraryRefusesStaysUntilThereIsBetter) {
+  const TempFolder folder;
+  EXPECT_GT(Fresh(In(folder.path), 2).timings, 0);
+  const std::string file = RecordFile(folder.path), good = ReadFile(file);
+  const Seen captured = Fresh(In(folder.path), 1, 77, [](TimedBackend* b) {
+    Refusing(b);
+    b->capturing = true;  // nothing can be timed
+  });
+  EXPECT_EQ(captured.timings, 0);
+  EXPECT_EQ(captured.healed, 0);
+  EXPECT_EQ(ReadFile(file), good);
+  EXPECT_THAT(Fresh(In(folder.path), 1, 100, Refusing).ran, ElementsAre(2));
+
+  for (const auto& [bytes, n] :
+       {std::pair(good, 77), std::pair(WithText(good, " a2 ", " a77 "), 100)}) {
+    WriteFile(file, bytes);
+    const Seen seen = Fresh(In(folder.path), 1, n, Refusing);
+    EXPECT_GT(seen.timings, 0);
+    EXPECT_EQ(seen.healed, 0);
+    EXPECT_THAT(seen.ran, ElementsAre(1));
+    const Seen next = Fresh(In(folder.path), 0, n, Refusing);
+    EXPECT_EQ(next.timings, 0);
+    EXPECT_THAT(next.ran, ElementsAre(1));
+  }
+}
+
+// A layer's entry that is no record, or whose algorithm is refused, does not hide what this user's
+// processes have timed.
+TEST(TuneStore, WhatALayerHasInVainIsTimedOnce) {
+  const TempFolder layer;
+  EXPECT_GT(Fresh(In(layer.path), 2).timings, 0);
+  const std::string file = RecordFile(layer.path), good = ReadFile(file);
+  for (const std::string& bad :
+       {WithText(good, "jitfuse tuning 1", "a tune"), WithText(good, "graph ", "graph 0"),
+        WithText(good, " a2 ", " a77 ")}) {
+    const TempFolder own;
+    DiskCacheOptions options = In(own.path);
+    options.layers = {layer.path};
+    WriteFile(file, bad);
+    EXPECT_GT(Fresh(options, 1, 100, Refusing).timings, 0);
+    const Seen second = Fresh(options, 2, 100, Refusing);
+    EXPECT_EQ(second.timings, 0);
+    EXPECT_EQ(second.healed, 0);
+    EXPECT_EQ(second.found, 1);
+    EXPECT_THAT(second.ran, ElementsAre(1));
+    EXPECT_THAT(second.explained, HasSubstr(RecordFile(own.path)));
+    EXPECT_EQ(ReadFile(file), bad);
+    // One that holds comes before it.
+    WriteFile(file, good);
+    EXPECT_THAT(Fresh(options, 1, 100, Refusing).ran, ElementsAre(2));
   }
 }
 
@@ -171,8 +232,8 @@ TEST(TuneStore, TenThousandDamagesAreNeverARecord) {
       bad[random() % bad.size()] ^= static_cast<char>(1 + random() % 255);
     }
     WriteFile(file, bad);
-    const KeptRecord kept = FindTuneRecord(&disk, key);
-    ASSERT_TRUE(kept.record == nullptr && kept.healed) << i;
+    const KeptRecords kept = FindTuneRecords(&disk, key);
+    ASSERT_TRUE(kept.records.empty() && kept.healed) << i;
   }
 }
 
