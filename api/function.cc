@@ -431,12 +431,12 @@ absl::StatusOr<std::shared_ptr<const internal::BoundCall>> BindShapes(
   if (names == nullptr || f.names().empty() || &call.cache->graph() != &f.graph()) return bound;
   JF_ASSIGN_OR_RETURN(internal::CallClass cls,
                       internal::ClassifyCall(f.graph(), internal::ComputeShapeFacts(f.graph()),
-                                             call.inputs, {}, f.options().dynamic));
+                                             call.inputs, {}, bound->executable->dynamic));
   cls.bound_inputs = call.cache->held_inputs().bound;
   internal::Options options_of_plan = f.options();
   options_of_plan.products = bound->executable->products;
-  *names = internal::CarryNames(f.graph(), f.names(), cls, options_of_plan, call.cache->backend(),
-                                bound->executable->graph);
+  *names = internal::CarryNames(f.graph(), f.names(), cls, options_of_plan,
+                                *bound->executable->backend, bound->executable->graph);
   return bound;
 }
 

@@ -426,6 +426,7 @@ absl::StatusOr<std::shared_ptr<const Executable>> Compile(const Graph& graph, co
   exe->backend = written->backend;
   exe->graph = planned.graph.graph;
   exe->eval_cost = EvalCost(exe->graph);
+  exe->dynamic = cls.dynamic;
   exe->products = options.products;
   exe->fusion = std::move(planned.graph.fusion);
   exe->plans = std::move(planned.graph.plans);
