@@ -374,9 +374,7 @@ absl::StatusOr<Array> MadeByCaller(DType dtype, const std::vector<std::int64_t>&
                                    Device device, std::size_t i, const Call& call,
                                    const RunOptions& options) {
   StatusOr<Array> made = options.results->Make(static_cast<int>(i), dtype, dims, device);
-  if (!made.ok())
-    return absl::Status(static_cast<absl::StatusCode>(made.status().code()),
-                        made.status().message());
+  if (!made.ok()) return internal::FromPublic(made.status());
   const auto address = reinterpret_cast<std::uintptr_t>(made->data());
   if (made->dtype() != dtype || made->dims() != dims || !(made->device() == device) ||
       !made->IsContiguous() || address % static_cast<std::uintptr_t>(ItemSize(dtype)) != 0 ||

@@ -29,10 +29,6 @@ namespace jitfuse {
 namespace internal {
 namespace {
 
-absl::Status FromPublic(const Status& status) {
-  return absl::Status(static_cast<absl::StatusCode>(status.code()), status.message());
-}
-
 absl::StatusOr<std::string> ReadTextFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return NotFound("cannot read ", path);
@@ -126,7 +122,7 @@ class JobMaker {
     ManifestCall made;
     made.where = of.where;
     for (const auto& [symbol, size] : traced->sizes) made.sizes[symbol] = {size};
-    return AddCalls(entry, {made}, traced->text, internal::FromPublic(traced->options));
+    return AddCalls(entry, {made}, traced->text, FromPublic(traced->options));
   }
 
   absl::Status AddCalls(const ManifestEntry& entry, const std::vector<ManifestCall>& calls,
