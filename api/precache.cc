@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -202,15 +203,17 @@ absl::Status AddCudaTarget(const Target& target, int cuda, bool compiles, Target
   return absl::OkStatus();
 }
 
-// Below AVX-512 a machine may be one whose oneDNN multiplies bf16, or not.
+// Of a level: as where oneDNN multiplies bf16 and, below AVX-512, as where it does not, whatever it
+// does here. This machine's exact CPU is that of machines where it does the same.
 absl::Status AddCpuTarget(const Target& target, bool host, bool compiles, Targets* out) {
-  const bool below_avx512 = target.vec_bits < 512 && !host;
-  for (const bool bf16_products : {true, false}) {
-    if (!bf16_products && !below_avx512) continue;
+  std::vector<std::optional<bool>> bf16_products = {true};
+  if (host) bf16_products = {std::nullopt};
+  if (!host && target.vec_bits < 512) bf16_products.emplace_back(false);
+  for (const std::optional<bool> bf16 : bf16_products) {
     JF_ASSIGN_OR_RETURN(std::unique_ptr<Backend> backend,
-                        CreateCpuBackendFor(host ? "host" : target.arch, bf16_products));
+                        CreateCpuBackendFor(host ? "host" : target.arch, bf16));
     const std::string toolchain = compiles ? ToolchainName(backend->CompilerId()) : "";
-    out->all.push_back({backend.get(), toolchain, !bf16_products});
+    out->all.push_back({backend.get(), toolchain, bf16 == false});
     out->backends.push_back(std::move(backend));
   }
   return absl::OkStatus();
