@@ -177,7 +177,8 @@ std::string CompilersHere() {
 
 absl::StatusOr<Target> TargetNamed(const std::string& arch) {
   const absl::string_view name = absl::StripPrefix(arch, "cpu:");
-  if (name == "host") return CpuTargetFor("host");
+  JF_ASSIGN_OR_RETURN(Target host, CpuTargetFor("host"));
+  if (name == "host" || name == host.arch) return host;
   absl::StatusOr<Target> target = TargetFor(ToStd(name));
   const bool cpu_wanted = name.size() != arch.size();
   if (target.ok() && target->kind != TargetKind::kInterpret &&
@@ -185,7 +186,8 @@ absl::StatusOr<Target> TargetNamed(const std::string& arch) {
     return target;
   return InvalidArgument(
       "unknown architecture '", arch, "'; known: ", absl::StrJoin(KnownCudaArchs(), ", "),
-      ", cpu:x86-64-v2, cpu:x86-64-v3, cpu:x86-64-v4, cpu:host (", CompilersHere(), ")");
+      ", cpu:x86-64-v2, cpu:x86-64-v3, cpu:x86-64-v4, cpu:host, which is ", host.arch,
+      " (what another exact CPU needs can be planned on it alone; ", CompilersHere(), ")");
 }
 
 // Back ends for the architectures, and what their compilers are called.
@@ -206,9 +208,9 @@ absl::Status AddCudaTarget(const Target& target, int cuda, bool compiles, Target
 // Of a level: as where oneDNN multiplies bf16 and, below AVX-512, as where it does not, whatever it
 // does here. This machine's exact CPU is that of machines where it does the same.
 absl::Status AddCpuTarget(const Target& target, bool host, bool compiles, Targets* out) {
-  std::vector<std::optional<bool>> bf16_products = {true};
-  if (host) bf16_products = {std::nullopt};
-  if (!host && target.vec_bits < 512) bf16_products.emplace_back(false);
+  std::vector<std::optional<bool>> bf16_products;
+  bf16_products.push_back(host ? std::nullopt : std::optional<bool>(true));
+  if (!host && target.vec_bits < 512) bf16_products.push_back(false);
   for (const std::optional<bool> bf16 : bf16_products) {
     JF_ASSIGN_OR_RETURN(std::unique_ptr<Backend> backend,
                         CreateCpuBackendFor(host ? "host" : target.arch, bf16));
@@ -225,11 +227,12 @@ absl::StatusOr<Targets> TargetsFor(const std::vector<std::string>& archs, int cu
   if (archs.empty())
     return InvalidArgument("expected at least one architecture, such as sm_90 or cpu:x86-64-v3");
   Targets out;
+  JF_ASSIGN_OR_RETURN(const Target here, CpuTargetFor("host"));
   std::set<std::string> seen;
   for (const std::string& arch : archs) {
     JF_ASSIGN_OR_RETURN(const Target target, TargetNamed(arch));
     if (!seen.insert(target.arch).second) continue;
-    const bool host = absl::StripPrefix(arch, "cpu:") == "host";
+    const bool host = target.arch == here.arch;
     JF_RETURN_IF_ERROR(target.kind == TargetKind::kCuda
                            ? AddCudaTarget(target, cuda, compiles, &out)
                            : AddCpuTarget(target, host, compiles, &out));

@@ -8,9 +8,11 @@
 #include <atomic>
 #include <cerrno>
 #include <climits>
+#include <filesystem>
 #include <map>
 #include <mutex>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -131,6 +133,9 @@ LayerWriter::~LayerWriter() {
 
 absl::Status LayerWriter::Open(const std::string& dir) {
   dir_ = dir;
+  // Folders above it are not the layer's own: whoever may read it has to come through them.
+  std::error_code failed;
+  std::filesystem::create_directories(std::filesystem::path(dir).parent_path(), failed);
   JF_RETURN_IF_ERROR(MakeCacheFolder(dir));
   JF_RETURN_IF_ERROR(CheckLayerOrEmpty(dir));
   absl::Status usable = CheckLayerFolder(dir);
@@ -204,6 +209,7 @@ absl::Status LayerWriter::Finish(const ReadFigures& figures, const std::string& 
     for (const FileInfo& file : FilesIn(folder)) {
       JF_RETURN_IF_ERROR(MakeReadable(file.path, 0644));
       const absl::StatusOr<CacheEntry> entry = ReadEntryFile(file.path, Trust::kOwn);
+      if (entry.ok() && entry->key.backend == kTuneEntries) continue;  // served, but no kernel
       if (entry.ok()) {
         kernels.push_back(Describe(*entry, figures));
       } else {  // damaged, and not wanted any more
