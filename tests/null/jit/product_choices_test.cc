@@ -90,10 +90,14 @@ std::set<std::string> KeysOf(const std::vector<KernelSource>& sources, const Bac
   return out;
 }
 
-// What tuning finds best of each product is a plan that no single choice makes.
+// Kernels that follow two products, which are then read with what each has left out.
 TEST(BundleTest, ServesEveryPlanThatTuningChooses) {
   const TimedBackend backend;
-  const PrecacheJob job = JobOf(Layers(2));
+  const PrecacheJob job = JobOf(
+      "graph f(%x: f32[n,64], %w: f32[64,64], %b: f32[64], %v: f32[64,64], %c: f32[64]) -> "
+      "(f32[n,64]) {\n  %0 = linear(%x, %w, %b) : f32[n,64]\n  %1 = relu(%0) : f32[n,64]\n"
+      "  %2 = tanh(%x) : f32[n,64]\n  %3 = linear(%2, %v, %c) : f32[n,64]\n"
+      "  %4 = relu(%3) : f32[n,64]\n  %5 = multiply(%1, %4) : f32[n,64]\n  return %5\n}");
   const PrecacheTarget target{&backend, "none"};
   const auto wanted = CollectKernels({&job, 1}, {&target, 1});
   ASSERT_TRUE(wanted.ok()) << wanted.status();
