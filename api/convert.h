@@ -36,6 +36,9 @@ struct ArrayAccess {
 namespace internal {
 
 Status ToPublic(const absl::Status& status);
+inline absl::Status FromPublic(const Status& status) {
+  return absl::Status(static_cast<absl::StatusCode>(status.code()), status.message());
+}
 inline DType FromPublic(v1::DType d) { return static_cast<DType>(d); }
 // Callers may make a DType of any number, and tables are indexed by it.
 inline bool IsDType(v1::DType dtype) { return static_cast<unsigned>(dtype) < kNumDTypes; }

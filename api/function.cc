@@ -374,9 +374,7 @@ absl::StatusOr<Array> MadeByCaller(DType dtype, const std::vector<std::int64_t>&
                                    Device device, std::size_t i, const Call& call,
                                    const RunOptions& options) {
   StatusOr<Array> made = options.results->Make(static_cast<int>(i), dtype, dims, device);
-  if (!made.ok())
-    return absl::Status(static_cast<absl::StatusCode>(made.status().code()),
-                        made.status().message());
+  if (!made.ok()) return internal::FromPublic(made.status());
   const auto address = reinterpret_cast<std::uintptr_t>(made->data());
   if (made->dtype() != dtype || made->dims() != dims || !(made->device() == device) ||
       !made->IsContiguous() || address % static_cast<std::uintptr_t>(ItemSize(dtype)) != 0 ||
@@ -431,12 +429,12 @@ absl::StatusOr<std::shared_ptr<const internal::BoundCall>> BindShapes(
   if (names == nullptr || f.names().empty() || &call.cache->graph() != &f.graph()) return bound;
   JF_ASSIGN_OR_RETURN(internal::CallClass cls,
                       internal::ClassifyCall(f.graph(), internal::ComputeShapeFacts(f.graph()),
-                                             call.inputs, {}, f.options().dynamic));
+                                             call.inputs, {}, bound->executable->dynamic));
   cls.bound_inputs = call.cache->held_inputs().bound;
   internal::Options options_of_plan = f.options();
   options_of_plan.products = bound->executable->products;
-  *names = internal::CarryNames(f.graph(), f.names(), cls, options_of_plan, call.cache->backend(),
-                                bound->executable->graph);
+  *names = internal::CarryNames(f.graph(), f.names(), cls, options_of_plan,
+                                *bound->executable->backend, bound->executable->graph);
   return bound;
 }
 

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -28,10 +29,6 @@
 namespace jitfuse {
 namespace internal {
 namespace {
-
-absl::Status FromPublic(const Status& status) {
-  return absl::Status(static_cast<absl::StatusCode>(status.code()), status.message());
-}
 
 absl::StatusOr<std::string> ReadTextFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -126,7 +123,7 @@ class JobMaker {
     ManifestCall made;
     made.where = of.where;
     for (const auto& [symbol, size] : traced->sizes) made.sizes[symbol] = {size};
-    return AddCalls(entry, {made}, traced->text, internal::FromPublic(traced->options));
+    return AddCalls(entry, {made}, traced->text, FromPublic(traced->options));
   }
 
   absl::Status AddCalls(const ManifestEntry& entry, const std::vector<ManifestCall>& calls,
@@ -180,7 +177,8 @@ std::string CompilersHere() {
 
 absl::StatusOr<Target> TargetNamed(const std::string& arch) {
   const absl::string_view name = absl::StripPrefix(arch, "cpu:");
-  if (name == "host") return CpuTargetFor("host");
+  JF_ASSIGN_OR_RETURN(Target host, CpuTargetFor("host"));
+  if (name == "host" || name == host.arch) return host;
   absl::StatusOr<Target> target = TargetFor(ToStd(name));
   const bool cpu_wanted = name.size() != arch.size();
   if (target.ok() && target->kind != TargetKind::kInterpret &&
@@ -188,7 +186,8 @@ absl::StatusOr<Target> TargetNamed(const std::string& arch) {
     return target;
   return InvalidArgument(
       "unknown architecture '", arch, "'; known: ", absl::StrJoin(KnownCudaArchs(), ", "),
-      ", cpu:x86-64-v2, cpu:x86-64-v3, cpu:x86-64-v4, cpu:host (", CompilersHere(), ")");
+      ", cpu:x86-64-v2, cpu:x86-64-v3, cpu:x86-64-v4, cpu:host, which is ", host.arch,
+      " (what another exact CPU needs can be planned on it alone; ", CompilersHere(), ")");
 }
 
 // Back ends for the architectures, and what their compilers are called.
@@ -206,15 +205,17 @@ absl::Status AddCudaTarget(const Target& target, int cuda, bool compiles, Target
   return absl::OkStatus();
 }
 
-// Below AVX-512 a machine may be one whose oneDNN multiplies bf16, or not.
+// Of a level: as where oneDNN multiplies bf16 and, below AVX-512, as where it does not, whatever it
+// does here. This machine's exact CPU is that of machines where it does the same.
 absl::Status AddCpuTarget(const Target& target, bool host, bool compiles, Targets* out) {
-  const bool below_avx512 = target.vec_bits < 512 && !host;
-  for (const bool bf16_products : {true, false}) {
-    if (!bf16_products && !below_avx512) continue;
+  std::vector<std::optional<bool>> bf16_products;
+  bf16_products.push_back(host ? std::nullopt : std::optional<bool>(true));
+  if (!host && target.vec_bits < 512) bf16_products.push_back(false);
+  for (const std::optional<bool> bf16 : bf16_products) {
     JF_ASSIGN_OR_RETURN(std::unique_ptr<Backend> backend,
-                        CreateCpuBackendFor(host ? "host" : target.arch, bf16_products));
+                        CreateCpuBackendFor(host ? "host" : target.arch, bf16));
     const std::string toolchain = compiles ? ToolchainName(backend->CompilerId()) : "";
-    out->all.push_back({backend.get(), toolchain, !bf16_products});
+    out->all.push_back({backend.get(), toolchain, bf16 == false});
     out->backends.push_back(std::move(backend));
   }
   return absl::OkStatus();
@@ -226,11 +227,12 @@ absl::StatusOr<Targets> TargetsFor(const std::vector<std::string>& archs, int cu
   if (archs.empty())
     return InvalidArgument("expected at least one architecture, such as sm_90 or cpu:x86-64-v3");
   Targets out;
+  JF_ASSIGN_OR_RETURN(const Target here, CpuTargetFor("host"));
   std::set<std::string> seen;
   for (const std::string& arch : archs) {
     JF_ASSIGN_OR_RETURN(const Target target, TargetNamed(arch));
     if (!seen.insert(target.arch).second) continue;
-    const bool host = absl::StripPrefix(arch, "cpu:") == "host";
+    const bool host = target.arch == here.arch;
     JF_RETURN_IF_ERROR(target.kind == TargetKind::kCuda
                            ? AddCudaTarget(target, cuda, compiles, &out)
                            : AddCpuTarget(target, host, compiles, &out));

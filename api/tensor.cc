@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "api/builder_state.h"
+#include "api/convert.h"
 #include "api/function.h"
 #include "api/function_state.h"
 #include "ir/builder.h"
@@ -176,8 +177,7 @@ Status Builder::TakeStatus() {
 
 absl::StatusOr<internal::Graph> BuilderState::WithOutputs(
     const std::vector<Tensor>& outputs) const {
-  if (!status.ok())
-    return absl::Status(static_cast<absl::StatusCode>(status.code()), status.message());
+  if (!status.ok()) return internal::FromPublic(status);
   if (outputs.empty())
     return internal::InvalidArgument("graph ", graph.name(), ": expected at least one output");
   internal::Graph out = graph;

@@ -208,7 +208,8 @@ void Run(const CpuKernel& kernel, const LaunchArgs& args) {
 
 class CpuBackend : public HostBackend {
  public:
-  explicit CpuBackend(absl::StatusOr<Target> target, bool bf16_products = true)
+  explicit CpuBackend(absl::StatusOr<Target> target,
+                      std::optional<bool> bf16_products = std::nullopt)
       : status_(target.status()),
         target_(target.ok() ? *std::move(target) : HostTarget()),
         bf16_products_(bf16_products) {
@@ -266,11 +267,10 @@ class CpuBackend : public HostBackend {
   }
 
   absl::Status GemmSupport(DType dtype, Reason* reason) const override {
-    if (dtype == DType::kBF16 && !bf16_products_) {
-      *reason = Reason::kGemmDtype;
-      return Unimplemented("oneDNN multiplies no bf16 on ", target_.arch);
-    }
-    return OnednnSupport(dtype, reason);
+    if (dtype != DType::kBF16 || !bf16_products_) return OnednnSupport(dtype, reason);
+    if (*bf16_products_) return OnednnSupport(DType::kF32, reason);  // whether there is oneDNN
+    *reason = Reason::kGemmDtype;
+    return Unimplemented("oneDNN multiplies no bf16 on ", target_.arch);
   }
   absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareGemm(
       const GemmProblem& problem) const override {
@@ -278,6 +278,7 @@ class CpuBackend : public HostBackend {
   }
   absl::Status EpilogueSupport(DType dtype, const GemmEpilogue& epilogue,
                                Reason* reason) const override {
+    if (bf16_products_) return absl::OkStatus();  // what gemm_epilogues.inc has
     return OnednnEpilogueSupport(dtype, epilogue, reason);
   }
   absl::Status RunGemm(const PreparedGemm& gemm, const GemmBuffers& buffers,
@@ -314,7 +315,7 @@ class CpuBackend : public HostBackend {
 
   absl::Status status_;  // of the architecture asked for
   Target target_;
-  const bool bf16_products_;
+  const std::optional<bool> bf16_products_;  // without: oneDNN is asked, of that and of epilogues
   std::vector<std::unique_ptr<const Backend>> general_owned_;
   std::vector<const Backend*> general_;
 };
@@ -338,7 +339,7 @@ std::unique_ptr<Backend> CreateCpuBackend() {
 }
 
 absl::StatusOr<std::unique_ptr<Backend>> CreateCpuBackendFor(std::string_view arch,
-                                                             bool bf16_products) {
+                                                             std::optional<bool> bf16_products) {
   JF_ASSIGN_OR_RETURN(Target target, CpuTargetFor(arch));
   return std::unique_ptr<Backend>(std::make_unique<CpuBackend>(std::move(target), bf16_products));
 }

@@ -257,6 +257,7 @@ class Classifier {
       JF_RETURN_IF_ERROR(CheckStrides(inputs[i], where));
       JF_RETURN_IF_ERROR(CheckAddress(inputs[i], where));
     }
+    cls_.dynamic = dynamic_;
     key_.Int(static_cast<int64_t>(dynamic_));
     if (dynamic_ == Dynamic::kAll) KnowAlignment(inputs, outputs);
     ReplaceSymbols();

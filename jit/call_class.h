@@ -64,6 +64,7 @@ struct CallClass {
       output_aliases;  // by output: signature positions of the inputs whose buffer it is
   int offset_bits = 32;
   int least_align = 16;
+  Dynamic dynamic = Dynamic::kLeading;  // as it was classified
   // By signature position: bound, so that calls do not pass it. Empty: none. Not of the key, as it
   // holds for all calls of a function.
   std::vector<bool> bound_inputs;

@@ -22,6 +22,7 @@
 #include "ir/text.h"
 #include "jit/buffers.h"
 #include "jit/group_products.h"
+#include "jit/product_choices.h"
 #include "jit/recorder.h"
 
 namespace jitfuse::internal {
@@ -229,20 +230,25 @@ absl::StatusOr<std::unique_ptr<Written>> WriteForCaches(const Graph& graph, cons
   return own;
 }
 
+// What steps read, where none are built.
+void NoteReads(const PlannedGraph& planned, BufferMap* buffers) {
+  for (const KernelPlan& plan : planned.plans) {
+    for (const Param& param : plan.params) {
+      if (param.role == ParamRole::kInput) buffers->ReadRef(param.value, 0);
+    }
+  }
+  for (size_t g = 0; g < planned.fusion.groups.size(); ++g) {
+    const Group& group = planned.fusion.groups[g];
+    if (!IsCall(group.kind) || buffers->IsOnce(static_cast<int>(g))) continue;
+    for (Value v : group.inputs) buffers->ReadRef(v, 0);
+  }
+}
+
 int SignaturePosition(const Graph& graph, Value v) {
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
     if (graph.inputs()[i] == v.node) return static_cast<int>(i);
   }
   JF_CHECK(false);
-}
-
-// Which of the graph's products the group holds.
-int ProductNumber(const Graph& graph, const Group& group) {
-  const auto is_product = [&](NodeId id) { return graph.node(id).kind() == OpKind::kMatMul; };
-  const NodeId own = *std::find_if(group.nodes.begin(), group.nodes.end(), is_product);
-  int before = 0;
-  for (NodeId id = 0; id < own; ++id) before += is_product(id) ? 1 : 0;
-  return before;
 }
 
 // Steps in group order, but of groups that are computed once; buffers are named as they are first
@@ -305,7 +311,7 @@ class StepBuilder {
     const Group& group = exe_->fusion.groups[static_cast<size_t>(g)];
     GemmStep step;
     step.call = *group.gemm;
-    step.product = ProductNumber(exe_->graph, group);
+    step.product = static_cast<int>(ProductNumber(exe_->graph, group));
     step.a = buffers_->ReadRef(group.inputs[0], Now());
     step.b = buffers_->ReadRef(group.inputs[1], Now());
     size_t next = 2;
@@ -405,7 +411,10 @@ absl::StatusOr<EmittedGraph> EmitGraph(const Graph& graph, const CallClass& cls,
   CompileGate gate;
   JF_ASSIGN_OR_RETURN(const std::unique_ptr<Written> written,
                       WriteFor(graph, cls, options, backend));
-  return EmittedGraph{std::move(written->planned.graph), std::move(written->sources.all)};
+  Planned& planned = written->planned;
+  NoteReads(planned.graph, planned.buffers.get());
+  JF_ASSIGN_OR_RETURN(std::vector<HeldSlot> held, planned.buffers->HeldSlots());
+  return EmittedGraph{std::move(planned.graph), std::move(written->sources.all), std::move(held)};
 }
 
 absl::StatusOr<std::shared_ptr<const Executable>> Compile(const Graph& graph, const CallClass& cls,
@@ -426,6 +435,7 @@ absl::StatusOr<std::shared_ptr<const Executable>> Compile(const Graph& graph, co
   exe->backend = written->backend;
   exe->graph = planned.graph.graph;
   exe->eval_cost = EvalCost(exe->graph);
+  exe->dynamic = cls.dynamic;
   exe->products = options.products;
   exe->fusion = std::move(planned.graph.fusion);
   exe->plans = std::move(planned.graph.plans);

@@ -40,10 +40,12 @@ struct PlannedGraph {
 absl::StatusOr<PlannedGraph> PlanGraph(const Graph& graph, const CallClass& cls,
                                        const Options& options, const Backend& backend);
 
-// The sources that Compile would have compiled, and how the graph was planned for them.
+// The sources that Compile would have compiled, how the graph was planned for them, and what
+// HeldValues would compile besides.
 struct EmittedGraph {
   PlannedGraph planned;
   std::vector<KernelSource> sources;
+  std::vector<HeldSlot> held;
 };
 absl::StatusOr<EmittedGraph> EmitGraph(const Graph& graph, const CallClass& cls,
                                        const Options& options, const Backend& backend);

@@ -280,8 +280,9 @@ bool DiskCache::StoreEntry(const CacheEntry& entry) {
   absl::Status status = WriteCacheFile(FolderOf(root, entry.key), NameOf(entry.key), bytes);
   if (!status.ok()) {
     writable_.store(false, std::memory_order_relaxed);
-    WarnOnce(
-        absl::StrCat("kernels are compiled, but not kept for other processes: ", status.message()));
+    if (!options_.require)  // with it no kernel is compiled, and a layer need be all that there is
+      WarnOnce(absl::StrCat("kernels are compiled, but not kept for other processes: ",
+                            status.message()));
     return false;
   }
   Bound(root, size);

@@ -90,6 +90,7 @@ struct Executable {
   std::vector<KernelStep> kernels;
   std::vector<GemmStep> gemms;
   std::vector<SortStep> sorts;
+  Dynamic dynamic = Dynamic::kLeading;  // as its class of calls was told from others
   std::vector<ProductChoice> products;  // of the options it was planned with
   MemoryPlan memory;                    // slots of the arena
   SizeExpr unlent_bytes;                // of the arena, if no output had lent its memory

@@ -17,6 +17,19 @@
 
 namespace jitfuse::internal {
 
+absl::StatusOr<CompiledKernel> CompileWithStack(const KernelSource& source,
+                                                const Backend& backend) {
+  absl::StatusOr<CompiledKernel> made = absl::UnknownError("not compiled");
+  const bool ran = RunWithStack([&] {
+    TraceSpan span("compile", absl::StrCat("compiler ", ToAbsl(backend.name())));
+    span.Add("kernel", source.entry);
+    made = backend.Compile(source);
+  });
+  if (ran) return made;
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "compiling ", source.entry, ": no thread with a stack large enough for a compiler"));
+}
+
 std::string KernelCache::KeyText(const KernelSource& source, const Backend& backend) {
   return absl::StrCat("jitfuse-kernel 1\n", ToAbsl(backend.name()), "\n", source.arch, "\n",
                       backend.compiler().clue, "\n", absl::StrJoin(source.options, " "), "\n",
@@ -39,17 +52,7 @@ absl::Status KernelCache::Load(const KernelSource& source, const Backend& backen
 
 absl::Status KernelCache::MakeAnew(const KernelSource& source, const Backend& backend,
                                    std::string key_text, const Code* refused, Entry* entry) {
-  absl::StatusOr<CompiledKernel> made = absl::UnknownError("not compiled");
-  const bool ran = RunWithStack([&] {
-    TraceSpan span("compile", absl::StrCat("compiler ", ToAbsl(backend.name())));
-    span.Add("kernel", source.entry);
-    made = backend.Compile(source);
-  });
-  if (!ran) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "compiling ", source.entry, ": no thread with a stack large enough for a compiler"));
-  }
-  JF_ASSIGN_OR_RETURN(CompiledKernel compiled, std::move(made));
+  JF_ASSIGN_OR_RETURN(CompiledKernel compiled, CompileWithStack(source, backend));
   if (refused != nullptr && refused->compiled.bytes == compiled.bytes)
     return InternalError("its code cannot be loaded");
   entry->kernel.times.compile_ms = compiled.compile_ms;

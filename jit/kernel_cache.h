@@ -36,6 +36,9 @@ struct CachedKernel {
   bool healed = false;  // compiled in place of an entry on disk that was damaged
 };
 
+// By the back end's compiler, on a stack that is large enough for it.
+absl::StatusOr<CompiledKernel> CompileWithStack(const KernelSource& source, const Backend& backend);
+
 class KernelCache {
  public:
   // disk null: kernels are kept in memory alone. It must outlive this.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <atomic>
 #include <climits>
+#include <cstdint>
+#include <map>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
@@ -10,6 +12,7 @@
 #include "ir/support/status.h"
 #include "ir/support/threads.h"
 #include "jit/compile.h"
+#include "jit/product_choices.h"
 
 namespace jitfuse::internal {
 namespace {
@@ -21,32 +24,7 @@ struct Collected {
   int64_t products = 0;
 };
 
-size_t NumProducts(const Graph& graph) {
-  size_t out = 0;
-  for (NodeId id = 0; id < graph.size(); ++id) out += graph.node(id).kind() == OpKind::kMatMul;
-  return out;
-}
-
-// Plans that a call may come to have in place of the first one (jit/tune.cc, CallCache::BindWith).
-std::vector<std::vector<ProductChoice>> OtherChoices(const PlannedGraph& planned) {
-  bool any_epilogue = false, padded = false;
-  for (const Group& group : planned.fusion.groups)
-    any_epilogue = any_epilogue || (group.gemm && !group.gemm->epilogue.empty());
-  for (const Note& note : planned.fusion.notes)
-    padded = padded || note.reason == Reason::kGemmPadded;
-  const size_t products = NumProducts(planned.graph);
-  std::vector<std::vector<ProductChoice>> out;
-  if (any_epilogue) {
-    for (auto epilogue : {ProductChoice::Epilogue::kSums, ProductChoice::Epilogue::kNone})
-      out.emplace_back(products).assign(products, {epilogue});
-  }
-  if (padded)
-    out.emplace_back(products).assign(
-        products, {ProductChoice::Epilogue::kAll, false, ProductChoice::Padding::kNever});
-  return out;
-}
-
-absl::StatusOr<PlannedGraph> AddKernels(const PrecacheJob& job, const Options& options,
+absl::StatusOr<EmittedGraph> AddKernels(const PrecacheJob& job, const Options& options,
                                         const PrecacheTarget& target, Collected* out) {
   JF_ASSIGN_OR_RETURN(EmittedGraph emitted,
                       EmitGraph(*job.graph, job.cls, options, *target.backend));
@@ -55,19 +33,71 @@ absl::StatusOr<PlannedGraph> AddKernels(const PrecacheJob& job, const Options& o
     key.toolchain = target.toolchain;
     out->kernels.push_back({std::move(source), std::move(key), target.backend});
   }
-  return std::move(emitted.planned);
+  return emitted;
+}
+
+// What computes a held value, as HeldValues::ComputeOne calls it: a job of its own. `least_align`:
+// of what it reads.
+absl::StatusOr<PrecacheJob> JobOf(const HeldSlot& slot, const PrecacheJob& job, int least_align) {
+  std::vector<std::vector<int64_t>> dims, strides;
+  std::vector<TensorView> views;
+  for (size_t i = 0; i < slot.inputs.size(); ++i) {
+    const TensorType& type = slot.graph.type({slot.graph.inputs()[i], 0});
+    const Layout& layout = job.cls.inputs[static_cast<size_t>(slot.inputs[i])];
+    dims.push_back(EvalDims(type.dims, {}));
+    strides.push_back(EvalDims(layout.strides, job.cls.symbols));
+    const int align = std::max(layout.align, least_align);  // all that counts of an address
+    views.push_back(
+        {reinterpret_cast<const void*>(static_cast<uintptr_t>(align)), type.dtype, {}, {}});
+  }
+  for (size_t i = 0; i < views.size(); ++i) {
+    views[i].dims = dims[i];
+    views[i].strides = strides[i];
+  }
+  PrecacheJob out;
+  out.graph = std::make_shared<const Graph>(slot.graph);
+  JF_ASSIGN_OR_RETURN(out.cls, ClassifyCall(slot.graph, ComputeShapeFacts(slot.graph), views, {},
+                                            job.options.dynamic));
+  out.options = job.options;
+  return out;
+}
+
+// Held values by their keys, each once.
+using HeldSlots = std::map<std::string, HeldSlot>;
+
+// The kernels of each plan that calls of the job may have.
+absl::StatusOr<PlannedGraph> AddPlans(const PrecacheJob& job, const PrecacheTarget& target,
+                                      Collected* out, HeldSlots* held) {
+  const auto add = [&](const Options& options) -> absl::StatusOr<PlannedGraph> {
+    JF_ASSIGN_OR_RETURN(EmittedGraph emitted, AddKernels(job, options, target, out));
+    for (HeldSlot& slot : emitted.held) {
+      if (!slot.graph.outputs().empty()) held->try_emplace(slot.key.ToHex(), std::move(slot));
+    }
+    return std::move(emitted.planned);
+  };
+  JF_ASSIGN_OR_RETURN(PlannedGraph planned, add(job.options));
+  for (std::vector<ProductChoice>& choices : OtherChoices(planned.graph, planned.fusion)) {
+    Options options = job.options;
+    options.products = std::move(choices);
+    JF_RETURN_IF_ERROR(add(options).status());
+  }
+  return planned;
 }
 
 absl::Status Collect(const PrecacheJob& job, const PrecacheTarget& target, Collected* out) {
   const TargetKind kind = target.backend->target().kind;
   if (job.cuda_only && kind != TargetKind::kCuda) return absl::OkStatus();
-  JF_ASSIGN_OR_RETURN(const PlannedGraph planned, AddKernels(job, job.options, target, out));
+  HeldSlots held, none;
+  JF_ASSIGN_OR_RETURN(const PlannedGraph planned, AddPlans(job, target, out, &held));
   for (const Group& group : planned.fusion.groups)
     out->products += group.kind == GroupKind::kGemm ? 1 : 0;
-  for (std::vector<ProductChoice>& choices : OtherChoices(planned)) {
-    Options options = job.options;
-    options.products = std::move(choices);
-    JF_RETURN_IF_ERROR(AddKernels(job, options, target, out).status());
+  // With Dynamic::kAll a class knows the alignment of its worst input alone.
+  const bool more_aligned = job.options.dynamic == Dynamic::kAll;
+  for (const auto& [key, slot] : held) {
+    for (const int least_align : more_aligned ? std::vector<int>{1, 16} : std::vector<int>{1}) {
+      JF_ASSIGN_OR_RETURN(const PrecacheJob once, JobOf(slot, job, least_align));
+      JF_RETURN_IF_ERROR(AddPlans(once, target, out, &none).status());
+    }
   }
   return absl::OkStatus();
 }

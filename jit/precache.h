@@ -2,12 +2,12 @@
 //
 // In: graphs with classes of calls, and back ends that compile for architectures that need not be
 // here. CollectKernels plans as a call would and gives every kernel once, in an order that follows
-// from what was asked alone. CompileLayer writes what is not there yet: entries as
-// jit/cache_entry.h has them, below <dir>/v<format>/<toolchain>/. FinishLayer makes the folder
-// readable for all and writes index.json, which says by which compilers, for what and how large its
-// kernels are. All that is written is a pure function of what was asked and of the compilers: no
-// times, no names of folders, no order of threads. A run that was ended leaves whole entries, which
-// the next one does not compile again. Must not know: manifests, concrete back ends.
+// from what was asked alone. LayerWriter writes what is not there yet: entries as jit/cache_entry.h
+// has them, below <dir>/v<format>/<toolchain>/, and index.json, which says by which compilers, for
+// what and how large its kernels are; all may read it. All that is written is a pure function of
+// what was asked and of the compilers: no times, no names of folders, no order of threads. A run
+// that was ended leaves whole entries, which the next one does not compile again. Must not know:
+// manifests, concrete back ends.
 #ifndef JITFUSE_JIT_PRECACHE_H_
 #define JITFUSE_JIT_PRECACHE_H_
 
@@ -49,8 +49,9 @@ struct WantedKernels {
   std::vector<WantedKernel> kernels;  // each key once
   int64_t products = 0;               // of matrix libraries, with nothing to compile
 };
-// Plans each job for each target, in parallel. Also what the same calls run where a matrix library
-// has no algorithm for a product with its epilogue, or where tuning has chosen another plan.
+// Plans each job for each target, in parallel. Also what bound functions compute once, and what the
+// same calls run where a matrix library has no algorithm for a product with its epilogue, or where
+// tuning has chosen another plan (jit/product_choices.h says how many of these).
 absl::StatusOr<WantedKernels> CollectKernels(absl::Span<const PrecacheJob> jobs,
                                              absl::Span<const PrecacheTarget> targets);
 
@@ -68,9 +69,7 @@ struct LayerProgress {
   size_t done = 0, total = 0, compiled = 0;
   const KernelSource* last = nullptr;  // that is done
 };
-// A folder that is no layer, or that another process fills: FailedPrecondition.
-// By kernel, in parallel. Errors name the first kernels that could not be compiled; the others are
-// there.
+// One run that adds to a layer: Open, Compile, Finish.
 class LayerWriter {
  public:
   LayerWriter() = default;
@@ -78,11 +77,16 @@ class LayerWriter {
   LayerWriter(const LayerWriter&) = delete;
   LayerWriter& operator=(const LayerWriter&) = delete;
 
+  // Makes the folder, and those above it with the modes that the process makes folders with.
+  // FailedPrecondition: it has something else in it, or another process fills it.
   absl::Status Open(const std::string& dir);
+  // What is there, whole, is not compiled again. In parallel, by kernel. Errors name the first
+  // kernels that could not be compiled; the others are there.
   absl::StatusOr<std::vector<LayerKernel>> Compile(
       absl::Span<const WantedKernel> kernels, const ReadFigures& figures,
       const std::function<void(const LayerProgress&)>& progress);
-  // `version`: of this library.
+  // Makes all of the layer readable for all and writes index.json, of all its kernels. `version`:
+  // of this library.
   absl::Status Finish(const ReadFigures& figures, const std::string& version);
 
  private:

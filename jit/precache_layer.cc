@@ -8,9 +8,11 @@
 #include <atomic>
 #include <cerrno>
 #include <climits>
+#include <filesystem>
 #include <map>
 #include <mutex>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -18,12 +20,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ir/support/fork.h"
-#include "ir/support/stack.h"
 #include "ir/support/status.h"
 #include "ir/support/threads.h"
 #include "jit/cache_files.h"
 #include "jit/disk_cache.h"
+#include "jit/kernel_cache.h"
 #include "jit/precache.h"
+#include "jit/tune_store.h"
 
 namespace jitfuse::internal {
 namespace {
@@ -57,15 +60,6 @@ LayerKernel Describe(const CacheEntry& entry, const ReadFigures& figures) {
   out.code_bytes = static_cast<int64_t>(entry.code.size());
   if (figures) figures(entry, &out);
   return out;
-}
-
-absl::StatusOr<CompiledKernel> CompileOne(const WantedKernel& wanted) {
-  absl::StatusOr<CompiledKernel> made = absl::UnknownError("not compiled");
-  CompileGate gate;
-  if (!RunWithStack([&] { made = wanted.backend->Compile(wanted.source); }))
-    return absl::ResourceExhaustedError(
-        absl::StrCat("compiling ", wanted.source.entry, ": no thread with a stack large enough"));
-  return made;
 }
 
 absl::Status MakeReadable(const std::string& path, mode_t mode) {
@@ -139,6 +133,9 @@ LayerWriter::~LayerWriter() {
 
 absl::Status LayerWriter::Open(const std::string& dir) {
   dir_ = dir;
+  // Folders above it are not the layer's own: whoever may read it has to come through them.
+  std::error_code failed;
+  std::filesystem::create_directories(std::filesystem::path(dir).parent_path(), failed);
   JF_RETURN_IF_ERROR(MakeCacheFolder(dir));
   JF_RETURN_IF_ERROR(CheckLayerOrEmpty(dir));
   absl::Status usable = CheckLayerFolder(dir);
@@ -155,7 +152,12 @@ absl::StatusOr<LayerKernel> LayerWriter::Make(const WantedKernel& wanted,
   const std::string path = EntryPathOf(CacheRootOf(dir_), wanted.key);
   const absl::StatusOr<CacheEntry> there = ReadEntryFile(path, Trust::kOwn);
   if (there.ok() && there->key == wanted.key) return Describe(*there, figures);
-  JF_ASSIGN_OR_RETURN(CompiledKernel compiled, CompileOne(wanted));
+  absl::StatusOr<CompiledKernel> made = absl::UnknownError("not compiled");
+  {
+    const CompileGate gate;
+    made = CompileWithStack(wanted.source, *wanted.backend);
+  }
+  JF_ASSIGN_OR_RETURN(CompiledKernel compiled, std::move(made));
   const CacheEntry entry{wanted.key, wanted.source.entry, std::move(compiled.bytes),
                          std::move(compiled.log)};
   const std::string bytes = EncodeEntry(entry);
@@ -207,6 +209,7 @@ absl::Status LayerWriter::Finish(const ReadFigures& figures, const std::string& 
     for (const FileInfo& file : FilesIn(folder)) {
       JF_RETURN_IF_ERROR(MakeReadable(file.path, 0644));
       const absl::StatusOr<CacheEntry> entry = ReadEntryFile(file.path, Trust::kOwn);
+      if (entry.ok() && entry->key.backend == kTuneEntries) continue;  // served, but no kernel
       if (entry.ok()) {
         kernels.push_back(Describe(*entry, figures));
       } else {  // damaged, and not wanted any more

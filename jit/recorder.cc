@@ -55,8 +55,9 @@ bool Merge(const ManifestEntry& more, Manifest* manifest) {
   return true;
 }
 
-// What differs from the defaults.
-void TakeOptions(const Options& options, ManifestEntry* out) {
+// What differs from the defaults. `dynamic` is that of the class: some of a function's classes are
+// told apart in another way than its options say (jit/background.h).
+void TakeOptions(const Options& options, Dynamic dynamic, ManifestEntry* out) {
   const Options usual;
   if (options.numerics != usual.numerics) out->numerics = options.numerics;
   if (options.fuse != usual.fuse) out->fuse = options.fuse;
@@ -64,7 +65,7 @@ void TakeOptions(const Options& options, ManifestEntry* out) {
   if (options.use_gemm_library != usual.use_gemm_library)
     out->use_gemm_library = options.use_gemm_library;
   if (options.max_fusions != usual.max_fusions) out->max_fusions = options.max_fusions;
-  if (options.dynamic != usual.dynamic) out->dynamic = options.dynamic;
+  if (dynamic != usual.dynamic) out->dynamic = dynamic;
 }
 
 }  // namespace
@@ -94,7 +95,7 @@ void RecordClass(const Graph& graph, const CallClass& cls, const Options& option
   entry.what = GraphToString(graph);
   entry.bound = BoundNames(graph, cls);
   entry.calls.push_back(DescribeCall(graph, cls));
-  TakeOptions(options, &entry);
+  TakeOptions(options, cls.dynamic, &entry);
   if (absl::Status status = AddToManifest(path, entry); !status.ok())
     WarnOnce(absl::StrCat("JITFUSE_RECORD: nothing is recorded: ", status.message()));
 }

@@ -11,6 +11,7 @@
 #include "ir/support/dump.h"
 #include "ir/support/status.h"
 #include "jit/executor.h"
+#include "jit/product_choices.h"
 
 namespace jitfuse::internal {
 namespace {
@@ -125,27 +126,21 @@ class Tuner {
 
   // What else is worth planning: products without activations, products alone, none padded.
   static std::vector<std::vector<ProductChoice>> OtherChoices(const Executable& exe) {
-    std::vector<ProductChoice> sums = exe.products, none = exe.products;
-    bool any_activation = false, any = false;
-    for (const GemmStep& step : exe.gemms) {
-      const GemmEpilogue& e = step.call.epilogue;
-      if (e.empty()) continue;
-      const auto product = static_cast<size_t>(step.product);
-      for (auto* choices : {&sums, &none}) {
-        if (choices->size() <= product) choices->resize(product + 1);
-      }
-      none[product].epilogue = ProductChoice::Epilogue::kNone;
-      any = true;
-      if (e.activation == GemmActivation::kNone) continue;
-      sums[product].epilogue = ProductChoice::Epilogue::kSums;
-      any_activation = any_activation || e.bias || e.has_c() || e.alpha != 1;
-    }
     std::vector<std::vector<ProductChoice>> out;
-    if (any_activation) out.push_back(std::move(sums));
-    if (any) out.push_back(std::move(none));
-    const std::vector<Note>& notes = exe.fusion.notes;
-    if (std::any_of(notes.begin(), notes.end(),
-                    [](const Note& n) { return n.reason == Reason::kGemmPadded; })) {
+    for (auto epilogue : {ProductChoice::Epilogue::kSums, ProductChoice::Epilogue::kNone}) {
+      std::vector<ProductChoice> choices = exe.products;
+      bool any = false;
+      for (const GemmStep& step : exe.gemms) {
+        const auto smaller = SmallerEpilogues(step.call.epilogue);
+        if (std::find(smaller.begin(), smaller.end(), epilogue) == smaller.end()) continue;
+        const auto product = static_cast<size_t>(step.product);
+        if (choices.size() <= product) choices.resize(product + 1);
+        choices[product].epilogue = epilogue;
+        any = true;
+      }
+      if (any) out.push_back(std::move(choices));
+    }
+    if (AnyPadded(exe.fusion)) {
       std::vector<ProductChoice> unpadded = exe.products;
       unpadded.resize(exe.gemms.size());
       for (ProductChoice& c : unpadded) c.padding = ProductChoice::Padding::kNever;

@@ -7,6 +7,7 @@
 
 #include "api/inspect.h"
 #include "api/jitfuse.h"
+#include "jit/background.h"
 
 namespace jitfuse {
 namespace {
@@ -84,6 +85,21 @@ TEST(ExplainNamesTest, FunctionsMadeOfText) {
   EXPECT_THAT(text, HasSubstr("      %centered = subtract(%x, %"));
   EXPECT_THAT(text, HasSubstr("boundary %soft multiply : f32[n,d]"));
   EXPECT_THAT(json, HasSubstr("\"%mean, %var = moments(%x, axes=[1], keepdims=true) : f32[n,1], "));
+}
+
+// Code of its own for a shape, whose sizes are constants: the names are looked for in its graph.
+TEST(ExplainNamesTest, CodeOfAnotherClassHasThemToo) {
+  CompileOptions options;
+  options.device = DeviceKind::kCpu;
+  options.specialize_after = 1;
+  StatusOr<Function> f = CompileText(Text("centered"), options);
+  ASSERT_TRUE(f.ok()) << f.status().message();
+  ASSERT_TRUE(f->Warm(Inputs()).ok());
+  internal::FinishBackground();
+  const std::string text = *f->Explain(Inputs());
+  EXPECT_THAT(text, HasSubstr("hot_shape"));
+  EXPECT_THAT(text, HasSubstr("%centered = subtract(%x, %"));
+  EXPECT_THAT(text, HasSubstr(": f32[8,32]"));
 }
 
 }  // namespace

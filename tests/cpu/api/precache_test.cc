@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "api/jitfuse.h"
+#include "cpu_backend/cpu_backend.h"
 #include "cpu_backend/orc_compile.h"
 #include "tests/test_util/cache_kit.h"
 #include "tests/test_util/fresh_process.h"
@@ -27,27 +28,36 @@ using testing::HasSubstr;
 constexpr const char* kSoftmax =
     "graph s(%x: $T[n,m]) -> ($T[n,m]) { %0 = softmax(%x) : $T[n,m] return %0 }";
 constexpr const char* kLayer =
-    R"(graph layer(%x: f32[n,16], %w: f32[16,8], %b: f32[8]) -> (f32[n,8]) {
-  %0 = matmul(%x, %w) : f32[n,8]
-  %1 = add(%0, %b) : f32[n,8]
-  %2 = relu(%1) : f32[n,8]
-  %3 = layer_norm(%2) : f32[n,8]
+    R"(graph layer(%x: $T[n,16], %w: $T[16,8], %b: $T[8]) -> ($T[n,8]) {
+  %0 = matmul(%x, %w) : $T[n,8]
+  %1 = add(%0, %b) : $T[n,8]
+  %2 = relu(%1) : $T[n,8]
+  %3 = layer_norm(%2) : $T[n,8]
   return %3
 }
 )";
+// Of which exp is computed once where w is bound, and by nothing else.
+constexpr const char* kPositive =
+    "graph positive(%x: $T[n,16], %w: $T[16,8]) -> ($T[n,8]) {\n"
+    "  %0 = exp(%w) : $T[16,8]\n  %1 = matmul(%x, %0) : $T[n,8]\n"
+    "  %2 = tanh(%1) : $T[n,8]\n  return %2 }";
 constexpr const char* kDropout =
     "graph d(%x: f32[n], %rng_seed: scalar u64, %rng_offset: scalar u64) -> (f32[n]) {\n"
     "  %0 = dropout(%x, %rng_seed, %rng_offset) {p=0.5, stream=0} : f32[n]\n  return %0 }";
 constexpr const char* kManifest = R"({"jitfuse_manifest": 1, "entries": [
   {"graph": "softmax.jf", "dtypes": {"T": ["f32", "bf16"]},
    "calls": [{"sizes": {"n": [1, {"from": 2, "to": 64, "times": 2}], "m": [64, 50]}}]},
-  {"graph": "layer.jf", "calls": [{"sizes": {"n": [3]}},
+  {"graph": "layer.jf", "dtypes": {"T": ["f32", "bf16"]}, "calls": [{"sizes": {"n": [3]}},
     {"sizes": {"n": [3]}, "inputs": {"x": {"strides": [32, 1], "align": 4}}}]},
-  {"graph": "layer.jf", "bound": ["w", "b"], "calls": [{"sizes": {"n": [3]}}]}]})";
+  {"graph": "layer.jf", "dtypes": {"T": ["f32", "bf16"]}, "bound": ["w", "b"],
+   "calls": [{"sizes": {"n": [3]}}]},
+  {"graph": "positive.jf", "dtypes": {"T": ["f32", "bf16"]}, "bound": ["w"],
+   "calls": [{"sizes": {"n": [3]}}]}]})";
 
 std::string WriteAll(const TempFolder& folder) {
   WriteFile(folder / "softmax.jf", kSoftmax);
   WriteFile(folder / "layer.jf", kLayer);
+  WriteFile(folder / "positive.jf", kPositive);
   WriteFile(folder / "m.json", kManifest);
   return folder / "m.json";
 }
@@ -84,6 +94,14 @@ std::string WithDType(std::string text, const std::string& dtype) {
   return text;
 }
 
+void CallBound(const Function& f, DType dtype,
+               const std::vector<std::pair<std::string, Array>>& arrays) {
+  const auto bound = f.Bind(arrays);
+  ASSERT_TRUE(bound.ok()) << bound.status().message();
+  const auto made = bound->Run({Zeros(dtype, {9, 16})});
+  EXPECT_TRUE(made.ok()) << made.status().message();
+}
+
 // The calls of the manifest, as an application makes them.
 void CallAll() {
   CompileOptions options;
@@ -97,14 +115,16 @@ void CallAll() {
         EXPECT_TRUE(made.ok()) << made.status().message();
       }
     }
+    const Array w = Zeros(dtype, {16, 8}), b = Zeros(dtype, {8});
+    const auto layer = CompileText(WithDType(kLayer, DTypeName(dtype)), options);
+    ASSERT_TRUE(layer.ok()) << layer.status().message();
+    const auto made = layer->Run({Zeros(dtype, {5, 16}), w, b});
+    EXPECT_TRUE(made.ok()) << made.status().message();
+    CallBound(*layer, dtype, {{"w", w}, {"b", b}});
+    const auto positive = CompileText(WithDType(kPositive, DTypeName(dtype)), options);
+    ASSERT_TRUE(positive.ok()) << positive.status().message();
+    CallBound(*positive, dtype, {{"w", w}});
   }
-  const auto f = CompileText(kLayer, options);
-  ASSERT_TRUE(f.ok()) << f.status().message();
-  const Array w = Zeros(DType::kF32, {16, 8}), b = Zeros(DType::kF32, {8});
-  EXPECT_TRUE(f->Run({Zeros(DType::kF32, {5, 16}), w, b}).ok());
-  const auto bound = f->Bind({{"w", w}, {"b", b}});
-  ASSERT_TRUE(bound.ok()) << bound.status().message();
-  EXPECT_TRUE(bound->Run({Zeros(DType::kF32, {9, 16})}).ok());
 }
 
 TEST(PrecacheChild, DISABLED_FindsAll) {
@@ -137,15 +157,20 @@ TEST(PrecacheTest, ATargetFindsEveryKernel) {
                                     {{"JF_TEST_MANIFEST", manifest}, {"JF_TEST_OUT", out}}));
   const std::string moved = folder / "moved";
   std::filesystem::rename(out, moved);
-  for (const char* arch : {"x86-64-v2", "x86-64-v3"}) {
-    auto environment = Target(moved, own.path);
-    environment["JITFUSE_CPU_ARCH"] = arch;
-    EXPECT_TRUE(PassesInAFreshProcess("PrecacheChild.DISABLED_FindsAll", environment)) << arch;
+  // ONEDNN_MAX_CPU_ISA: oneDNN as on a machine that has no more.
+  for (const char* isa : {"ALL", "AVX2"}) {
+    for (const char* arch : {"x86-64-v2", "x86-64-v3"}) {
+      auto environment = Target(moved, own.path);
+      environment["JITFUSE_CPU_ARCH"] = arch;
+      environment["ONEDNN_MAX_CPU_ISA"] = isa;
+      EXPECT_TRUE(PassesInAFreshProcess("PrecacheChild.DISABLED_FindsAll", environment))
+          << arch << ", oneDNN for " << isa;
+    }
   }
   EXPECT_TRUE(EntryFiles(own.path).empty());
 }
 
-TEST(PrecacheTest, TheSameBytesFromAnotherFolderCoresAndLocale) {
+TEST(PrecacheTest, TheSameBytesFromAnotherFolderCoresCpuAndLocale) {
   const TempFolder a, b;
   const std::string one = WriteAll(a), two = WriteAll(b);
   EXPECT_TRUE(PassesInAFreshProcess("PrecacheChild.DISABLED_Writes", {{"JF_TEST_MANIFEST", one},
@@ -157,6 +182,7 @@ TEST(PrecacheTest, TheSameBytesFromAnotherFolderCoresAndLocale) {
                                                               {"JF_TEST_OUT", b / "elsewhere"},
                                                               {"JITFUSE_NUM_THREADS", "4"},
                                                               {"LC_ALL", "de_DE.UTF-8"},
+                                                              {"ONEDNN_MAX_CPU_ISA", "AVX2"},
                                                               {"TZ", "Asia/Tokyo"}}));
   const auto bytes = BytesOf(a / "layer");
   EXPECT_GT(bytes.size(), 12u);
@@ -191,7 +217,7 @@ TEST(PrecacheTest, TheReportSaysWhatWasMade) {
   };
   const auto first = Precache(manifest, out, options);
   ASSERT_TRUE(first.ok()) << first.status().message();
-  EXPECT_EQ(first->graphs, 3);
+  EXPECT_EQ(first->graphs, 6);
   EXPECT_EQ(told, static_cast<long long>(first->kernels.size()));
   EXPECT_EQ(first->compilers, std::vector<std::string>{"llvm-" + internal::LlvmVersion()});
   for (const PrecachedKernel& k : first->kernels) {
@@ -211,7 +237,7 @@ TEST(PrecacheTest, ADiffNamesWhatALayerLacks) {
   const std::string manifest = WriteAll(folder), out = folder / "layer";
   WriteFile(folder / "less.json",
             R"({"jitfuse_manifest": 1, "entries": [{"graph": "layer.jf",
-               "calls": [{"sizes": {"n": 2}}]}]})");
+               "dtypes": {"T": ["f32"]}, "calls": [{"sizes": {"n": 2}}]}]})");
   const auto report = Precache(folder / "less.json", out, For({"cpu:x86-64-v3"}));
   ASSERT_TRUE(report.ok()) << report.status().message();
   const auto same = DiffLayer(out, folder / "less.json");
@@ -227,6 +253,21 @@ TEST(PrecacheTest, ADiffNamesWhatALayerLacks) {
   EXPECT_EQ(static_cast<long long>(other->missing.size()), other->wanted);
   EXPECT_THAT(DiffLayer(folder.path, manifest).status().message(),
               HasSubstr("no architectures were given"));
+}
+
+TEST(PrecacheTest, ADiffFindsTheExactCpuThatALayerIsFor) {
+  const TempFolder folder;
+  const std::string manifest = WriteAll(folder), out = folder / "layer";
+  const auto report = Precache(manifest, out, For({"cpu:host"}));
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  const auto diff = DiffLayer(out, manifest);
+  ASSERT_TRUE(diff.ok()) << diff.status().message();
+  EXPECT_EQ(diff->archs, std::vector<std::string>{internal::CpuTargetFor("host")->arch});
+  EXPECT_EQ(diff->wanted, static_cast<long long>(report->kernels.size()));
+  EXPECT_TRUE(diff->missing.empty());
+  WriteFile(out + "/index.json", R"({"kernels": [{"arch": "pentium-m"}]})");
+  EXPECT_THAT(DiffLayer(out, manifest).status().message(),
+              HasSubstr("what another exact CPU needs can be planned on it alone"));
 }
 
 TEST(PrecacheTest, RandomOpsHaveAFormForGraphsOnGpusAlone) {
@@ -262,7 +303,7 @@ TEST(PrecacheTest, WrongRequestsAreClear) {
   EXPECT_THAT(ErrorOf(folder / "n.json", out, For({"x86-64-v3"})),
               HasSubstr("n.json: /entries/0/graph: cannot read"));
   WriteFile(folder / "s.json", R"({"jitfuse_manifest": 1, "entries": [{"graph": "layer.jf",
-            "calls": [{"sizes": {"n": 2, "k": 3}}]}]})");
+            "dtypes": {"T": ["f32"]}, "calls": [{"sizes": {"n": 2, "k": 3}}]}]})");
   EXPECT_THAT(ErrorOf(folder / "s.json", out, For({"x86-64-v3"})),
               HasSubstr("s.json: /entries/0/calls/0: graph layer has no symbol 'k'"));
   EXPECT_FALSE(std::filesystem::exists(out));

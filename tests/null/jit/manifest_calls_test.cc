@@ -1,6 +1,8 @@
 // Calls of a manifest as classes of calls, and classes described as such calls.
 #include "jit/manifest_calls.h"
 
+#include <cstdlib>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -147,6 +149,34 @@ TEST(RecorderTest, AFileGrowsByWhatItLacks) {
   WriteFile(path, "not JSON");
   EXPECT_THAT(std::string(AddToManifest(path, entry).message()), HasSubstr("expected JSON"));
   EXPECT_EQ(ReadFile(path), "not JSON");
+}
+
+// Code for more sizes and for hot shapes is of classes that the function's options do not say.
+TEST(RecorderTest, AClassIsRecordedAsItWasClassified) {
+  const TempFolder folder;
+  const std::string path = folder / "m.json";
+  const auto graph = Softmax();
+  const std::vector<int64_t> dims = {7, 50};
+  const TensorView x{nullptr, DType::kF32, dims, {}};
+  std::vector<std::string> keys;
+  setenv("JITFUSE_RECORD", path.c_str(), 1);
+  for (Dynamic dynamic : {Dynamic::kLeading, Dynamic::kAll, Dynamic::kNone}) {
+    const auto cls = ClassifyCall(*graph, ComputeShapeFacts(*graph), {x}, {}, dynamic);
+    ASSERT_TRUE(cls.ok()) << cls.status();
+    keys.push_back(cls->key);
+    RecordClass(*graph, *cls, Options());
+  }
+  unsetenv("JITFUSE_RECORD");
+  const auto manifest = ParseManifest(ReadFile(path), path);
+  ASSERT_TRUE(manifest.ok()) << manifest.status();
+  std::vector<std::string> again;
+  for (const ManifestEntry& entry : manifest->entries) {
+    const auto classes = ClassesOf(Parsed(entry.what), entry.calls[0], {},
+                                   entry.dynamic.value_or(Dynamic::kLeading));
+    ASSERT_TRUE(classes.ok()) << classes.status();
+    for (const ClassOfCalls& c : *classes) again.push_back(c.cls.key);
+  }
+  EXPECT_EQ(again, keys);
 }
 
 TEST(RecorderTest, ProcessesShareAFile) {

@@ -9,6 +9,7 @@
 
 #include "ir/support/dump.h"
 #include "ir/support/status.h"
+#include "jit/tune_store.h"
 #include "tests/test_util/cache_kit.h"
 
 namespace jitfuse::internal {
@@ -95,6 +96,42 @@ TEST_F(LayerTest, AllMayReadItAndNobodyElseWriteIt) {
     ASSERT_EQ(stat(file.path().c_str(), &s), 0);
     EXPECT_EQ(s.st_mode & 0777, file.is_directory() ? 0755 : 0644) << file.path();
   }
+}
+
+// Whoever may read it has to come through the folders that were made for it.
+TEST_F(LayerTest, FoldersAboveItHaveTheModesOfTheProcess) {
+  dir_ = folder_ / "opt/app/kernels";
+  const mode_t before = umask(022);
+  const bool written = Write(Some(1)).ok();
+  umask(before);
+  ASSERT_TRUE(written);
+  for (const char* above : {"opt", "opt/app", "opt/app/kernels"}) {
+    struct stat s{};
+    ASSERT_EQ(stat((folder_ / above).c_str(), &s), 0);
+    EXPECT_EQ(s.st_mode & 0777, 0755) << above;
+  }
+}
+
+// The index is of kernels, and its architectures are those that kernels can be compiled for.
+TEST_F(LayerTest, TuningRecordsAreServedAndNotListed) {
+  ASSERT_TRUE(Write(Some(1)).ok());
+  const std::string index = ReadFile(dir_ + "/index.json");
+  TuneRecord record;
+  record.graph = record.call = std::string(32, '0');
+  record.plans.resize(1);
+  record.target = "cuda sm_90";
+  record.library = "lt 1";
+  {
+    DiskCache as_own(In(dir_));
+    KeepTuneRecord(&as_own, record, "f");
+  }
+  ASSERT_EQ(EntryFiles(dir_).size(), 2u);
+  ASSERT_TRUE(Write(Some(1)).ok());
+  EXPECT_EQ(ReadFile(dir_ + "/index.json"), index);
+  DiskCacheOptions options;
+  options.layers = {dir_};
+  DiskCache disk(options);
+  EXPECT_NE(FindTuneRecord(&disk, record).record, nullptr);
 }
 
 TEST_F(LayerTest, FoldersThatAreNoLayersAreLeftAlone) {

@@ -271,6 +271,20 @@ TEST(TuneStore, AlgorithmsThatTheLibraryRefuses) {
   EXPECT_EQ(Fallbacks(user, Reason::kTuneRefused), 1);
 }
 
+// Where layers have all kernels nothing need be written: that it cannot be is no news.
+TEST(TuneStore, WithRequireWhatCannotBeKeptIsNotWarnedOf) {
+  for (const bool require : {false, true}) {
+    const TempFolder folder;
+    DiskCacheOptions options = In(folder.path);
+    options.require = require;
+    std::filesystem::create_directories(CacheRootOf(folder.path));
+    WriteFile(CacheRootOf(folder.path) + "/tuning-timed-1", "in the way of the records' folder");
+    const Warnings warnings;
+    EXPECT_GT(Fresh(options, 2).timings, 0);
+    EXPECT_EQ(warnings.said.empty(), require);
+  }
+}
+
 // The nearest entry of a kernel that is missing is no record.
 TEST(TuneStore, RecordsAreNoKernels) {
   const TempFolder folder;
