@@ -6,7 +6,10 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
+#include <cstdlib>
+#include <functional>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -200,6 +203,69 @@ TEST_F(BackgroundConcurrencyTest, OnTheCpuTheInterpreterRunsMeanwhile) {
   large.fuse = false;
   CallCache other(*ParseGraph(kSoftmax), large, &cpu, &kernels_);
   EXPECT_EQ(Meanwhile(&other, 8192, 1000), Reason::kBackgroundWaited);
+}
+
+// What a compiler makes in a job, and exit() takes down: not while a job runs.
+std::atomic<bool> in_job{false};
+void RegisterHandler() {
+  std::atexit([] {
+    if (in_job) _exit(3);
+  });
+}
+void LongJob() {
+  in_job = true;
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  in_job = false;
+}
+void AwaitJob() {
+  while (!in_job) std::this_thread::yield();
+}
+// What the child that does `work` says; 0: exit() waited.
+int StatusOfChild(const std::function<void()>& work) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    work();
+    std::exit(4);
+  }
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST_F(BackgroundConcurrencyTest, ExitOfTheMainThreadWaitsBeforeWhatTheJobMadeIsTakenDown) {
+  EXPECT_EQ(StatusOfChild([this] {
+              const auto job = [] {
+                RegisterHandler();
+                LongJob();
+              };
+              if (!RunInBackground(this, &backend_, job)) _exit(5);
+              AwaitJob();
+              std::exit(0);
+            }),
+            0);
+}
+
+TEST_F(BackgroundConcurrencyTest, ExitOfAnotherThreadWaitsBeforeWhatTheFirstJobMadeIsTakenDown) {
+  static const GatedBackend compiler;  // whose first job it is
+  EXPECT_EQ(StatusOfChild([] {
+              std::thread([] {
+                if (!RunInBackground(&compiler, &compiler, RegisterHandler)) _exit(5);
+                FinishBackground();
+                if (!RunInBackground(&compiler, &compiler, LongJob)) _exit(5);
+                AwaitJob();
+                std::exit(0);
+              }).join();
+            }),
+            0);
+}
+
+TEST_F(BackgroundConcurrencyTest, TheEndOfAThreadThatAskedIsNotThatOfTheProcess) {
+  std::thread([this] { EXPECT_TRUE(RunInBackground(this, &backend_, [] {})); }).join();
+  std::atomic<bool> ran{false};
+  EXPECT_TRUE(RunInBackground(this, &backend_, [&ran] { ran = true; }));
+  FinishBackground();
+  EXPECT_TRUE(ran);
 }
 
 TEST_F(BackgroundConcurrencyTest, AChildOfForkHasAThreadOfItsOwn) {
