@@ -40,6 +40,14 @@ absl::Status CheckOptions(const Graph& graph, const CompileOptions& options) {
     return InvalidArgument("graph ", graph.name(), ": verify_action is ",
                            static_cast<int>(options.verify_action),
                            ", which is no VerifyAction; expected kError or kFallback");
+  if (options.dynamic != v1::Dynamic::kLeading && options.dynamic != v1::Dynamic::kAll &&
+      options.dynamic != v1::Dynamic::kNone)
+    return InvalidArgument("graph ", graph.name(), ": dynamic is ",
+                           static_cast<int>(options.dynamic),
+                           ", which is no Dynamic; expected kLeading, kAll or kNone");
+  if (options.specialize_after < 0)
+    return InvalidArgument("graph ", graph.name(), ": specialize_after is ",
+                           options.specialize_after, ", expected a number of calls, 0 or more");
   return absl::OkStatus();
 }
 
