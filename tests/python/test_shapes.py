@@ -4,6 +4,7 @@ import random
 import subprocess
 import sys
 import textwrap
+import time
 
 import numpy as np
 import pytest
@@ -35,8 +36,16 @@ def test_background_runs_what_is_there():
 def test_hot_shapes():
     f = jf.jit(lambda x: x * 2, specialize_after=2)
     x = make((4, 5), "float32")
-    for _ in range(50):
+
+    def hot():
+        return f.lower(x).compile().stats()["fallbacks"].get("hot_shape", 0)
+
+    deadline = time.monotonic() + 60
+    while hot() == 0 and time.monotonic() < deadline:
         same(f(x), x * 2)
+    assert hot() == 1
+    assert "hot_shape" in str(f.lower(x).explain())
+    same(f(x), x * 2)
 
 
 @pytest.mark.parametrize(
