@@ -48,7 +48,9 @@ class Function {
   // below: on a GPU kernels that read seed and offset from memory are others than those that get
   // their values, so warm with it what will be captured with it.
   Status Warm(const std::vector<Array>& inputs, const RunOptions& options = {}) const;
-  // Bytes of scratch memory that such a call needs (compiles if needed).
+  // Bytes of scratch memory that such a call needs (compiles if needed). What runs in the meantime
+  // (CompileOptions::background) counts for neither of them; with specialize_after ask again where
+  // a call says that it needs more.
   StatusOr<std::size_t> WorkspaceBytes(const std::vector<Array>& inputs,
                                        const RunOptions& options = {}) const;
 

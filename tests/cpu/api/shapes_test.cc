@@ -130,6 +130,27 @@ TEST(BackgroundConcurrencyTest, TheFirstCallIsInterpretedAndTheNextIsNot) {
   EXPECT_THAT(*f.Explain(Values(chain, 5, 42)), ::testing::HasSubstr("background_general"));
 }
 
+TEST(BackgroundConcurrencyTest, WarmAndWorkspaceBytesAreOfTheCallsOwnCode) {
+  const ShapeChain& chain = kShapeChains[1];
+  CompileOptions options = Cpu();
+  options.fuse = false;  // one kernel an op: there are values between them
+  const Function waiting = Compiled(chain, options);
+  options.background = true;
+  const Function f = Compiled(chain, options), g = Compiled(chain, options);
+  for (std::int64_t m : {40, 41, 1000}) {
+    const auto bytes = f.WorkspaceBytes(Shapes(chain, 6, m));
+    ASSERT_TRUE(bytes.ok()) << bytes.status().message();
+    EXPECT_GT(*bytes, 0u);
+    EXPECT_EQ(*bytes, *waiting.WorkspaceBytes(Shapes(chain, 6, m))) << m;
+    ASSERT_TRUE(g.Warm(Shapes(chain, 6, m)).ok());
+  }
+  for (const Function& each : {f, g}) {
+    Stats stats = each.stats();
+    EXPECT_EQ(stats.compiles, waiting.stats().compiles);
+    EXPECT_EQ(stats.fallbacks["background_interpreted"] + stats.fallbacks["background_general"], 0);
+  }
+}
+
 TEST(BackgroundConcurrencyTest, AHotShapeGetsCodeOfItsOwn) {
   const ShapeChain& chain = kShapeChains[0];
   CompileOptions options = Cpu(Dynamic::kAll);
