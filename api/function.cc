@@ -40,6 +40,14 @@ absl::Status CheckOptions(const Graph& graph, const CompileOptions& options) {
     return InvalidArgument("graph ", graph.name(), ": verify_action is ",
                            static_cast<int>(options.verify_action),
                            ", which is no VerifyAction; expected kError or kFallback");
+  if (options.dynamic != v1::Dynamic::kLeading && options.dynamic != v1::Dynamic::kAll &&
+      options.dynamic != v1::Dynamic::kNone)
+    return InvalidArgument("graph ", graph.name(), ": dynamic is ",
+                           static_cast<int>(options.dynamic),
+                           ", which is no Dynamic; expected kLeading, kAll or kNone");
+  if (options.specialize_after < 0)
+    return InvalidArgument("graph ", graph.name(), ": specialize_after is ",
+                           options.specialize_after, ", expected a number of calls, 0 or more");
   return absl::OkStatus();
 }
 
@@ -119,11 +127,12 @@ class Watcher : public internal::CompileWatcher {
 };
 
 absl::StatusOr<std::shared_ptr<const internal::BoundCall>> Find(
-    const Call& call, absl::Span<const TensorView> outputs, const RunOptions& options) {
+    const Call& call, absl::Span<const TensorView> outputs, const RunOptions& options,
+    bool wait = false) {
   if (options.long_work == nullptr)
-    return call.cache->Find(call.inputs, outputs, nullptr, options.stream);
+    return call.cache->Find(call.inputs, outputs, nullptr, options.stream, wait);
   Watcher watcher(options.long_work);
-  return call.cache->Find(call.inputs, outputs, &watcher, options.stream);
+  return call.cache->Find(call.inputs, outputs, &watcher, options.stream, wait);
 }
 
 // Of a call that will run: its key is timed first where that was asked for.
@@ -419,14 +428,24 @@ bool AreAligned(absl::Span<void* const> data) {
   });
 }
 
-absl::StatusOr<std::shared_ptr<const internal::BoundCall>> BindShapes(
+// Of a call that is not made yet: its own code, whatever would run it meanwhile.
+absl::StatusOr<std::shared_ptr<const internal::BoundCall>> BindOwn(detail::FunctionState& f,
+                                                                   const std::vector<Array>& inputs,
+                                                                   const RunOptions& options) {
+  Call call;
+  JF_RETURN_IF_ERROR(MakeCall(f, inputs, nullptr, /*shapes_only=*/true, options.rng, &call));
+  return Find(call, {}, options, /*wait=*/true);
+}
+
+// What would run the call now, with the names that its author gave.
+absl::StatusOr<std::shared_ptr<const internal::BoundCall>> BindNamed(
     detail::FunctionState& f, const std::vector<Array>& inputs, const RunOptions& options,
-    internal::ValueNames* names = nullptr) {
+    internal::ValueNames* names) {
   Call call;
   JF_RETURN_IF_ERROR(MakeCall(f, inputs, nullptr, /*shapes_only=*/true, options.rng, &call));
   JF_ASSIGN_OR_RETURN(std::shared_ptr<const internal::BoundCall> bound, Find(call, {}, options));
   // Seed and offset from device memory make another graph, whose values have numbers alone.
-  if (names == nullptr || f.names().empty() || &call.cache->graph() != &f.graph()) return bound;
+  if (f.names().empty() || &call.cache->graph() != &f.graph()) return bound;
   JF_ASSIGN_OR_RETURN(internal::CallClass cls,
                       internal::ClassifyCall(f.graph(), internal::ComputeShapeFacts(f.graph()),
                                              call.inputs, {}, bound->executable->dynamic));
@@ -483,14 +502,14 @@ Status Function::RunInto(const std::vector<Array>& inputs, const std::vector<Arr
 
 Status Function::Warm(const std::vector<Array>& inputs, const RunOptions& options) const {
   if (state_ == nullptr) return Empty();
-  return internal::ToPublic(BindShapes(*state_, inputs, options).status());
+  return internal::ToPublic(BindOwn(*state_, inputs, options).status());
 }
 
 StatusOr<std::size_t> Function::WorkspaceBytes(const std::vector<Array>& inputs,
                                                const RunOptions& options) const {
   if (state_ == nullptr) return Empty();
   JF_API_ASSIGN_OR_RETURN(std::shared_ptr<const internal::BoundCall> bound,
-                          BindShapes(*state_, inputs, options));
+                          BindOwn(*state_, inputs, options));
   return static_cast<std::size_t>(bound->most_arena_bytes);
 }
 
@@ -523,7 +542,7 @@ StatusOr<std::string> Function::Explain(const std::vector<Array>& inputs,
   if (state_ == nullptr) return Empty();
   internal::ValueNames names;
   JF_API_ASSIGN_OR_RETURN(std::shared_ptr<const internal::BoundCall> bound,
-                          BindShapes(*state_, inputs, options, &names));
+                          BindNamed(*state_, inputs, options, &names));
   return internal::ExplainText(*bound, names);
 }
 
@@ -532,7 +551,7 @@ StatusOr<std::string> Function::ExplainJson(const std::vector<Array>& inputs,
   if (state_ == nullptr) return Empty();
   internal::ValueNames names;
   JF_API_ASSIGN_OR_RETURN(std::shared_ptr<const internal::BoundCall> bound,
-                          BindShapes(*state_, inputs, options, &names));
+                          BindNamed(*state_, inputs, options, &names));
   return internal::ExplainJson(*bound, names);
 }
 

@@ -50,7 +50,8 @@ class Function {
   Status Warm(const std::vector<Array>& inputs, const RunOptions& options = {}) const;
   // Bytes of scratch memory that are enough for such a call into dense outputs, aligned or not, of
   // their own or in place of inputs (compiles if needed). Outputs with other strides may need more;
-  // the call then says how much.
+  // the call then says how much. What runs in the meantime (CompileOptions::background) counts for
+  // neither of them; with specialize_after ask again where a call says that it needs more.
   StatusOr<std::size_t> WorkspaceBytes(const std::vector<Array>& inputs,
                                        const RunOptions& options = {}) const;
 

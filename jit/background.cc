@@ -1,5 +1,7 @@
 #include "jit/background.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <deque>
@@ -55,17 +57,27 @@ void EndThread() {
   delete thread;
 }
 
-// The handlers of exit() run in the reverse order of their registration, so a compiler's own ones
-// are registered, by opening it, before one more of ours.
-void OpenCompiler(const Backend* backend) {
+// Handlers of exit() run in the reverse order of their registration, and compilers register theirs
+// whenever they first do something. But first of all exit() destroys what is thread_local in its
+// own thread. Of another thread than the main one that does not say whether it ends alone.
+struct EndsWithMainThread {
+  ~EndsWithMainThread() {
+    if (gettid() == getpid()) EndThread();
+  }
+};
+
+// Where another thread calls exit(), most of a compiler's handlers have been registered by opening
+// it and by its first job, before one more of ours each.
+bool OpenCompiler(const Backend* backend) {
   {
     Lock lock(TheLock());
     std::vector<const Backend*>& opened = TheState().opened;
-    if (std::find(opened.begin(), opened.end(), backend) != opened.end()) return;
+    if (std::find(opened.begin(), opened.end(), backend) != opened.end()) return false;
     opened.push_back(backend);
   }
   backend->CompilerId();
   std::atexit(EndThread);
+  return true;
 }
 
 void Work() {
@@ -80,8 +92,9 @@ void Work() {
       s.jobs.pop_front();
       s.running = job.owner;
     }
-    OpenCompiler(job.compiler);
+    const bool first = OpenCompiler(job.compiler);
     job.run();
+    if (first) std::atexit(EndThread);
     job = {};  // what it holds ends before its owner is told
     Lock lock(TheLock());
     s.running = nullptr;
@@ -112,6 +125,7 @@ bool HasThread(State* s) {
 }  // namespace
 
 bool RunInBackground(const void* owner, const Backend* compiler, std::function<void()> job) {
+  thread_local const EndsWithMainThread ends;
   Lock lock(TheLock());
   State& s = TheState();
   if (!HasThread(&s)) return false;

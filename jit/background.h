@@ -4,8 +4,9 @@
 // that the first one starts; none is ever dropped but by its owner's end. Safe for any number of
 // threads. A fork's child begins with no jobs and makes a thread of its own when it has one. The
 // process ends (exit, return from main) after the job that runs then; those behind it are not
-// begun. Compilers have state that exit() takes down, so they are opened before a job uses them,
-// and the end of the process is watched anew after that. Must not know: what jobs do.
+// begun. Compilers have state that exit() takes down: that is after the job, if the main thread has
+// asked for one and calls exit(); from another thread it is, but for what a compiler's first job is
+// just making. Must not know: what jobs do.
 #ifndef JITFUSE_JIT_BACKGROUND_H_
 #define JITFUSE_JIT_BACKGROUND_H_
 

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "absl/strings/str_cat.h"
+#include "ir/expand.h"
 #include "ir/support/flags.h"
 #include "ir/support/fork.h"
 #include "ir/support/status.h"
@@ -52,6 +53,12 @@ uint64_t NextId() {
   return next.fetch_add(1);
 }
 
+// Of the ops that composites stand for, products above all.
+EvalCost ExpandedCost(const Graph& graph) {
+  const absl::StatusOr<Graph> expanded = Expand(graph);
+  return EvalCost(expanded.ok() ? *expanded : graph);
+}
+
 // What was computed of a bound input would be that of what is no longer there.
 absl::Status CheckBoundIsRead(const Graph& graph, const CallClass& cls) {
   for (size_t o = 0; o < cls.output_aliases.size(); ++o) {
@@ -63,6 +70,11 @@ absl::Status CheckBoundIsRead(const Graph& graph, const CallClass& cls) {
     }
   }
   return absl::OkStatus();
+}
+
+bool RunsOtherCode(const BoundCall& bound) {
+  return bound.meanwhile && (bound.meanwhile->reason == Reason::kBackgroundGeneral ||
+                             bound.meanwhile->reason == Reason::kBackgroundInterpreted);
 }
 
 }  // namespace
@@ -93,6 +105,7 @@ CallCache::CallCache(Graph graph, const Options& options, const Backend* backend
       verify_policy_(verify),
       verify_env_(EnvInt("VERIFY", 0)),
       verify_(verify.calls > 0 || verify_env_ != 0),
+      interpreted_cost_(options.background ? ExpandedCost(graph_) : EvalCost()),
       held_(backend, kernels, options, std::move(held)) {}
 
 // No call is in flight, so that no thread is at its table.
@@ -137,7 +150,7 @@ CallCache::ThreadTable& CallCache::TableOfThisThread() {
 
 absl::StatusOr<std::shared_ptr<const BoundCall>> CallCache::Find(
     absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs,
-    CompileWatcher* watcher, StreamHandle stream) {
+    CompileWatcher* watcher, StreamHandle stream, bool wait) {
   const ExactKey exact(inputs, outputs);
   const absl::Span<const int64_t> key = exact.parts();
   ThreadTable& table = TableOfThisThread();
@@ -147,24 +160,26 @@ absl::StatusOr<std::shared_ptr<const BoundCall>> CallCache::Find(
     table.calls.clear();
     table.tunings = tunings;
   }
+  const auto serves = [wait](const BoundCall& bound) { return !wait || !RunsOtherCode(bound); };
   const auto found = [&](const std::shared_ptr<const BoundCall>& bound) {
     if (bound->uses != nullptr) [[unlikely]]
       CountUse(*bound, inputs, outputs);
     return bound;
   };
-  if (table.last != nullptr && absl::MakeConstSpan(table.last->first) == key)
+  if (table.last != nullptr && absl::MakeConstSpan(table.last->first) == key &&
+      serves(*table.last->second))
     return found(table.last->second);
-  if (auto it = table.calls.find(key); it != table.calls.end()) {
+  if (auto it = table.calls.find(key); it != table.calls.end() && serves(*it->second)) {
     table.last = &*it;
     return found(it->second);
   }
 
   JF_ASSIGN_OR_RETURN(CallClass cls, Classify(inputs, outputs));
   JF_ASSIGN_OR_RETURN(std::shared_ptr<const BoundCall> bound,
-                      BindNew(cls, {inputs, outputs, watcher, stream}));
+                      BindNew(cls, {inputs, outputs, watcher, stream, wait}));
   table.last = nullptr;
   if (table.calls.size() >= kMaxL1Entries) table.calls.clear();
-  table.calls.emplace(std::vector<int64_t>(key.begin(), key.end()), bound);
+  table.calls.insert_or_assign(std::vector<int64_t>(key.begin(), key.end()), bound);
   return bound;
 }
 

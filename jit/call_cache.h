@@ -32,6 +32,7 @@
 #include "jit/backend.h"
 #include "jit/call_class.h"
 #include "jit/counters.h"
+#include "jit/eval_cost.h"
 #include "jit/executable.h"
 #include "jit/held_values.h"
 #include "jit/kernel_cache.h"
@@ -93,11 +94,12 @@ class CallCache {
 
   // One view per signature position, of bound inputs too; `outputs` is empty (results will be
   // allocated dense) or one per output. What bound inputs have computed once is computed in the
-  // order of `stream`.
+  // order of `stream`. `wait`: not for what runs while the code is compiled in the background.
   absl::StatusOr<std::shared_ptr<const BoundCall>> Find(absl::Span<const TensorView> inputs,
                                                         absl::Span<const TensorView> outputs,
                                                         CompileWatcher* watcher = nullptr,
-                                                        StreamHandle stream = nullptr);
+                                                        StreamHandle stream = nullptr,
+                                                        bool wait = false);
 
   // Times what this call may choose from (Options::autotune) unless its key has been tuned or was
   // refused, and gives the call to run. What cannot be timed is a note of the call, not an error.
@@ -161,10 +163,13 @@ class CallCache {
     absl::Span<const TensorView> inputs, outputs;
     CompileWatcher* watcher = nullptr;
     StreamHandle stream = nullptr;
+    bool wait = false;
   };
   // Of a call that this thread has not had.
   absl::StatusOr<std::shared_ptr<const BoundCall>> BindNew(const CallClass& cls,
                                                            const NewCall& call);
+  // Of the class's own code, which is there when this returns.
+  absl::StatusOr<std::shared_ptr<BoundCall>> BindOwn(const CallClass& cls, const NewCall& call);
   absl::StatusOr<std::shared_ptr<BoundCall>> BindMeanwhile(const CallClass& cls,
                                                            const NewCall& call);
   // The code of the exact shape if it is there; else null, and its calls are counted.
@@ -219,6 +224,7 @@ class CallCache {
   const VerifyPolicy verify_policy_;
   const int64_t verify_env_;
   const bool verify_;
+  const EvalCost interpreted_cost_;  // of a call in the interpreter, with Options::background
   HeldValues held_;
 
   int tuner_ = -1;  // whose Turn it is: one key is timed at a time

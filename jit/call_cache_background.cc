@@ -7,8 +7,8 @@
 #include "ir/support/status.h"
 #include "jit/background.h"
 #include "jit/call_cache.h"
+#include "jit/disk_cache.h"
 #include "jit/interpret_backend.h"
-#include "jit/verify_run.h"
 
 namespace jitfuse::internal {
 namespace {
@@ -25,17 +25,26 @@ const Backend& Interpreter() {
   return *made;
 }
 
+// Else every call's own code is that of its one shape.
+bool HasManyShapes(const Graph& graph, Dynamic dynamic) {
+  return dynamic != Dynamic::kNone && !graph.symbols().names.empty();
+}
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const BoundCall>> CallCache::BindNew(const CallClass& cls,
                                                                     const NewCall& call) {
-  const bool hot = options_.specialize_after > 0;
+  // Where nothing may be compiled there is nothing to wait for.
+  const bool compiles = kernels_->disk() == nullptr || !kernels_->disk()->required();
+  const bool background = options_.background && compiles;
+  const bool hot =
+      options_.specialize_after > 0 && compiles && HasManyShapes(graph_, options_.dynamic);
   bool timed = options_.autotune;  // what timing has said comes first
-  if (options_.background || hot) {
+  if (background || hot) {
     CachesLock lock(LockOf(ForkLock::kCaches));
     timed |= !tuned_.empty();
   }
-  if ((!options_.background && !hot) || timed) return BindClass(cls, call.watcher, call.stream);
+  if ((!background && !hot) || timed) return BindClass(cls, call.watcher, call.stream);
   std::shared_ptr<std::atomic<int64_t>> uses;
   if (hot) {
     JF_ASSIGN_OR_RETURN(CallClass exact, Classify(call.inputs, call.outputs, Dynamic::kNone));
@@ -44,8 +53,7 @@ absl::StatusOr<std::shared_ptr<const BoundCall>> CallCache::BindNew(const CallCl
     uses = UsesOf(exact.key);
   }
   JF_ASSIGN_OR_RETURN(std::shared_ptr<BoundCall> bound,
-                      options_.background ? BindMeanwhile(cls, call)
-                                          : BindWith(cls, {}, {}, call.watcher, call.stream));
+                      background && !call.wait ? BindMeanwhile(cls, call) : BindOwn(cls, call));
   bound->uses = std::move(uses);
   if (bound->uses != nullptr) CountUse(*bound, call.inputs, call.outputs);
   return std::shared_ptr<const BoundCall>(std::move(bound));
@@ -60,6 +68,16 @@ absl::StatusOr<std::shared_ptr<BoundCall>> CallCache::BindHot(const CallClass& e
   return bound;
 }
 
+absl::StatusOr<std::shared_ptr<BoundCall>> CallCache::BindOwn(const CallClass& cls,
+                                                              const NewCall& call) {
+  const bool there = !options_.background || HasClass(cls.key);
+  JF_ASSIGN_OR_RETURN(std::shared_ptr<BoundCall> bound,
+                      BindWith(cls, {}, {}, call.watcher, call.stream));
+  // Other calls of the class may be bound to what ran until now, with another workspace.
+  if (!there) tunings_.fetch_add(1, std::memory_order_release);
+  return bound;
+}
+
 // What is there, in this order: the class's own code, code for more sizes, the interpreter.
 absl::StatusOr<std::shared_ptr<BoundCall>> CallCache::BindMeanwhile(const CallClass& cls,
                                                                     const NewCall& call) {
@@ -67,7 +85,7 @@ absl::StatusOr<std::shared_ptr<BoundCall>> CallCache::BindMeanwhile(const CallCl
     return BindWith(cls, {}, {}, call.watcher, call.stream);
   JF_ASSIGN_OR_RETURN(CallClass general, Classify(call.inputs, call.outputs, Dynamic::kAll));
   const bool interpretable = backend_->target().kind == TargetKind::kCpu && !held_.inputs().any() &&
-                             EvalWork(graph_, general.symbols) <= kInterpretedWork;
+                             interpreted_cost_.Of(general.symbols) <= kInterpretedWork;
   std::shared_ptr<BoundCall> bound;
   Reason reason = Reason::kBackgroundWaited;
   if (HasClass(general.key)) {

@@ -4,8 +4,10 @@
 // nothing), so one lock, that of the caches, guards all. `fallbacks` are the notes of explain(),
 // `boundaries` the borders between groups, by reason; both once per executable made, except
 // verify_skipped, verify_sampled and verify_fallback, which count calls, tune_refused, which counts
-// algorithms and the sizes that a thread binds, and the other tune_*, which count keys. Must not
-// know: what the numbers are for.
+// algorithms and the sizes that a thread binds, the other tune_*, which count keys, bound_packed,
+// which counts operands, background_general, background_interpreted and background_waited, which
+// count calls that a thread binds (anew after each end of a job), and background_failed and
+// hot_shape, which count jobs. Must not know: what the numbers are for.
 #ifndef JITFUSE_JIT_COUNTERS_H_
 #define JITFUSE_JIT_COUNTERS_H_
 

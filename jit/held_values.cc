@@ -13,10 +13,12 @@ namespace jitfuse::internal {
 
 namespace {
 
-// Those of the function, without what is chosen for its calls.
+// Those of the function, without what is chosen for its calls, and made before the call goes on.
 Options ForHeld(Options options) {
   options.autotune = false;
   options.products.clear();
+  options.background = false;
+  options.specialize_after = 0;
   return options;
 }
 

@@ -6,6 +6,7 @@
 #ifndef JITFUSE_TESTS_FAKE_DRIVER_H_
 #define JITFUSE_TESTS_FAKE_DRIVER_H_
 
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -66,6 +67,9 @@ class FakeDriver {
   std::map<CuContext, CuDevice> device_of;
   std::map<CuContext, unsigned long long> ids;  // told by cuCtxGetId; else the address
   bool capturing = false;
+  static inline thread_local CuCaptureMode capture_mode{};  // of the calling thread
+  // Queries of events in a mode in which they end the captures of other threads.
+  std::atomic<int> strict_queries{0};
   int streams = 0;  // made and not destroyed
   // Calls that were given a stream after it was destroyed, where a driver crashes.
   int on_gone_streams() {
@@ -301,8 +305,7 @@ inline void FakeDriver::Fill() {
   FillEvents();
   api_.ThreadExchangeStreamCaptureMode = [](CuCaptureMode* mode) {
     JF_FAKE(ThreadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode");
-    static thread_local CuCaptureMode now{};
-    std::swap(now, *mode);
+    std::swap(capture_mode, *mode);
     return kCuSuccess;
   };
   api_.GetErrorName = [](CuResult r, const char** text) {
@@ -359,7 +362,10 @@ inline void FakeDriver::FillEvents() {
     Get().recorded_[event] = Get().clock_us;
     return kCuSuccess;
   };
-  api_.EventQuery = [](CuEvent) { return Get().Note("cuEventQuery"); };
+  api_.EventQuery = [](CuEvent) {
+    if (capture_mode != kCuCaptureModeRelaxed) ++Get().strict_queries;
+    return Get().Note("cuEventQuery");
+  };
   api_.EventSynchronize = [](CuEvent) { return Get().Note("cuEventSynchronize"); };
   api_.EventElapsedTime = [](float* ms, CuEvent begin, CuEvent end) {
     JF_FAKE(EventElapsedTime, "cuEventElapsedTime");

@@ -117,8 +117,8 @@ bool LogEnabled(int level) {
 
 void Log(int level, std::string_view message) {
   if (!LogEnabled(level)) return;
-  // The sink is called with no lock held, so that it may use the library; what it logs itself goes
-  // to stderr, since it would call itself for ever.
+  // The sink is called with no lock held and outside of gates, so that it may use the library and
+  // wait for others; what it logs itself goes to stderr, since it would call itself for ever.
   thread_local bool in_sink = false;
   std::shared_ptr<const LogSink> sink;
   if (!in_sink) {
@@ -130,6 +130,7 @@ void Log(int level, std::string_view message) {
       Scope() { in_sink = true; }
       ~Scope() { in_sink = false; }
     } scope;
+    const OutsideGates outside;
     (*sink)(level, message);
     return;
   }

@@ -71,6 +71,25 @@ State& Get() {
   return *state;
 }
 
+void Enter(int gates) {
+  if (gates == 0) return;
+  State& s = Get();
+  std::unique_lock<std::mutex> lock(s.gate);
+  if (gates_of_this_thread == 0)
+    s.gate_changed.wait_for(lock, kForksFirst, [&s] { return s.forks == 0; });
+  s.inside += gates;
+  gates_of_this_thread += gates;
+}
+
+void Leave(int gates) {
+  if (gates == 0) return;
+  State& s = Get();
+  std::lock_guard<std::mutex> lock(s.gate);
+  s.inside -= gates;
+  gates_of_this_thread -= gates;
+  s.gate_changed.notify_all();
+}
+
 }  // namespace
 
 std::mutex& LockOf(ForkLock which) { return Get().locks[static_cast<size_t>(which)]; }
@@ -81,21 +100,13 @@ void WaitForCaches(std::unique_lock<std::mutex>* lock) { Get().caches.wait(*lock
 
 void NotifyCaches() { Get().caches.notify_all(); }
 
-CompileGate::CompileGate() {
-  State& s = Get();
-  std::unique_lock<std::mutex> lock(s.gate);
-  if (gates_of_this_thread == 0)
-    s.gate_changed.wait_for(lock, kForksFirst, [&s] { return s.forks == 0; });
-  ++s.inside;
-  ++gates_of_this_thread;
-}
+CompileGate::CompileGate() { Enter(1); }
+CompileGate::~CompileGate() { Leave(1); }
 
-CompileGate::~CompileGate() {
-  State& s = Get();
-  std::lock_guard<std::mutex> lock(s.gate);
-  --s.inside;
-  --gates_of_this_thread;
-  s.gate_changed.notify_all();
-}
+OutsideGates::OutsideGates() : gates_(gates_of_this_thread) { Leave(gates_); }
+OutsideGates::~OutsideGates() { Enter(gates_); }
+
+int GatesOfThisThread() { return gates_of_this_thread; }
+void TakeGates(int gates) { gates_of_this_thread = gates; }
 
 }  // namespace jitfuse::internal

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "ir/support/fork.h"
+
 namespace jitfuse::internal {
 
 size_t StackLeft() {
@@ -26,13 +28,16 @@ bool RunWithStack(const std::function<void()>& fn) {
   pthread_attr_t attr;
   if (pthread_attr_init(&attr) != 0) return false;
   pthread_t thread;
-  auto run = [](void* f) -> void* {
-    (*static_cast<const std::function<void()>*>(f))();
+  std::function<void()> in_my_place = [&fn, gates = GatesOfThisThread()] {
+    TakeGates(gates);
+    fn();
+  };
+  const auto run = [](void* f) -> void* {
+    (*static_cast<std::function<void()>*>(f))();
     return nullptr;
   };
-  const bool made =
-      pthread_attr_setstacksize(&attr, 2 * kCompilerStack) == 0 &&
-      pthread_create(&thread, &attr, run, const_cast<std::function<void()>*>(&fn)) == 0;
+  const bool made = pthread_attr_setstacksize(&attr, 2 * kCompilerStack) == 0 &&
+                    pthread_create(&thread, &attr, run, &in_my_place) == 0;
   pthread_attr_destroy(&attr);
   return made && pthread_join(thread, nullptr) == 0;
 }

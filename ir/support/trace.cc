@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -52,7 +53,32 @@ std::string Quoted(std::string_view text) {
 
 int ThreadId() { return static_cast<int>(syscall(SYS_gettid)); }
 
-// One file. Its bytes end with kClosing after every write, over which the next one goes.
+// LockOf(kTrace). What is to be warned of is said when it has been given back: the log's lock comes
+// before it, and a log sink may use the library, which would wait for it.
+class TraceLock {
+ public:
+  TraceLock() : lock_(LockOf(ForkLock::kTrace)) {}
+  ~TraceLock() {
+    const std::string unsaid = std::exchange(Unsaid(), {});
+    lock_.unlock();
+    if (!unsaid.empty()) WarnOnce(unsaid);
+  }
+  TraceLock(const TraceLock&) = delete;
+  TraceLock& operator=(const TraceLock&) = delete;
+
+  // By the thread that has it.
+  static void Warn(absl::string_view message) { Unsaid() = std::string(message); }
+
+ private:
+  static std::string& Unsaid() {
+    static auto* const unsaid = new std::string;
+    return *unsaid;
+  }
+  std::unique_lock<std::mutex> lock_;
+};
+
+// One file. Its bytes end with kClosing after every write, over which the next one goes. Used with
+// a TraceLock.
 class TraceFile {
  public:
   static absl::StatusOr<std::unique_ptr<TraceFile>> Open(const std::string& path) {
@@ -61,7 +87,7 @@ class TraceFile {
     out->buffer_ = absl::StrFormat(
         "[\n{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%d,\"args\":{\"name\":\"jitfuse\"}}",
         getpid());
-    out->Write();
+    out->WriteBuffer();
     if (!out->status_.ok()) return out->status_;
     return out;
   }
@@ -77,24 +103,10 @@ class TraceFile {
   }
 
   void Write() {
-    written_us_ = TraceNow();
-    const size_t events = buffer_.size();
-    buffer_ += kClosing;
-    for (size_t done = 0; status_.ok() && done < buffer_.size();) {
-      const ssize_t n = pwrite(fd_, buffer_.data() + done, buffer_.size() - done,
-                               end_ + static_cast<off_t>(done));
-      if (n < 0 && errno == EINTR) continue;
-      if (n <= 0)
-        status_ =
-            absl::DataLossError(absl::StrCat("the trace ", path_, ": ", std::strerror(errno)));
-      else
-        done += static_cast<size_t>(n);
-    }
-    if (status_.ok())
-      end_ += static_cast<off_t>(events);
-    else
-      WarnOnce(absl::StrCat(status_.message(), "; the rest of it is lost"));
-    buffer_.clear();
+    const bool whole = status_.ok();
+    WriteBuffer();
+    if (whole && !status_.ok())
+      TraceLock::Warn(absl::StrCat(status_.message(), "; the rest of it is lost"));
   }
 
   // The number of a row for a device, which is named in the file when it is first used.
@@ -111,6 +123,24 @@ class TraceFile {
 
  private:
   TraceFile() = default;
+
+  void WriteBuffer() {
+    written_us_ = TraceNow();
+    const size_t events = buffer_.size();
+    buffer_ += kClosing;
+    for (size_t done = 0; status_.ok() && done < buffer_.size();) {
+      const ssize_t n = pwrite(fd_, buffer_.data() + done, buffer_.size() - done,
+                               end_ + static_cast<off_t>(done));
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0)
+        status_ =
+            absl::DataLossError(absl::StrCat("the trace ", path_, ": ", std::strerror(errno)));
+      else
+        done += static_cast<size_t>(n);
+    }
+    if (status_.ok()) end_ += static_cast<off_t>(events);
+    buffer_.clear();
+  }
 
   // Two processes that are given one path take turns with a lock on the file.
   absl::Status OpenPath(const std::string& path) {
@@ -140,7 +170,7 @@ class TraceFile {
   std::map<std::string, int> rows_;
 };
 
-// Guarded by LockOf(kTrace). Never destroyed.
+// Guarded by a TraceLock. Never destroyed.
 struct State {
   std::string path;  // as it was asked for; "": no trace
   std::unique_ptr<TraceFile> file;
@@ -166,26 +196,26 @@ TraceFile* FileOfThisProcess() {
   const bool apart = s.path.find("%p") != std::string::npos;
   absl::StatusOr<std::unique_ptr<TraceFile>> own =
       TraceFile::Open(apart ? WithPid(s.path) : absl::StrCat(s.path, ".", getpid()));
-  if (!own.ok()) WarnOnce(ToStd(own.status().message()));
+  if (!own.ok()) TraceLock::Warn(own.status().message());
   s.file = own.ok() ? *std::move(own) : nullptr;  // closes the parent's, of which it writes nothing
   return s.file.get();
 }
 
 void FinishAtExit() {
   if (auto* finish = Get().finish.load(); finish != nullptr && Tracing()) finish();
-  std::lock_guard<std::mutex> lock(LockOf(ForkLock::kTrace));
+  const TraceLock lock;
   // A child that traced nothing has no file, and should not make one now.
   if (Get().generation == ForkGeneration() && Get().file != nullptr) Get().file->Write();
 }
 
 void AppendEvent(int trace, const std::string& event) {
-  std::lock_guard<std::mutex> lock(LockOf(ForkLock::kTrace));
+  const TraceLock lock;
   if (trace != Get().number) return;
   if (TraceFile* file = FileOfThisProcess()) file->Append(event);
 }
 
 int TraceNumber() {
-  std::lock_guard<std::mutex> lock(LockOf(ForkLock::kTrace));
+  const TraceLock lock;
   return Get().number;
 }
 
@@ -215,7 +245,7 @@ void ReadEnv() {
 
 absl::Status StartTrace(const std::string& path) {
   if (path.empty()) return InvalidArgument("a trace needs the path of a file, got none");
-  std::lock_guard<std::mutex> lock(LockOf(ForkLock::kTrace));
+  const TraceLock lock;
   State& s = Get();
   if (!s.path.empty())
     return absl::FailedPreconditionError(
@@ -231,7 +261,7 @@ absl::Status StartTrace(const std::string& path) {
 
 absl::Status StopTrace() {
   if (auto* finish = Get().finish.load(); finish != nullptr) finish();
-  std::lock_guard<std::mutex> lock(LockOf(ForkLock::kTrace));
+  const TraceLock lock;
   State& s = Get();
   if (s.path.empty()) return absl::FailedPreconditionError("no trace is being written");
   trace_sinks.fetch_and(~kTraceFile, std::memory_order_relaxed);
@@ -247,8 +277,9 @@ absl::Status StopTrace() {
 }
 
 void TraceFromEnv() {
-  static std::once_flag once;
-  std::call_once(once, ReadEnv);
+  // No lock, which a warning's sink that makes a function would wait for.
+  static std::atomic<bool> read{false};
+  if (!read.exchange(true)) ReadEnv();
 }
 
 double TraceNow() {
@@ -278,7 +309,7 @@ void TraceSpan::End() {
 }
 
 void TraceOnDevice(std::string_view row, std::string_view name, double begin_us, double end_us) {
-  std::lock_guard<std::mutex> lock(LockOf(ForkLock::kTrace));
+  const TraceLock lock;
   TraceFile* file = FileOfThisProcess();
   if (file == nullptr) return;
   file->Append(Event("device", name, file->RowOf(row), begin_us, end_us, ""));

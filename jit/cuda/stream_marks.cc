@@ -73,6 +73,7 @@ std::optional<Clock> ClockOf(const std::shared_ptr<const Device>& device) {
 }
 
 void Write(const MarkedCall& call) {
+  if (!call.device->HoldsWhatWasMade()) return;
   const ScopedContext scope(*call.device);
   if (!scope.status().ok()) return;
   const DriverApi& driver = *call.device->driver;
@@ -92,6 +93,14 @@ void Write(const MarkedCall& call) {
   for (const Mark& mark : call.marks) driver.EventDestroy(mark.event);
 }
 
+// Whether the device has passed its marks, or they are gone.
+bool IsOver(const MarkedCall& call) {
+  if (!call.device->HoldsWhatWasMade()) return true;
+  const DriverApi& driver = *call.device->driver;
+  const RelaxedCapture relaxed(driver);  // asking would end another thread's capture
+  return driver.EventQuery(call.marks.back().event) != kCuErrorNotReady;
+}
+
 // Those of the front whose end has come; waits until no more than `most` are left.
 void WriteWaiting(size_t most) {
   for (;;) {
@@ -100,11 +109,7 @@ void WriteWaiting(size_t most) {
       std::lock_guard<std::mutex> lock(LockOf(ForkLock::kTrace));
       std::deque<MarkedCall>& waiting = Get().waiting;
       if (waiting.empty()) return;
-      const MarkedCall& first = waiting.front();
-      const bool over =
-          waiting.size() > most || !first.device->CheckFork().ok() ||
-          first.device->driver->EventQuery(first.marks.back().event) != kCuErrorNotReady;
-      if (!over) return;
+      if (waiting.size() <= most && !IsOver(waiting.front())) return;
       call = std::move(waiting.front());
       waiting.pop_front();
     }

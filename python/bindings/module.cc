@@ -457,7 +457,14 @@ void DefineSurroundings(nb::module_& m) {
       "total_stats", [] { return StatsOf(TotalStats()); },
       nb::sig("def total_stats() -> dict[str, typing.Any]"));
   m.def("start_trace", [](const std::string& path) { Check(StartTrace(path)); }, "path"_a);
-  m.def("stop_trace", [] { Check(StopTrace()); }, nb::call_guard<nb::gil_scoped_release>());
+  m.def("stop_trace", [] {
+    Status stopped;
+    {
+      nb::gil_scoped_release release;  // a device may be waited for
+      stopped = StopTrace();
+    }
+    Check(stopped);
+  });
   m.attr("version") = Version();
 }
 

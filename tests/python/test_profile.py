@@ -86,6 +86,29 @@ def test_profile_ends_with_an_exception_and_nests_in_none(tmp_path):
         jf.profile(3)
 
 
+def test_a_trace_that_cannot_be_ended_is_an_error():
+    with pytest.raises(RuntimeError, match="no trace is being written"):
+        jf._core.stop_trace()
+
+
+def test_a_disk_that_fills_up_ends_no_call(tmp_path):
+    script = f"""
+import resource
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+signal.alarm(60)
+try:
+    with jf.profile({str(tmp_path / "t.json")!r}):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536))
+        for i in range(2000):
+            f(x)
+except RuntimeError as e:
+    assert "t.json" in str(e), e
+    print("ended", file=sys.stderr)
+"""
+    said = run(script, {})
+    assert said.count("the rest of it is lost") == 1 and said.endswith("ended\n"), said
+
+
 def test_profile_of_threads(tmp_path):
     f = jf.jit(lambda x: jf.tanh(x) + 0.125, device="cpu")
     x = np.ones(100, np.float32)

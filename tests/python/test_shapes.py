@@ -1,9 +1,11 @@
 """Dynamic sizes and compiling in the background, from Python."""
 
+import os
 import random
 import subprocess
 import sys
 import textwrap
+import time
 
 import numpy as np
 import pytest
@@ -35,8 +37,16 @@ def test_background_runs_what_is_there():
 def test_hot_shapes():
     f = jf.jit(lambda x: x * 2, specialize_after=2)
     x = make((4, 5), "float32")
-    for _ in range(50):
+
+    def hot():
+        return f.lower(x).compile().stats()["fallbacks"].get("hot_shape", 0)
+
+    deadline = time.monotonic() + 60
+    while hot() == 0 and time.monotonic() < deadline:
         same(f(x), x * 2)
+    assert hot() == 1
+    assert "hot_shape" in str(f.lower(x).explain())
+    same(f(x), x * 2)
 
 
 @pytest.mark.parametrize(
@@ -65,3 +75,37 @@ def test_a_process_ends_while_code_is_compiled():
         [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, timeout=60
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_does_not_wait_for_the_log_of_the_background(tmp_path):
+    script = """
+        import logging, os, resource, signal, threading
+        import numpy as np, jitfuse as jf
+        signal.alarm(60)
+        logs, forked, seen = threading.Event(), threading.Event(), []
+
+        class Slow(logging.Handler):
+            def emit(self, record):
+                seen.append((record.getMessage(), threading.current_thread() is threading.main_thread()))
+                logs.set()
+                forked.wait(30)
+
+        logging.getLogger("jitfuse").addHandler(Slow())
+        f = jf.jit(lambda x: jf.tanh(x) * 2 + 1, background=True, device="cpu")
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))  # the kernel cannot be kept
+        f(np.ones((4, 5), np.float32))
+        assert logs.wait(30)
+        child = os.fork()
+        if child == 0:
+            os._exit(0)
+        forked.set()
+        assert os.waitpid(child, 0)[1] == 0
+        assert ["not kept" in message and not main for message, main in seen] == [True], seen
+    """
+    env = {k: v for k, v in os.environ.items() if k != "JITFUSE_NO_CACHE"}
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", textwrap.dedent(script)],
+        env=env | {"JITFUSE_CACHE_DIR": str(tmp_path)}, capture_output=True, text=True, timeout=120,
+    )
+    assert done.returncode == 0, done.stderr

@@ -19,8 +19,12 @@ class PackingBackend : public IdleBackend {
 
   mutable std::atomic<int> packs{0}, launches{0}, products{0}, packed_products{0};
   mutable std::atomic<bool> capturing{false};
+  const Target* planned_for = nullptr;  // if it is not to plan as the interpreter does
 
   std::string_view name() const override { return "packing"; }
+  const Target& target() const override {
+    return planned_for != nullptr ? *planned_for : IdleBackend::target();
+  }
   std::string CompilerId() const override { return ""; }
   absl::StatusOr<CompiledKernel> Compile(const KernelSource&) const override {
     return CompiledKernel{};

@@ -143,6 +143,17 @@ TEST(UsageTest, OptionsThatDoNotExistAreErrors) {
   options.max_fusions = -2;
   EXPECT_THAT(b.Compile({y}, options).status().message(),
               HasSubstr("max_fusions is -2, expected 0 or more, or -1 for no limit"));
+  for (int dynamic : {-1, 7, 256}) {
+    options = {};
+    options.dynamic = static_cast<Dynamic>(dynamic);
+    EXPECT_THAT(b.Compile({y}, options).status().message(),
+                HasSubstr("dynamic is " + std::to_string(dynamic) +
+                          ", which is no Dynamic; expected kLeading, kAll or kNone"));
+  }
+  options = {};
+  options.specialize_after = -3;
+  EXPECT_THAT(b.Compile({y}, options).status().message(),
+              HasSubstr("specialize_after is -3, expected a number of calls, 0 or more"));
 }
 
 TEST(UsageTest, DimsOfInputsThatAreNoSizesAreNamed) {

@@ -291,7 +291,28 @@ TEST_F(TracedTest, WhatTheGpuDidIsOnARowOfItsOwn) {
     last = e["ts"].get<double>() + e["dur"].get<double>();
   }
   EXPECT_EQ(driver.events, 1);  // that of the clock
+  EXPECT_GT(driver.Calls("cuEventQuery"), 0);
+  EXPECT_EQ(driver.strict_queries, 0);
   EXPECT_THAT(events.dump(), HasSubstr("GPU 0, stream 0"));
+}
+
+TEST_F(TracedTest, MarksOfAContextThatIsGoneAreDropped) {
+  FakeDriver driver;
+  const FakeGpu backend(driver);
+  Called call(backend);
+  driver.Fail("cuEventQuery", kCuErrorNotReady);
+  ASSERT_TRUE(StartTrace(path_).ok());
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(call.Run().ok());
+  const CuContext context = FakeDriver::Context(1);
+  driver.ids[context] = 99;  // another one is where it was
+  const std::vector<std::string> uses = {"cuEventQuery", "cuEventSynchronize", "cuEventDestroy",
+                                         "cuEventElapsedTime", "cuCtxPushCurrent"};
+  std::vector<int> before;
+  for (const std::string& use : uses) before.push_back(driver.Calls(use));
+  const json events = Stop();
+  for (size_t i = 0; i < uses.size(); ++i) EXPECT_EQ(driver.Calls(uses[i]), before[i]) << uses[i];
+  EXPECT_TRUE(Names(events, "device").empty());
+  EXPECT_EQ(Names(events, "launch").size(), 3u);
 }
 
 TEST_F(TracedTest, ADriverWithoutEventsCostsTheRowAlone) {

@@ -2,6 +2,7 @@
 #include "ir/support/trace.h"
 
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ir/support/dump.h"
 
 namespace jitfuse::internal {
 namespace {
@@ -137,6 +139,53 @@ TEST_F(TraceTest, WrongPathsAndASecondTrace) {
 }
 
 TEST_F(TraceTest, ADiskThatIsFullIsSaid) { ASSERT_EQ(StartTrace("/dev/full").ok(), false); }
+
+// A file that may not grow stands for a disk that fills up. In a process of its own, whose signal
+// it is; a warning that is said under the trace's lock would end in the alarm.
+void TraceUntilTheDiskIsFull(const std::string& path) {
+  alarm(60);
+  signal(SIGXFSZ, SIG_IGN);
+  int warnings = 0;
+  SetLogSink([&warnings](int level, std::string_view message) {
+    if (level == 0 && message.ends_with("; the rest of it is lost")) ++warnings;
+    const TraceSpan span("call", "of the sink");
+  });
+  if (!StartTrace(path).ok()) _exit(1);
+  const rlimit limit{64 * 1024, 64 * 1024};
+  if (setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(2);
+  for (int i = 0; i < 3000; ++i) TraceSpan span("call", std::string(100, 'x'));
+  if (warnings != 1) _exit(3);
+  const absl::Status stopped = StopTrace();
+  _exit(stopped.code() == absl::StatusCode::kDataLoss && warnings == 1 ? 0 : 4);
+}
+TEST_F(TraceTest, ASinkMayUseTheTraceWhoseLossItIsToldOf) {
+  const pid_t child = fork();
+  if (child == 0) TraceUntilTheDiskIsFull(path_);
+  const int status = WaitFor(child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
+// The child's file cannot be made, which its first span is told of.
+TEST_F(TraceTest, ASinkMayUseTheTraceThatAChildCannotHave) {
+  std::filesystem::create_directory(folder_ + "/gone");
+  ASSERT_TRUE(StartTrace(folder_ + "/gone/t.json").ok());
+  std::filesystem::remove_all(folder_ + "/gone");
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    static int warnings = 0;
+    SetLogSink([](int, std::string_view message) {
+      if (message.find("cannot be written") != message.npos) ++warnings;
+      const TraceSpan span("call", "of the sink");
+    });
+    {
+      const TraceSpan span("call", "child");
+    }
+    _exit(warnings == 1 ? 0 : 1);
+  }
+  const int status = WaitFor(child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
 
 TEST_F(TraceTest, ManyThreads) {
   ASSERT_TRUE(StartTrace(path_).ok());

@@ -6,16 +6,21 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
+#include <cstdlib>
+#include <functional>
 #include <mutex>
 #include <thread>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "ir/support/status.h"
 #include "ir/text.h"
 #include "jit/call_cache.h"
+#include "tests/test_util/general_backend.h"
 #include "tests/test_util/idle_backend.h"
 
 namespace jitfuse::internal {
@@ -29,15 +34,20 @@ class GatedBackend : public IdleBackend {
   const Target& target() const override { return target_; }
   absl::StatusOr<CompiledKernel> Compile(const KernelSource& source) const override {
     std::unique_lock<std::mutex> lock(mutex_);
-    ++arrived_;
+    const int mine = ++arrived_;
     changed_.notify_all();
-    changed_.wait(lock, [this] { return open_; });
+    changed_.wait(lock, [&] { return open_ && mine != held_; });
     if (failing_) return InvalidArgument("no code for ", source.entry);
     return CompiledKernel{};
   }
 
   void Shut() { Set(false, false); }
   void Open(bool failing = false) { Set(true, failing); }
+  // For the next one alone.
+  void ShutOnce() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    held_ = arrived_ + 1;
+  }
   void WaitForArrivals(int n) {
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait(lock, [&] { return arrived_ >= n; });
@@ -52,12 +62,14 @@ class GatedBackend : public IdleBackend {
     std::lock_guard<std::mutex> lock(mutex_);
     open_ = open;
     failing_ = failing;
+    held_ = 0;
     changed_.notify_all();
   }
   const Target target_;
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
   mutable int arrived_ = 0;
+  int held_ = 0;
   bool open_ = true, failing_ = false;
 };
 
@@ -74,10 +86,10 @@ class BackgroundConcurrencyTest : public testing::Test {
     return std::make_unique<CallCache>(*ParseGraph(kSoftmax), options, &backend_, &kernels_);
   }
   static absl::StatusOr<std::shared_ptr<const BoundCall>> Find(CallCache* cache, int64_t n,
-                                                               int64_t m) {
+                                                               int64_t m, bool wait = false) {
     const std::vector<int64_t> dims = {n, m};
     const TensorView view{nullptr, DType::kF32, dims, {}};
-    return cache->Find({&view, 1}, {});
+    return cache->Find({&view, 1}, {}, nullptr, nullptr, wait);
   }
   static std::optional<Reason> Meanwhile(CallCache* cache, int64_t n, int64_t m) {
     const auto bound = Find(cache, n, m);
@@ -200,6 +212,163 @@ TEST_F(BackgroundConcurrencyTest, OnTheCpuTheInterpreterRunsMeanwhile) {
   large.fuse = false;
   CallCache other(*ParseGraph(kSoftmax), large, &cpu, &kernels_);
   EXPECT_EQ(Meanwhile(&other, 8192, 1000), Reason::kBackgroundWaited);
+}
+
+// As for Warm and WorkspaceBytes.
+TEST_F(BackgroundConcurrencyTest, ACallThatWaitsGetsItsOwnCode) {
+  GatedBackend cpu("x86-64-v3");
+  Options options;
+  options.background = true;
+  CallCache cache(*ParseGraph(kSoftmax), options, &cpu, &kernels_);
+  const auto expect_own = [&](int64_t m, bool wait) {
+    const auto bound = Find(&cache, 4, m, wait);
+    ASSERT_TRUE(bound.ok()) << bound.status();
+    EXPECT_EQ((*bound)->meanwhile, std::nullopt) << m;
+    EXPECT_EQ((*bound)->executable->backend, &cpu) << m;
+  };
+  expect_own(40, /*wait=*/true);
+  EXPECT_EQ(cache.executables().size(), 1u);
+  EXPECT_EQ(WaitingInBackground(), 0u);
+  cpu.ShutOnce();
+  const int before = cpu.arrived();
+  EXPECT_EQ(Meanwhile(&cache, 4, 64), Reason::kBackgroundInterpreted);
+  cpu.WaitForArrivals(before + 1);  // what else is compiled in the background is behind that
+  EXPECT_EQ(Meanwhile(&cache, 4, 65), Reason::kBackgroundInterpreted);
+  expect_own(65, /*wait=*/true);
+  EXPECT_EQ(Meanwhile(&cache, 4, 66), Reason::kBackgroundInterpreted);
+  std::thread([&] { expect_own(66, /*wait=*/true); }).join();
+  expect_own(66, /*wait=*/false);  // where another thread has waited, too
+  EXPECT_EQ(Count(cache, Reason::kBackgroundInterpreted), 3);
+  cpu.Open();
+  FinishBackground();
+}
+
+TEST_F(BackgroundConcurrencyTest, WhatCompositesStandForDecidesWhetherTheInterpreterRuns) {
+  GatedBackend cpu("x86-64-v3");
+  Options options;
+  options.background = true;
+  const auto meanwhile = [&](int64_t n) {
+    CallCache cache(*ParseGraph("graph f(%x: f32[n,64], %w: f32[64,64]) -> (f32[n,64]) {\n"
+                                "  %0 = linear(%x, %w) : f32[n,64]\n  return %0\n}"),
+                    options, &cpu, &kernels_);
+    const std::vector<int64_t> dims = {n, 64}, weight = {64, 64};
+    const std::vector<TensorView> views = {{nullptr, DType::kF32, dims, {}},
+                                           {nullptr, DType::kF32, weight, {}}};
+    const auto bound = cache.Find(views, {});
+    EXPECT_TRUE(bound.ok()) << bound.status();
+    return bound.ok() && (*bound)->meanwhile ? (*bound)->meanwhile->reason : Reason::kCount;
+  };
+  EXPECT_EQ(meanwhile(4), Reason::kBackgroundInterpreted);
+  EXPECT_EQ(meanwhile(1024), Reason::kBackgroundWaited);  // 64 K results, each a sum of 64 products
+}
+
+TEST_F(BackgroundConcurrencyTest, NothingIsHotWhereEveryShapeHasItsOwnCode) {
+  Options options;
+  options.specialize_after = 2;
+  CallCache constant(
+      *ParseGraph(
+          "graph f(%x: f32[4,64]) -> (f32[4,64]) { %0 = softmax(%x) : f32[4,64] return %0 }"),
+      options, &backend_, &kernels_);
+  options.dynamic = Dynamic::kNone;
+  CallCache none(*ParseGraph(kSoftmax), options, &backend_, &kernels_);
+  for (CallCache* cache : {&constant, &none}) {
+    for (int call = 0; call < 4; ++call) EXPECT_EQ(Meanwhile(cache, 4, 64), std::nullopt);
+    FinishBackground();
+    std::thread([&] { EXPECT_EQ(Meanwhile(cache, 4, 64), std::nullopt); }).join();
+    EXPECT_EQ(cache->executables().size(), 1u);
+    EXPECT_EQ(Count(*cache, Reason::kHotShape), 0);
+  }
+}
+
+// With JITFUSE_REQUIRE_CACHE nothing is compiled, so that there is nothing to wait for.
+TEST_F(BackgroundConcurrencyTest, WhatMustBeInTheCacheIsNotCompiledInTheBackground) {
+  const TempFolder folder;
+  const GeneralBackend cpu("x86-64-v3", "x86-64-v3");
+  Options options;
+  {
+    DiskCache disk(In(folder.path));
+    KernelCache kernels(&disk);
+    CallCache fill(*ParseGraph(kSoftmax), options, &cpu, &kernels);
+    ASSERT_TRUE(Find(&fill, 4, 64).ok());
+  }
+  options.background = true;
+  options.specialize_after = 1;
+  DiskCacheOptions required = In(folder.path);
+  required.require = true;
+  DiskCache disk(required);
+  KernelCache kernels(&disk);
+  CallCache cache(*ParseGraph(kSoftmax), options, &cpu, &kernels);
+  const int compiled = cpu.compiles;
+  for (int call = 0; call < 2; ++call) EXPECT_EQ(Meanwhile(&cache, 4, 64), std::nullopt);
+  EXPECT_THAT(std::string(Find(&cache, 1, 65).status().message()),
+              testing::HasSubstr("is not in the cache"));
+  FinishBackground();
+  EXPECT_EQ(cpu.compiles, compiled);
+  EXPECT_EQ(cache.stats().disk_hits, 1);
+  EXPECT_EQ(Count(cache, Reason::kBackgroundFailed), 0);
+}
+
+// What a compiler makes in a job, and exit() takes down: not while a job runs.
+std::atomic<bool> in_job{false};
+void RegisterHandler() {
+  std::atexit([] {
+    if (in_job) _exit(3);
+  });
+}
+void LongJob() {
+  in_job = true;
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  in_job = false;
+}
+void AwaitJob() {
+  while (!in_job) std::this_thread::yield();
+}
+// What the child that does `work` says; 0: exit() waited.
+int StatusOfChild(const std::function<void()>& work) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    work();
+    std::exit(4);
+  }
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST_F(BackgroundConcurrencyTest, ExitOfTheMainThreadWaitsBeforeWhatTheJobMadeIsTakenDown) {
+  EXPECT_EQ(StatusOfChild([this] {
+              const auto job = [] {
+                RegisterHandler();
+                LongJob();
+              };
+              if (!RunInBackground(this, &backend_, job)) _exit(5);
+              AwaitJob();
+              std::exit(0);
+            }),
+            0);
+}
+
+TEST_F(BackgroundConcurrencyTest, ExitOfAnotherThreadWaitsBeforeWhatTheFirstJobMadeIsTakenDown) {
+  static const GatedBackend compiler;  // whose first job it is
+  EXPECT_EQ(StatusOfChild([] {
+              std::thread([] {
+                if (!RunInBackground(&compiler, &compiler, RegisterHandler)) _exit(5);
+                FinishBackground();
+                if (!RunInBackground(&compiler, &compiler, LongJob)) _exit(5);
+                AwaitJob();
+                std::exit(0);
+              }).join();
+            }),
+            0);
+}
+
+TEST_F(BackgroundConcurrencyTest, TheEndOfAThreadThatAskedIsNotThatOfTheProcess) {
+  std::thread([this] { EXPECT_TRUE(RunInBackground(this, &backend_, [] {})); }).join();
+  std::atomic<bool> ran{false};
+  EXPECT_TRUE(RunInBackground(this, &backend_, [&ran] { ran = true; }));
+  FinishBackground();
+  EXPECT_TRUE(ran);
 }
 
 TEST_F(BackgroundConcurrencyTest, AChildOfForkHasAThreadOfItsOwn) {

@@ -1,11 +1,13 @@
 // fork(): the child of a process whose other threads are in the middle of everything can work.
 #include "ir/support/fork.h"
 
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -13,6 +15,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/support/dump.h"
+#include "ir/support/stack.h"
 #include "ir/text.h"
 #include "jit/call_cache.h"
 #include "tests/test_util/idle_backend.h"
@@ -161,6 +164,55 @@ TEST(ForkTest, ThreadsInsideMayForkAtOnce) {
   }
   for (std::thread& t : threads) t.join();
   EXPECT_EQ(children, 2);
+}
+
+// Python's os.fork holds the lock that a sink in Python waits for.
+void ForksWhileASinkWaits(const std::function<void()>& log) {
+  std::atomic<bool> waiting{false}, forked{false}, in_time{false};
+  SetLogLevel(1);
+  SetLogSink([&](int, std::string_view) {
+    waiting = true;
+    for (int turn = 0; turn < 20000 && !forked; ++turn)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    in_time = forked.load();
+  });
+  std::thread compiler([&] {
+    CompileGate gate;
+    log();
+  });
+  while (!waiting) std::this_thread::yield();
+  EXPECT_TRUE(InChild([] {
+    CompileGate gate;
+    return true;
+  }));
+  forked = true;
+  compiler.join();
+  SetLogSink({});
+  SetLogLevel(-1);
+  EXPECT_TRUE(in_time);
+  EXPECT_TRUE(InChild([] { return true; }));  // as many are inside as before: none
+}
+
+TEST(ForkTest, ASinkMayWaitForTheThreadThatForks) {
+  ForksWhileASinkWaits([] { Log(1, "from inside a compiler"); });
+}
+
+TEST(ForkTest, SoMayOneOfAThreadThatACompilerMade) {
+  ForksWhileASinkWaits([] {
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    ASSERT_EQ(pthread_attr_setstacksize(&small, 512 * 1024), 0);
+    pthread_t thread;
+    const auto run = [](void*) -> void* {
+      CompileGate gate;
+      RunWithStack([] { Log(1, "from a thread of its own"); });
+      return nullptr;
+    };
+    OutsideGates outside;  // the gate is that of the small thread
+    ASSERT_EQ(pthread_create(&thread, &small, run, nullptr), 0);
+    pthread_join(thread, nullptr);
+    pthread_attr_destroy(&small);
+  });
 }
 
 TEST(LogTest, ASinkMayLogAndUseTheLibrary) {

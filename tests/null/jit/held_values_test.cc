@@ -29,14 +29,15 @@ struct Tensor {
 class Harness {
  public:
   Harness(std::string_view text, std::vector<Tensor> inputs, std::vector<bool> bound,
-          int64_t layouts = 1)
+          int64_t layouts = 1, const Options& options = {}, const Target* target = nullptr)
       : backend(layouts), inputs_(std::move(inputs)) {
+    backend.planned_for = target;
     HeldInputs held;
     held.bound = std::move(bound);
     held.bits.assign(inputs_.size(), 0);
     for (size_t i = 0; i < inputs_.size(); ++i)
       held.data.push_back(held.bound[i] ? inputs_[i].data.data() : nullptr);
-    cache = std::make_unique<CallCache>(*ParseGraph(text), Options{}, &backend, &kernels_,
+    cache = std::make_unique<CallCache>(*ParseGraph(text), options, &backend, &kernels_,
                                         VerifyPolicy{}, std::move(held));
   }
 
@@ -74,6 +75,10 @@ constexpr char kLinear[] =
 constexpr char kScaled[] =
     "graph f(%x: f32[m,2], %w: f32[2,2], %s: f32[2]) -> (f32[m,2]) {\n %0 = multiply(%w, %s) : "
     "f32[2,2]\n %1 = exp(%0) : f32[2,2]\n %2 = matmul(%x, %1) : f32[m,2]\n return %2\n}";
+
+int64_t Interpreted(const Counters& counted) {
+  return counted.fallbacks[static_cast<size_t>(Reason::kBackgroundInterpreted)];
+}
 
 TEST(HeldValuesTest, TheRightOperandIsPackedOnce) {
   Harness h(kLinear, {{{1, 2}, {1, 10}}, {{3, 2}, {1, 2, 3, 4, 5, 6}}}, {false, true});
@@ -114,6 +119,21 @@ TEST(HeldValuesTest, WhatReadsBoundInputsAloneIsComputedOnceForAllClasses) {
   EXPECT_EQ(h.backend.packs, 1);
   EXPECT_EQ(h.cache->stats().prepared, 2);
   EXPECT_EQ(h.cache->executables()[0]->held.size(), 1u);
+}
+
+// Not by what runs while code is compiled: that would be other bits, for the life of the function.
+TEST(HeldValuesTest, WhatIsComputedOnceIsNotInterpretedWhereCodeIsCompiledInTheBackground) {
+  Options options;
+  options.background = true;
+  options.specialize_after = 1;
+  const absl::StatusOr<Target> cpu = TargetFor("x86-64-v3");
+  ASSERT_TRUE(cpu.ok());
+  const int64_t interpreted = Interpreted(ProcessCounters());
+  Harness h(kScaled, {{{1, 2}, {1, 1}}, {{2, 2}, {0, 0, 0, 0}}, {{2}, {1, 1}}}, {false, true, true},
+            1, options, &*cpu);
+  EXPECT_THAT(*h.Run(), ElementsAre(2, 2));
+  EXPECT_EQ(h.backend.launches, 1);
+  EXPECT_EQ(Interpreted(ProcessCounters()), interpreted);
 }
 
 // Its bits depend on what is bound alone: not on how the arguments of the first call lie, nor on
