@@ -159,8 +159,8 @@ struct CudaSchedule {
   int tile = 0;        // Tile: points of a block along the last parallel axis, and along tile_axis
   int tile_axis = -1;  // Tile: the parallel axis that lies contiguous in the transposed operands
   bool sums_in_memory = false;  // Row: column sums are added up in scratch, not in registers
-  bool window = false;  // Row: a row's vectors begin where memory is aligned, the first maybe
-                        // before the row; what is outside the row is neither used nor written
+  bool window = false;  // Row: a row's vectors begin where memory is aligned; elements before and
+                        // behind them are taken one by one
   bool no_allocate = false;  // load hint: ld.global.L1::no_allocate (read-only or looping kernels)
 };
 struct CpuSchedule {

@@ -12,6 +12,10 @@
 namespace jitfuse::internal {
 namespace {
 
+// Whether a context was current when this thread asked last. The id of none is an error, which
+// those who watch the driver (compute-sanitizer) would report for every call.
+thread_local bool t_had_context = false;
+
 absl::Status InitDriver(const DriverApi& driver) {
   const CuResult result = driver.Init(0);
   if (result == kCuErrorNotInitialized)
@@ -94,8 +98,9 @@ const CudaBackends::Made* CudaBackends::Find(CuContext context, unsigned long lo
 
 // By one question to the driver; null where that does not tell.
 const CudaBackends::Made* CudaBackends::OfCurrent() const {
+  if (!t_had_context || driver_.CtxGetId == nullptr) return nullptr;
   unsigned long long id = 0;
-  if (driver_.CtxGetId == nullptr || driver_.CtxGetId(nullptr, &id) != kCuSuccess) return nullptr;
+  if (driver_.CtxGetId(nullptr, &id) != kCuSuccess) return nullptr;
   const Made* m = made_.load(std::memory_order_acquire);
   while (m != nullptr && m->id != id) m = m->next;
   return m;
@@ -109,6 +114,7 @@ absl::StatusOr<const Backend*> CudaBackends::Get(int index, bool* is_current) {
   if (made == nullptr) {
     CuContext current = nullptr;
     JF_RETURN_IF_ERROR(DriverStatus(driver_, driver_.CtxGetCurrent(&current), "cuCtxGetCurrent"));
+    t_had_context = current != nullptr;
     if (current != nullptr) {
       const unsigned long long id = IdOf(driver_, current);
       made = Find(current, id);
