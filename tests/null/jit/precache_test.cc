@@ -131,7 +131,7 @@ TEST_F(LayerTest, TuningRecordsAreServedAndNotListed) {
   DiskCacheOptions options;
   options.layers = {dir_};
   DiskCache disk(options);
-  EXPECT_NE(FindTuneRecord(&disk, record).record, nullptr);
+  EXPECT_EQ(FindTuneRecords(&disk, record).records.size(), 1u);
 }
 
 TEST_F(LayerTest, FoldersThatAreNoLayersAreLeftAlone) {
