@@ -16,9 +16,9 @@ def _one_or_many(args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def find_method(name: str) -> Any:
     """The function that a method of this name of torch.Tensor is, or None."""
-    from ._torch import find_function
+    from . import _torch
 
-    return find_function(name)
+    return _torch.find_method(name)
 
 
 def call_method(

@@ -379,6 +379,17 @@ def find_function(name: str, module: str = "") -> Callable[..., Any] | None:
     return _FUNCTIONS.get(name)
 
 
+# Methods of torch.Tensor whose operands stand in another order than those of torch's function.
+_METHODS: dict[str, Callable[..., Any]] = {
+    "where": lambda input, condition, other: jf.where(condition, input, other)
+}
+
+
+def find_method(name: str) -> Callable[..., Any] | None:
+    """The function that a method of this name of torch.Tensor is, or None."""
+    return _METHODS.get(name) or find_function(name)
+
+
 # Functions whose operands meet in one dtype, `where` in all but the first.
 _MEETING = frozenset(_BINARY_NAMES) - {"matmul", "mm", "bmm"} | frozenset(
     "add sub subtract rsub div divide true_divide clamp clip clamp_min clamp_max addcmul "
@@ -425,10 +436,11 @@ def _wider(a: DType, b: DType) -> bool:
 
 def call_function(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     module = getattr(func, "__module__", None) or ""
-    function = find_function(func.__name__, module)
+    is_method = _is_method(func)
+    function = find_method(func.__name__) if is_method else find_function(func.__name__, module)
     if function is None:
         raise unsupported(f"{module or 'torch'}.{func.__name__}", func.__name__)
-    if func.__name__ in _MEETING and not _is_method(func):
+    if func.__name__ in _MEETING and not is_method:
         first = args[: func.__name__ == "where"]
         rest, kwargs = _meet(args[len(first) :], kwargs)
         return function(*first, *rest, **kwargs)

@@ -267,6 +267,22 @@ def test_what_is_not_there_names_the_way_out(function, message):
         jf.jit(function)(X)
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda s, t: s.where(t > 0, t),
+        lambda s, t: s.where(t > 0, 0.5),
+        lambda s, t: s.where(condition=t > 0, other=t),
+        lambda s, t: torch.where(t > 0, s, t),
+        lambda s, t: torch.where(t > 0, input=s, other=t),
+    ],
+)
+def test_where_as_a_method_has_its_condition_second(call):
+    s, t = torch.tensor([1.0, 0, 3]), torch.tensor([-1.0, 5, 7])
+    for got in (jf.jit(call)(s, t), jf.jit(lambda t: call(s, t))(t), jf.jit(lambda s: call(s, t))(s)):
+        same(got, call(s, t))
+
+
 def test_modules_functions_trace():
     """A function written for torch runs as it is."""
 
