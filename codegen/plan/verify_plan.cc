@@ -431,8 +431,7 @@ class Verifier {
     if (s.window && (column || s.vec == 1 || plan_.HasColumnSums() || !plan_.scans.empty() ||
                      WindowOf(plan_, s.vec) == nullptr))
       return Fail("windows of ", s.vec, " elements of rows that allow none");
-    const int64_t held =
-        int64_t{s.items} * (column ? 1 : s.vec) * s.threads_per_row;
+    const int64_t held = int64_t{s.items} * (column ? 1 : s.vec) * s.threads_per_row;
     if (s.items > 0 &&
         (InnerPoints(plan_) > held || (InnerPoints(plan_) == 0 && !NumElements(plan_.inner).Is(0))))
       return Fail("a row is longer than its threads hold");

@@ -1,5 +1,5 @@
-// libFuzzer target for tuning records: any text is a record, which gives the same text from then on,
-// or an error.
+// libFuzzer target for tuning records: any text is a record, which gives the same text from then
+// on, or an error.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

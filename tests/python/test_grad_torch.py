@@ -453,7 +453,8 @@ def test_jacobians_of_torch_autograd():
 
 OPTIONS = {
     "device": ["auto", "cpu", "interpret"], "numerics": ["default", "fast"], "fuse": [True, False], "rewrite": [False], "use_gemm_library": [False],
-    "verify": [2], "verify_action": ["fallback"], "autotune": [True], "background": [True], "specialize_after": [1], "dynamic": [None, "all", "none"], "static_argnums": [()], "static_argnames": [()],
+    "verify": [2], "verify_action": ["fallback"], "autotune": [True],
+    "background": [True], "specialize_after": [1], "dynamic": [None, "all", "none"], "static_argnums": [()], "static_argnames": [()],
 }  # fmt: skip
 
 

@@ -33,10 +33,10 @@ bool IsContinuous(const Graph& graph) {
 
 // Rows with float operands and results, but no gradient.
 const std::map<std::string_view, std::string_view> kZero = {
-    {"sign", "flat"},        {"floor", "flat"}, {"ceil", "flat"},
-    {"trunc", "flat"},       {"round", "flat"}, {"stop_gradient", "means so"},
-    {"bernoulli", "random"},
-    {"float_floor_divide", "flat"},
+    {"sign", "flat"},        {"floor", "flat"},
+    {"ceil", "flat"},        {"trunc", "flat"},
+    {"round", "flat"},       {"stop_gradient", "means so"},
+    {"bernoulli", "random"}, {"float_floor_divide", "flat"},
 };
 
 TEST(AutodiffRows, EveryRowIsDifferentiatedOrListed) {
