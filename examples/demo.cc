@@ -58,9 +58,9 @@ jf::StatusOr<std::vector<jf::Array>> LoadInputs(const std::string& folder) {
   return inputs;
 }
 
-// Median milliseconds of a batch for each function, measured in turns so that both see the same
-// machine, with results written to the same buffers each time; for at most some seconds, so that a
-// busy machine keeps nobody waiting.
+// The least milliseconds of a batch for each function (what else runs on the machine only adds to
+// it), measured in turns, with results written to the same buffers each time; for at most some
+// seconds, so that a busy machine keeps nobody waiting.
 jf::StatusOr<std::vector<double>> TimeBatches(const std::vector<jf::Function>& functions,
                                               const std::vector<jf::Array>& inputs) {
   using Clock = std::chrono::steady_clock;
@@ -82,12 +82,10 @@ jf::StatusOr<std::vector<double>> TimeBatches(const std::vector<jf::Function>& f
       ms[f].push_back(std::chrono::duration<double, std::milli>(Clock::now() - start).count() / 10);
     }
   }
-  std::vector<double> medians;
-  for (std::vector<double>& samples : ms) {
-    std::nth_element(samples.begin(), samples.begin() + samples.size() / 2, samples.end());
-    medians.push_back(samples[samples.size() / 2]);
-  }
-  return medians;
+  std::vector<double> least;
+  for (const std::vector<double>& samples : ms)
+    least.push_back(*std::min_element(samples.begin(), samples.end()));
+  return least;
 }
 
 jf::Status Demo(const std::string& folder) {
@@ -157,6 +155,10 @@ jf::Status Demo(const std::string& folder) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 2 || (argc > 1 && argv[1][0] == '-')) {
+    std::fprintf(stderr, "usage: demo [FOLDER of the digits, examples/data if none is given]\n");
+    return 2;
+  }
   jf::Status status = Demo(argc > 1 ? argv[1] : JF_EXAMPLES_DATA_DIR);
   if (status.ok()) return 0;
   std::fprintf(stderr, "demo: %s\n", status.message().c_str());

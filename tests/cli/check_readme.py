@@ -12,6 +12,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 def without_the_machine(text):
     text = re.sub(r"[0-9.]+ ms", "T ms", text)
+    text = re.sub(r", disk cache looked through in T ms", "", text)  # tests have none
     text = re.sub(r"\(graph [0-9.]+, fusion [0-9.]+\)", "(graph T, fusion T)", text)
     text = re.sub(r"[0-9]+ bytes of (stack|code)", r"N bytes of \1", text)  # as the compiler for this CPU makes them
     return re.sub(r" on cpu:[^:]+:", " on cpu:NAME:", text)
