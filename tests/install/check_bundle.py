@@ -103,7 +103,7 @@ def main():
     work = build / "bundle_test"
     bundle, printed = make(build, work)
     print("glibc floor:", check_files(bundle, build, printed))
-    check_verbs(bundle, build, work, sys.argv[2] if len(sys.argv) > 2 else None)
+    check_verbs(bundle, build, work, (sys.argv[2:3] or [""])[0] or None)
     shutil.rmtree(work)
 
 
