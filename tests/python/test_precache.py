@@ -117,6 +117,8 @@ def test_a_record_that_cannot_be_kept_fails_no_call(folder):
         ({"python": "model:branches", "args": ["x:f32[4]"]}, "m.json: /entries/0: model:branches"),
         ({"python": "model:plain", "args": ["x:f32[4]", "y:f32[4]"], "calls": [{"inputs": {"x": {"align": 4}}}]}, "layouts are for graphs"),
         ({"python": "no_such_module:f"}, "there is no module 'no_such_module'"),
+        ({"python": "model.py"}, '/python: expected a Python function, "module:function" or "FILE.py:function", got "model.py"'),
+        ({"graph": "/tmp"}, "/graph: cannot read /tmp: it is a directory"),
     ],
 )
 def test_wrong_entries_say_where(folder, entry, says):
