@@ -266,10 +266,10 @@ absl::StatusOr<std::string> Absolute(const std::string& folder) {
 
 absl::StatusOr<PrecacheReport> RunPrecache(const std::string& manifest, const std::string& out,
                                            const PrecacheOptions& options) {
+  JF_ASSIGN_OR_RETURN(const std::string folder, Absolute(out));
   JF_ASSIGN_OR_RETURN(const Targets targets, TargetsFor(options.archs, options.cuda, true));
   JF_ASSIGN_OR_RETURN(const Jobs jobs, JobMaker(manifest, options.trace).Run());
   LayerWriter layer;
-  JF_ASSIGN_OR_RETURN(const std::string folder, Absolute(out));
   JF_RETURN_IF_ERROR(layer.Open(folder));
   JF_ASSIGN_OR_RETURN(const WantedKernels wanted, CollectKernels(jobs.all, targets.all));
   JF_ASSIGN_OR_RETURN(const std::vector<LayerKernel> kernels,
