@@ -23,7 +23,8 @@ CacheContents ListCache() {
     for (const internal::ListedEntry& e : internal::ListEntries(root.path, trust)) {
       const long long unused = now - e.file.modified_ns / 1000000000;
       out.entries.push_back({e.file.path, root.layer, e.symbol, e.backend, e.arch, e.toolchain,
-                             e.file.bytes, e.code_bytes, std::max(0LL, unused), e.damage});
+                             e.file.bytes, e.code_bytes, std::max(0LL, unused), e.damage,
+                             e.refused});
     }
   }
   return out;

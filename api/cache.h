@@ -21,7 +21,8 @@ struct CacheEntry {
   std::string kernel, backend, arch, compiler;  // none of a damaged one
   long long file_bytes = 0, code_bytes = 0;
   long long unused_s = 0;  // seconds since its last use, which is noted to the hour
-  std::string damage;      // what is wrong with it; empty: it is whole
+  std::string damage;      // what is wrong with it; empty: it is whole, and may be used
+  bool refused = false;    // it was not read, for that reason: others may write to it, or no rights
 };
 struct CacheContents {
   std::vector<std::string> folders;   // in the order in which they are searched
@@ -32,11 +33,11 @@ struct CacheContents {
 CacheContents ListCache();
 
 struct CachePruned {
-  long long damaged = 0;  // entries deleted because they were
+  long long damaged = 0;  // entries deleted because they were, or were refused
   long long bytes_before = 0, bytes_left = 0;
 };
-// Of the own cache, never of a layer: deletes damaged entries, then those used longest ago, until
-// at most `max_bytes` are left. An error if there is no cache of one's own.
+// Of the own cache, never of a layer: deletes damaged and refused entries, then those used longest
+// ago, until at most `max_bytes` are left. An error if there is no cache of one's own.
 StatusOr<CachePruned> PruneCache(long long max_bytes);
 
 }  // namespace v1

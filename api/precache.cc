@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <memory>
 #include <optional>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -18,6 +18,7 @@
 #include "cpu_backend/cpu_backend.h"
 #include "ir/rng.h"
 #include "ir/support/status.h"
+#include "ir/support/text_file.h"
 #include "ir/text.h"
 #include "jit/cuda/cubin_info.h"
 #include "jit/cuda/cuda_backend.h"
@@ -29,14 +30,6 @@
 namespace jitfuse {
 namespace internal {
 namespace {
-
-absl::StatusOr<std::string> ReadTextFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return NotFound("cannot read ", path);
-  std::string out(std::istreambuf_iterator<char>(file), {});
-  if (file.bad()) return NotFound("cannot read ", path);
-  return out;
-}
 
 // What the jobs of a manifest are made with.
 struct Jobs {
@@ -263,12 +256,21 @@ std::function<void(const LayerProgress&)> Telling(const PrecacheOptions& options
   };
 }
 
+absl::StatusOr<std::string> Absolute(const std::string& folder) {
+  std::error_code failed;
+  const std::filesystem::path out = std::filesystem::absolute(folder, failed);
+  if (failed)
+    return InvalidArgument("'", folder, "': expected a folder to write to: ", failed.message());
+  return out.lexically_normal().string();
+}
+
 absl::StatusOr<PrecacheReport> RunPrecache(const std::string& manifest, const std::string& out,
                                            const PrecacheOptions& options) {
+  JF_ASSIGN_OR_RETURN(const std::string folder, Absolute(out));
   JF_ASSIGN_OR_RETURN(const Targets targets, TargetsFor(options.archs, options.cuda, true));
   JF_ASSIGN_OR_RETURN(const Jobs jobs, JobMaker(manifest, options.trace).Run());
   LayerWriter layer;
-  JF_RETURN_IF_ERROR(layer.Open(std::filesystem::absolute(out).lexically_normal().string()));
+  JF_RETURN_IF_ERROR(layer.Open(folder));
   JF_ASSIGN_OR_RETURN(const WantedKernels wanted, CollectKernels(jobs.all, targets.all));
   JF_ASSIGN_OR_RETURN(const std::vector<LayerKernel> kernels,
                       layer.Compile(wanted.kernels, ReadCodeFigures, Telling(options)));
@@ -301,8 +303,11 @@ absl::StatusOr<LayerDiff> RunDiff(const std::string& layer, const std::string& m
   JF_ASSIGN_OR_RETURN(const Jobs jobs, JobMaker(manifest, options.trace).Run());
   JF_ASSIGN_OR_RETURN(const WantedKernels wanted, CollectKernels(jobs.all, targets.all));
   out.wanted = static_cast<long long>(wanted.kernels.size());
-  for (const WantedKernel* kernel : MissingIn(layer, wanted.kernels))
+  LayerGaps gaps = GapsIn(layer, wanted.kernels);
+  for (const WantedKernel* kernel : gaps.missing)
     out.missing.push_back({kernel->source.entry, kernel->source.arch});
+  out.refused = std::move(gaps.refused);
+  out.unused = std::move(gaps.unused);
   return out;
 }
 

@@ -78,10 +78,12 @@ struct MissingKernel {
 struct LayerDiff {
   long long wanted = 0;
   std::vector<std::string> archs;
-  std::vector<MissingKernel> missing;
+  std::vector<MissingKernel> missing;  // also those that are there and would not be used
+  std::string refused;                 // why nothing of the layer would be used; empty: it would
+  std::vector<std::string> unused;     // entries of the missing that are there, and what is wrong
 };
-// What a layer lacks for a manifest. No architectures in `options`: those that the layer's index
-// names. Needs no compiler.
+// What a layer lacks for a manifest where this user runs the application. No architectures in
+// `options`: those that the layer's index names. Needs no compiler.
 StatusOr<LayerDiff> DiffLayer(const std::string& layer, const std::string& manifest,
                               const PrecacheOptions& options = {});
 

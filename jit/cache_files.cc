@@ -30,6 +30,15 @@ absl::Status SystemError(std::string_view what, const std::string& path) {
   return absl::UnavailableError(message);
 }
 
+// Of an open() that follows no links.
+absl::Status CannotOpen(const std::string& path) {
+  struct stat s{};
+  if (errno == ELOOP && lstat(path.c_str(), &s) == 0 && S_ISLNK(s.st_mode))
+    return absl::PermissionDeniedError(
+        absl::StrCat(path, " is a symbolic link; expected the file itself"));
+  return SystemError("cannot read", path);
+}
+
 class Descriptor {
  public:
   explicit Descriptor(int fd) : fd_(fd) {}
@@ -150,7 +159,7 @@ absl::Status CheckLayerFolder(const std::string& dir) {
 
 absl::StatusOr<CacheFile> ReadCacheFile(const std::string& path, Trust trust) {
   const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  if (file.get() < 0) return SystemError("cannot read", path);
+  if (file.get() < 0) return CannotOpen(path);
   struct stat s{};
   if (fstat(file.get(), &s) != 0) return SystemError("cannot read", path);
   if (!S_ISREG(s.st_mode)) return absl::PermissionDeniedError(absl::StrCat(path, " is no file"));

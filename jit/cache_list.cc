@@ -5,21 +5,29 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "jit/disk_cache.h"
 
 namespace jitfuse::internal {
 namespace {
 
+// Of an entry's file. The path is known to who reads it.
+std::string WithoutPath(const absl::Status& status, const std::string& path) {
+  return std::string(absl::StripPrefix(status.message(), absl::StrCat(path, ": ")));
+}
+
 ListedEntry ListOne(FileInfo file, Trust trust) {
   ListedEntry out;
   out.file = std::move(file);
-  absl::StatusOr<CacheFile> bytes = ReadCacheFile(out.file.path, trust);
+  const std::string& path = out.file.path;
+  const absl::StatusOr<CacheFile> bytes = ReadCacheFile(path, trust);
+  out.refused = !bytes.ok();
   absl::StatusOr<CacheEntry> entry =
       bytes.ok() ? DecodeEntry(bytes->bytes) : absl::StatusOr<CacheEntry>(bytes.status());
-  if (entry.ok() && out.file.path.substr(out.file.path.rfind('/') + 1) != entry->key.Hash().ToHex())
+  if (entry.ok() && path.substr(path.rfind('/') + 1) != entry->key.Hash().ToHex())
     entry = absl::DataLossError("it is of another kernel than its name says");
   if (!entry.ok()) {
-    out.damage = std::string(entry.status().message());
+    out.damage = WithoutPath(entry.status(), path);
     return out;
   }
   out.symbol = std::move(entry->symbol);

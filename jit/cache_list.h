@@ -15,7 +15,8 @@ struct ListedEntry {
   FileInfo file;
   std::string symbol, backend, arch, toolchain;  // none of a damaged one
   int64_t code_bytes = 0;
-  std::string damage;  // "": it is whole
+  std::string damage;    // "": it is whole, and may be used
+  bool refused = false;  // it was not read, for that reason: others may write to it, or no rights
 };
 // Below a root of jit/disk_cache.h, by path. Reads every file.
 std::vector<ListedEntry> ListEntries(const std::string& root, Trust trust);
@@ -24,8 +25,8 @@ struct Pruned {
   int64_t damaged = 0;  // entries deleted for that
   int64_t bytes_before = 0, bytes_left = 0;
 };
-// Of the own cache: deletes what is damaged, then what was used longest ago, until at most
-// `max_bytes` are left.
+// Of the own cache: deletes what is damaged or refused, then what was used longest ago, until at
+// most `max_bytes` are left.
 Pruned PruneEntries(const std::string& root, int64_t max_bytes);
 
 }  // namespace jitfuse::internal

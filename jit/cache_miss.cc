@@ -70,6 +70,7 @@ void Look(const DiskCache::Root& root, const CacheKey& key, const std::string& s
   const Trust trust = root.layer ? Trust::kLayer : Trust::kOwn;
   for (const FileInfo& file : EntriesBelow(root.path)) {
     if (search->seen == kMaxEntries) return;
+    if (IsTemporary(file.path)) continue;  // its writer was ended, or goes on
     absl::StatusOr<CacheFile> bytes = ReadCacheFile(file.path, trust);
     if (!bytes.ok()) continue;
     absl::StatusOr<CacheEntry> entry = DecodeEntry(bytes->bytes);

@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <ctime>
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -75,13 +73,6 @@ void RememberCompiler(const std::string& root, const Backend::Compiler& compiler
       absl::StrCat(compiler.id, "\n", compiler.file, "\n", StampOf(compiler.file)));
 }
 
-// As seen from the folder that the process is in now, which may change.
-std::string Absolute(const std::string& path) {
-  std::error_code failed;
-  std::string out = std::filesystem::absolute(path, failed).string();
-  return failed ? path : out;
-}
-
 }  // namespace
 
 DiskCacheOptions DiskCacheOptionsFromEnv() {
@@ -89,12 +80,9 @@ DiskCacheOptions DiskCacheOptionsFromEnv() {
   out.enabled = EnvInt("NO_CACHE", 0) == 0;
   out.require = EnvInt("REQUIRE_CACHE", 0) != 0;
   out.max_bytes = EnvBytes("CACHE_SIZE", out.max_bytes);
-  for (absl::string_view layer : absl::StrSplit(EnvString("CACHE_PATH"), ':', absl::SkipEmpty()))
-    out.layers.push_back(Absolute(std::string(layer)));
-  if (const std::string dir = EnvString("CACHE_DIR"); !dir.empty()) {
-    out.dir = Absolute(dir);
-    return out;
-  }
+  out.layers = EnvPaths("CACHE_PATH");
+  out.dir = EnvPath("CACHE_DIR");
+  if (!out.dir.empty()) return out;
   if (const std::string xdg = Getenv("XDG_CACHE_HOME"); !xdg.empty() && xdg[0] == '/') {
     out.dir = xdg + "/jitfuse";
   } else if (const std::string home = HomeFolder(); !home.empty() && home[0] == '/') {

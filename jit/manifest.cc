@@ -8,10 +8,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "ir/dtype.h"
 #include "ir/support/status.h"
 
@@ -287,6 +289,31 @@ absl::StatusOr<std::string> ReadText(const Place& p) {
   return out;
 }
 
+bool IsDotted(const std::string& name) {
+  const std::vector<std::string> parts = absl::StrSplit(name, '.');
+  return std::none_of(parts.begin(), parts.end(), [](const std::string& p) { return p.empty(); });
+}
+
+// A system call would take the part before the NUL.
+absl::StatusOr<std::string> ReadName(const Place& p, const char* expected) {
+  JF_ASSIGN_OR_RETURN(std::string name, ReadString(p));
+  if (name.find('\0') != std::string::npos) return p.Wrong(expected);
+  return name;
+}
+
+// Names of modules and functions need not be ASCII.
+absl::StatusOr<std::string> ReadEntryPoint(const Place& p) {
+  constexpr const char* kExpected =
+      "a Python function, \"module:function\" or \"FILE.py:function\"";
+  JF_ASSIGN_OR_RETURN(std::string name, ReadName(p, kExpected));
+  const size_t colon = name.rfind(':');
+  if (colon == std::string::npos) return p.Wrong(kExpected);
+  const std::string place = name.substr(0, colon);
+  const bool file = absl::EndsWith(place, ".py");
+  if ((!file && !IsDotted(place)) || !IsDotted(name.substr(colon + 1))) return p.Wrong(kExpected);
+  return name;
+}
+
 absl::Status ReadSource(const Place& p, ManifestEntry* out) {
   const int given = static_cast<int>(p.Has("graph")) + static_cast<int>(p.Has("text")) +
                     static_cast<int>(p.Has("python"));
@@ -303,7 +330,8 @@ absl::Status ReadSource(const Place& p, ManifestEntry* out) {
     return absl::OkStatus();
   }
   out->source = p.Has("python") ? ManifestSource::kPython : ManifestSource::kFile;
-  JF_ASSIGN_OR_RETURN(out->what, ReadString(p.At(p.Has("python") ? "python" : "graph")));
+  JF_ASSIGN_OR_RETURN(out->what, p.Has("python") ? ReadEntryPoint(p.At("python"))
+                                                 : ReadName(p.At("graph"), "the name of a file"));
   if (p.Has("args")) {
     JF_ASSIGN_OR_RETURN(out->args, ReadStrings(p.At("args")));
   }

@@ -95,10 +95,14 @@ class LayerWriter {
   int lock_ = -1;
 };
 
-// Those that a layer has not, or not whole. An empty toolchain of a key stands for any whose code
-// the back end loads.
-std::vector<const WantedKernel*> MissingIn(const std::string& dir,
-                                           absl::Span<const WantedKernel> kernels);
+// What a target would not find in a layer.
+struct LayerGaps {
+  std::vector<const WantedKernel*> missing;  // also those that are there and not used
+  std::string refused;              // why nothing of the layer is used; "": it is, or not there
+  std::vector<std::string> unused;  // entries of the missing that are there, and what is wrong
+};
+// An empty toolchain of a key stands for any whose code the back end loads.
+LayerGaps GapsIn(const std::string& dir, absl::Span<const WantedKernel> kernels);
 // That index.json of a layer names, sorted.
 absl::StatusOr<std::vector<std::string>> ArchsOfLayer(const std::string& dir);
 

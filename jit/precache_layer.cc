@@ -44,9 +44,15 @@ absl::StatusOr<CacheEntry> ReadEntryFile(const std::string& path, Trust trust) {
   return DecodeEntry(file.bytes);
 }
 
-bool IsThere(const std::string& root, const CacheKey& key, Trust trust) {
-  const absl::StatusOr<CacheEntry> entry = ReadEntryFile(EntryPathOf(root, key), trust);
-  return entry.ok() && entry->key == key;
+// As a process that uses the layer looks for it; the error says what is wrong with what is there,
+// NotFound that nothing is.
+absl::Status Serves(const std::string& root, const CacheKey& key) {
+  const std::string path = EntryPathOf(root, key);
+  JF_ASSIGN_OR_RETURN(const CacheFile file, ReadCacheFile(path, Trust::kLayer));
+  const absl::StatusOr<CacheEntry> entry = DecodeEntry(file.bytes);
+  if (!entry.ok()) return Annotate(entry.status(), path);
+  if (entry->key == key) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(path, ": it is of another kernel than its name says"));
 }
 
 LayerKernel Describe(const CacheEntry& entry, const ReadFigures& figures) {
@@ -224,21 +230,29 @@ absl::Status LayerWriter::Finish(const ReadFigures& figures, const std::string& 
   return MakeReadable(dir_, 0755);
 }
 
-std::vector<const WantedKernel*> MissingIn(const std::string& dir,
-                                           absl::Span<const WantedKernel> kernels) {
+LayerGaps GapsIn(const std::string& dir, absl::Span<const WantedKernel> kernels) {
+  LayerGaps out;
+  const absl::Status usable = CheckLayerFolder(dir);
+  if (!usable.ok() && !absl::IsNotFound(usable)) out.refused = std::string(usable.message());
   const std::string root = CacheRootOf(dir);
-  const std::vector<std::string> toolchains = FoldersIn(root);
-  std::vector<const WantedKernel*> out;
+  const std::vector<std::string> toolchains =
+      usable.ok() ? FoldersIn(root) : std::vector<std::string>();
   for (const WantedKernel& wanted : kernels) {
+    std::vector<std::string> unused;
     const bool found =
         std::any_of(toolchains.begin(), toolchains.end(), [&](const std::string& toolchain) {
           CacheKey key = wanted.key;
           const bool fits = key.toolchain.empty() ? wanted.backend->LoadsCodeOf(toolchain)
                                                   : key.toolchain == toolchain;
+          if (!fits) return false;
           key.toolchain = toolchain;
-          return fits && IsThere(root, key, Trust::kLayer);
+          const absl::Status serves = Serves(root, key);
+          if (!serves.ok() && !absl::IsNotFound(serves)) unused.emplace_back(serves.message());
+          return serves.ok();
         });
-    if (!found) out.push_back(&wanted);
+    if (found) continue;
+    out.missing.push_back(&wanted);
+    out.unused.insert(out.unused.end(), unused.begin(), unused.end());
   }
   return out;
 }

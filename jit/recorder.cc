@@ -87,7 +87,7 @@ absl::Status AddToManifest(const std::string& path, const ManifestEntry& more) {
 }
 
 void RecordClass(const Graph& graph, const CallClass& cls, const Options& options) {
-  const std::string path = EnvString("RECORD");
+  const std::string path = EnvPath("RECORD");
   if (path.empty()) return;
   const CompileGate gate;
   ManifestEntry entry;

@@ -4,8 +4,8 @@
 // whether its kernels were compiled or found: its graph, options, sizes and layouts, so that a
 // pre-cached layer made of the file has all its kernels. The file grows: several runs, processes
 // and threads add to one, each entry once; it is replaced as a whole, so that a process that is
-// killed leaves it whole. A file that is no manifest is left as it is. What goes wrong is warned of
-// once and never fails a call. Must not know: back ends, kernels.
+// killed leaves it whole. A file that is no manifest, or a link, is left as it is. What goes wrong
+// is warned of once and never fails a call. Must not know: back ends, kernels.
 #ifndef JITFUSE_JIT_RECORDER_H_
 #define JITFUSE_JIT_RECORDER_H_
 

@@ -3,7 +3,9 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <optional>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -59,12 +61,37 @@ absl::Status CheckDump() {
   return absl::OkStatus();
 }
 
+// The folder of the process when this is first called; "" where it has none any more.
+const std::string& StartFolder() {
+  static const auto* folder = [] {
+    std::error_code failed;
+    return new std::string(std::filesystem::current_path(failed).string());
+  }();
+  return *folder;
+}
+
+[[maybe_unused]] const std::string& start_folder = StartFolder();  // when the library is loaded
+
+std::string FromStartFolder(absl::string_view path) {
+  if (path.empty() || path[0] == '/' || StartFolder().empty()) return std::string(path);
+  return (std::filesystem::path(StartFolder()) / ToStd(path)).string();
+}
+
 }  // namespace
 
 std::string EnvString(std::string_view name, std::string_view fallback) {
   std::string key = "JITFUSE_" + std::string(name);
   const char* value = std::getenv(key.c_str());
   return value != nullptr ? value : std::string(fallback);
+}
+
+std::string EnvPath(std::string_view name) { return FromStartFolder(EnvString(name)); }
+
+std::vector<std::string> EnvPaths(std::string_view name) {
+  std::vector<std::string> out;
+  for (absl::string_view path : absl::StrSplit(EnvString(name), ':', absl::SkipEmpty()))
+    out.push_back(FromStartFolder(path));
+  return out;
 }
 
 int64_t EnvInt(std::string_view name, int64_t fallback) {

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 
@@ -21,6 +22,11 @@ int64_t EnvInt(std::string_view name,
                int64_t fallback);  // a value that is no integer counts as unset, with a warning
 // A number of bytes, with K, M, G or T for powers of 1024; else as EnvInt.
 int64_t EnvBytes(std::string_view name, int64_t fallback);
+// A path, or "". One that is relative is taken from the folder that the process was in when it
+// loaded this library, so that it stays the same where the process goes to another folder.
+std::string EnvPath(std::string_view name);
+// The same of paths that are separated by colons.
+std::vector<std::string> EnvPaths(std::string_view name);
 // Of the variables that decide what is made of a graph: JITFUSE_VERIFY, JITFUSE_MAX_FUSIONS,
 // JITFUSE_DUMP, and of those of the disk cache. InvalidArgument names the variable, its value and
 // what is accepted.

@@ -31,6 +31,15 @@ def main():
         entry.write_bytes(entry.read_bytes()[:-5])
         assert f"damaged: {entry}: its size is not what its head says" in run("cache", "verify", code=1)
         assert "damaged" in run("cache", "list")
+        said = run("cache", "verify", code=1)
+        assert "compiled anew when they are next needed; jitfuse cache prune deletes them" in said and "layer" not in said, said
+        layer = {"JITFUSE_CACHE_PATH": str(cache), "JITFUSE_CACHE_DIR": folder + "/own"}
+        said = run("cache", "verify", code=1, **layer)
+        assert "with the layer's manifest, into the layer, makes them anew" in said and "prune" not in said, said
+        entry.chmod(0o666)
+        said = run("cache", "verify", code=1, **layer)
+        assert f"not used: {entry}: everyone may write to it\n1 entries, 0 of them damaged, 1 not used\n" in said, said
+        assert f"not used   {entry}: everyone" in run("cache", "list") and "not used         1 entries" in run("cache", "stats")
         assert "1 damaged entries deleted; 0 bytes of " in run("cache", "prune") and not entry.exists()
         run(*call)
         assert "0 damaged entries deleted; 0 bytes of " in run("cache", "prune", "--max-bytes", "0") and not entry.exists()

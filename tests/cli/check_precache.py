@@ -74,6 +74,21 @@ def main():
 
         said = run("precache", manifest, "--arch", "sm_99", "--out", layer, code=1)
         assert "known: sm_75, " in said and "driver here: " in said and "NVRTC here: " in said, said
+        # A layer that a target would not use lacks all; what it names is an absolute path.
+        moved.chmod(0o777)
+        said = run("cache", "diff", moved, recorded, "--arch", "x86-64-v3", code=1)
+        assert "1 of them missing" in said and f"nothing of the layer would be used: {moved}: everyone may write to it" in said, said
+        moved.chmod(0o755)
+        said = run("precache", recorded, "--arch", "x86-64-v3", "--out", os.path.relpath(moved))
+        assert f"JITFUSE_CACHE_PATH={moved}\n" in said and f"written    {moved}/index.json" in said, said
+        said = run("precache", recorded, "--arch", "x86-64-v3", "--out", pathlib.Path(folder, "o:colon"))
+        assert "without ':' in its path" in said and "JITFUSE_CACHE_PATH=" not in said, said
+
+        said = run("precache", folder, "--arch", "x86-64-v3", "--out", layer, code=1)
+        assert said == f"jitfuse: cannot read {folder}: it is a directory\n", said
+        for names in (",", "sm_90,", "sm_90,,sm_80", ""):
+            said = run("precache", manifest, "--arch", names, "--out", layer, code=2)
+            assert f"--arch {names}: expected names separated by commas" in said, said
         for wrong in ([], [manifest], [manifest, "--arch", "sm_90"], [manifest, "--out", layer], [manifest, "program"], [manifest, "--record"],
                       [manifest, "--record", "--out", layer, "--", "true"], [manifest, "--arch", "sm_90", "--out", layer, "--cuda", "11"]):
             run("precache", *wrong, code=2)

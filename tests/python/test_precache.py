@@ -58,10 +58,10 @@ def folder(tmp_path):
     return tmp_path
 
 
-def run(folder, words, code=0, **environment):
+def run(folder, words, code=0, stdin=None, **environment):
     env = {k: v for k, v in os.environ.items() if not k.startswith("JITFUSE_")}
     env |= {"PYTHONPATH": os.pathsep.join([str(folder), *(p for p in sys.path if p)]), "JITFUSE_NO_CACHE": "1", "JITFUSE_BACKEND": "cpu", **environment}
-    done = subprocess.run([sys.executable, *map(str, words)], cwd=folder, env=env, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run([sys.executable, *map(str, words)], cwd=folder, env=env, input=stdin, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
     return done.stdout if code == 0 else done.stderr
 
@@ -107,6 +107,23 @@ def test_a_record_that_cannot_be_kept_fails_no_call(folder):
     assert (folder / "taken.json").read_text() == "[]"
 
 
+def test_relative_paths_are_those_of_the_start(folder):
+    (folder / "elsewhere").mkdir()
+    moves = "import jitfuse as jf, numpy as np, os\nf = lambda n: jf.jit(lambda x: jf.exp(x) * n)(np.ones(5, 'f'))\n"
+    run(folder, ["-c", moves + "f(2.5)\nos.chdir('elsewhere')\nf(3.5)"], JITFUSE_RECORD="m.json")
+    recorded = json.loads((folder / "m.json").read_text())
+    assert len(recorded["entries"]) == 2 and not list((folder / "elsewhere").iterdir())
+    precache(folder, recorded)
+    target = {"JITFUSE_NO_CACHE": "0", "JITFUSE_REQUIRE_CACHE": "1", "JITFUSE_CACHE_PATH": "layer", "JITFUSE_CACHE_DIR": "own"}
+    run(folder, ["-c", moves + "os.chdir('elsewhere')\nf(2.5); f(3.5)"], JITFUSE_CPU_ARCH="x86-64-v2", **target)
+
+
+def test_a_manifest_may_be_piped(folder):
+    manifest = {"jitfuse_manifest": 1, "entries": [{"text": "graph f(%x: f32[4]) -> (f32[4]) { %0 = tanh(%x) : f32[4] return %0 }"}]}
+    words = ["-m", "jitfuse", "precache", "/dev/stdin", "--arch", "cpu:x86-64-v2", "--out", "layer"]
+    assert f"JITFUSE_CACHE_PATH={folder / 'layer'}\n" in run(folder, words, stdin=json.dumps(manifest))
+
+
 @pytest.mark.parametrize(
     ("entry", "says"),
     [
@@ -117,6 +134,8 @@ def test_a_record_that_cannot_be_kept_fails_no_call(folder):
         ({"python": "model:branches", "args": ["x:f32[4]"]}, "m.json: /entries/0: model:branches"),
         ({"python": "model:plain", "args": ["x:f32[4]", "y:f32[4]"], "calls": [{"inputs": {"x": {"align": 4}}}]}, "layouts are for graphs"),
         ({"python": "no_such_module:f"}, "there is no module 'no_such_module'"),
+        ({"python": "model.py"}, '/python: expected a Python function, "module:function" or "FILE.py:function", got "model.py"'),
+        ({"graph": "/tmp"}, "/graph: cannot read /tmp: it is a directory"),
     ],
 )
 def test_wrong_entries_say_where(folder, entry, says):

@@ -14,10 +14,13 @@ using jitfuse::CacheEntry;
 using jitfuse::Status;
 using jitfuse::StatusCode;
 
+// Of an entry that no process takes code from.
+const char* Fault(const CacheEntry& e) { return e.refused ? "not used" : "damaged"; }
+
 Status List(const CacheContents& cache) {
   for (const CacheEntry& e : cache.entries) {
     if (!e.damage.empty()) {
-      std::printf("damaged    %s: %s\n", e.path.c_str(), e.damage.c_str());
+      std::printf("%-10s %s: %s\n", Fault(e), e.path.c_str(), e.damage.c_str());
       continue;
     }
     std::printf("%-10s %-14s %-12s %9lld bytes, unused for %lld h, %s%s\n", e.arch.c_str(),
@@ -28,17 +31,27 @@ Status List(const CacheContents& cache) {
 }
 
 Status Verify(const CacheContents& cache) {
-  long long damaged = 0;
+  long long damaged = 0, refused = 0, in_layers = 0;
   for (const CacheEntry& e : cache.entries) {
     if (e.damage.empty()) continue;
-    std::printf("damaged: %s: %s\n", e.path.c_str(), e.damage.c_str());
-    ++damaged;
+    std::printf("%s: %s: %s\n", Fault(e), e.path.c_str(), e.damage.c_str());
+    ++(e.refused ? refused : damaged);
+    in_layers += e.layer ? 1 : 0;
   }
-  std::printf("%zu entries, %lld of them damaged\n", cache.entries.size(), damaged);
-  if (damaged == 0) return Status();
-  return Status(StatusCode::kFailedPrecondition,
-                "damaged entries are compiled anew when they are next needed; jitfuse cache prune "
-                "deletes them");
+  std::printf("%zu entries, %lld of them damaged", cache.entries.size(), damaged);
+  if (refused > 0) std::printf(", %lld not used", refused);
+  std::printf("\n");
+  if (damaged + refused == 0) return Status();
+  std::string advice;
+  if (damaged + refused > in_layers)
+    advice =
+        "such entries of the own cache are compiled anew when they are next needed; jitfuse cache "
+        "prune deletes them";
+  if (in_layers > 0)
+    advice += std::string(advice.empty() ? "" : "\n") +
+              "such entries of a layer stay as they are, and count as missing; "
+              "jitfuse precache with the layer's manifest, into the layer, makes them anew";
+  return Status(StatusCode::kFailedPrecondition, advice);
 }
 
 Status Summary(const CacheContents& cache) {
@@ -49,7 +62,7 @@ Status Summary(const CacheContents& cache) {
       if (e.path.compare(0, folder.size() + 1, folder + "/") != 0) continue;
       ++entries;
       bytes += e.file_bytes;
-      ++compilers[e.damage.empty() ? e.compiler : "damaged"];
+      ++compilers[e.damage.empty() ? e.compiler : Fault(e)];
     }
     std::printf("%s: %lld entries, %lld bytes\n", folder.c_str(), entries, bytes);
     for (const auto& [compiler, count] : compilers)

@@ -1,6 +1,7 @@
 #include "main.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <map>
@@ -137,13 +138,27 @@ void AddVerify(CLI::App* command, Args* args) {
       ->check(CLI::IsMember({"error", "fallback"}));
 }
 
+// CLI11's own lists drop empty names, and take the next option for one where none is left.
+void AddArchs(const std::string& list, Args* args) {
+  for (std::size_t from = 0; from <= list.size();) {
+    const std::size_t comma = std::min(list.find(',', from), list.size());
+    if (comma == from)
+      throw CLI::ValidationError("--arch " + list +
+                                 ": expected names separated by commas, as in sm_90,cpu:x86-64-v3");
+    args->archs.push_back(list.substr(from, comma - from));
+    from = comma + 1;
+  }
+}
+
 void AddTargets(CLI::App* command, Args* args) {
   command
-      ->add_option(
-          "--arch", args->archs,
+      ->add_option_function<std::vector<std::string>>(
+          "--arch",
+          [args](const std::vector<std::string>& lists) {
+            for (const std::string& list : lists) AddArchs(list, args);
+          },
           "sm_80,sm_90,cpu:x86-64-v3 ...: what kernels are compiled for; no such device is "
           "needed")
-      ->delimiter(',')
       ->allow_extra_args(false);
   command->add_option("--cuda", args->cuda, "NVRTC of CUDA 12 or 13 (default: the newest found)")
       ->check(CLI::IsMember({12, 13}));
@@ -231,9 +246,11 @@ Commands::Commands(CLI::App* app, Args* args)
                   "write a trace of the run to this file: JSON that Perfetto shows");
   AddVerify(run, args);
   AddCommon(explain, args);
-  explain->add_option("--stage", args->stage, "graph, groups, plan, cuda, llvm, ptx, sass or resources")
-      ->check(CLI::IsMember(
-          {"graph", "groups", "plan", "cuda", "llvm", "ptx", "sass", "resources"}));
+  explain
+      ->add_option("--stage", args->stage,
+                   "graph, groups, plan, cuda, llvm, ptx, sass or resources")
+      ->check(
+          CLI::IsMember({"graph", "groups", "plan", "cuda", "llvm", "ptx", "sass", "resources"}));
   explain->add_option("--arch", args->arch, "sm_90, x86-64-v3 ...; needs no such device");
   explain->add_flag("--json", args->json, "groups as JSON");
   AddCommon(bench, args);

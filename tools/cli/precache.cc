@@ -99,6 +99,14 @@ std::string Joined(const std::vector<std::string>& words) {
   return out;
 }
 
+// At most kShownMissing, a line each.
+void PrintSome(const char* head, const std::vector<std::string>& lines) {
+  for (std::size_t i = 0; i < std::min(lines.size(), kShownMissing); ++i)
+    std::printf("%s %s\n", head, lines[i].c_str());
+  if (lines.size() > kShownMissing)
+    std::printf("%s ... and %zu more\n", head, lines.size() - kShownMissing);
+}
+
 void PrintArchs(const PrecacheReport& report) {
   struct Sum {
     long long kernels = 0, bytes = 0, local = 0;
@@ -142,6 +150,7 @@ void PrintSlowest(std::vector<PrecachedKernel> kernels) {
   }
 }
 
+// `out`: the layer's folder, as any process may name it.
 void PrintReport(const PrecacheReport& report, const std::string& out) {
   long long compiled = 0;
   double ms = 0;
@@ -163,8 +172,14 @@ void PrintReport(const PrecacheReport& report, const std::string& out) {
         "products   %lld are computed by cuBLASLt or oneDNN: there is nothing to compile "
         "for them, and the target needs that library\n",
         report.products);
-  std::printf("written    %s/index.json; where it is to be used: JITFUSE_CACHE_PATH=%s\n",
-              out.c_str(), out.c_str());
+  std::printf("written    %s/index.json; ", out.c_str());
+  if (out.find(':') == std::string::npos) {
+    std::printf("where it is to be used: JITFUSE_CACHE_PATH=%s\n", out.c_str());
+  } else {
+    std::printf(
+        "to be used it has to be in a folder without ':' in its path, since JITFUSE_CACHE_PATH "
+        "separates folders by it\n");
+  }
 }
 
 }  // namespace
@@ -178,26 +193,29 @@ Status Precache(const Args& args, const Tracer& tracer) {
     report = jitfuse::Precache(args.manifest, args.out, options);
   }
   if (!report.ok()) return report.status();
-  PrintReport(*report, args.out);
+  PrintReport(*report, Absolute(args.out));
   return Status();
 }
 
 Status CacheDiff(const Args& args, const Tracer& tracer) {
-  const auto diff =
-      jitfuse::DiffLayer(args.cache_operands[0], args.cache_operands[1], OptionsOf(args, tracer));
+  const std::string &layer = args.cache_operands[0], &manifest = args.cache_operands[1];
+  const auto diff = jitfuse::DiffLayer(layer, manifest, OptionsOf(args, tracer));
   if (!diff.ok()) return diff.status();
-  for (std::size_t i = 0; i < std::min(diff->missing.size(), kShownMissing); ++i)
-    std::printf("missing    %s for %s\n", diff->missing[i].kernel.c_str(),
-                diff->missing[i].arch.c_str());
-  if (diff->missing.size() > kShownMissing)
-    std::printf("missing    ... and %zu more\n", diff->missing.size() - kShownMissing);
+  PrintSome("not used  ", diff->unused);
+  std::vector<std::string> missing;
+  for (const auto& kernel : diff->missing) missing.push_back(kernel.kernel + " for " + kernel.arch);
+  PrintSome("missing   ", missing);
   std::printf("%lld kernels for %s, %zu of them missing\n", diff->wanted,
               Joined(diff->archs).c_str(), diff->missing.size());
+  if (!diff->refused.empty())
+    return Status(StatusCode::kFailedPrecondition,
+                  "nothing of the layer would be used: " + diff->refused +
+                      "; expected a folder that belongs to root or to the user who runs the "
+                      "application, and that nobody else may write to");
   if (diff->missing.empty()) return Status();
-  return Status(StatusCode::kFailedPrecondition,
-                args.cache_operands[0] + " lacks kernels; jitfuse precache " +
-                    args.cache_operands[1] + " --arch " + diff->archs[0] + "... --out " +
-                    args.cache_operands[0] + " adds them");
+  return Status(StatusCode::kFailedPrecondition, layer + " lacks kernels; jitfuse precache " +
+                                                     manifest + " --arch " + diff->archs[0] +
+                                                     "... --out " + layer + " adds them");
 }
 
 Status RecordProgram(const Args& args) {

@@ -2,6 +2,8 @@
 // same manifest gives the same bytes.
 #include "api/precache.h"
 
+#include <sys/stat.h>
+
 #include <clocale>
 #include <cstdlib>
 
@@ -255,6 +257,24 @@ TEST(PrecacheTest, ADiffNamesWhatALayerLacks) {
               HasSubstr("no architectures were given"));
 }
 
+TEST(PrecacheTest, ADiffSaysWhyALayerWouldNotBeUsed) {
+  const TempFolder folder;
+  const std::string manifest = WriteAll(folder), out = folder / "layer";
+  ASSERT_TRUE(Precache(manifest, out, For({"cpu:x86-64-v3"})).ok());
+  const std::string entry = EntryFiles(out)[0];
+  ASSERT_EQ(chmod(entry.c_str(), 0666), 0);
+  const auto one = DiffLayer(out, manifest);
+  ASSERT_TRUE(one.ok()) << one.status().message();
+  EXPECT_EQ(one->missing.size(), 1u);
+  EXPECT_EQ(one->unused, std::vector<std::string>{entry + ": everyone may write to it"});
+  EXPECT_EQ(one->refused, "");
+  ASSERT_EQ(chmod(out.c_str(), 0777), 0);
+  const auto all = DiffLayer(out, manifest);
+  ASSERT_TRUE(all.ok()) << all.status().message();
+  EXPECT_EQ(static_cast<long long>(all->missing.size()), all->wanted);
+  EXPECT_THAT(all->refused, HasSubstr(out + ": everyone may write to it"));
+}
+
 TEST(PrecacheTest, ADiffFindsTheExactCpuThatALayerIsFor) {
   const TempFolder folder;
   const std::string manifest = WriteAll(folder), out = folder / "layer";
@@ -295,6 +315,9 @@ TEST(PrecacheTest, WrongRequestsAreClear) {
   EXPECT_THAT(ErrorOf(manifest, out, cuda), HasSubstr("CUDA 11: expected 12 or 13"));
   EXPECT_THAT(ErrorOf(folder / "none.json", out, For({"x86-64-v3"})),
               HasSubstr("cannot read " + (folder / "none.json")));
+  EXPECT_EQ(ErrorOf(folder.path, out, For({"x86-64-v3"})),
+            "cannot read " + folder.path + ": it is a directory");
+  EXPECT_THAT(ErrorOf(manifest, "", For({"x86-64-v3"})), HasSubstr("expected a folder to write"));
   WriteFile(folder / "p.json", R"({"jitfuse_manifest": 1, "entries": [{"python": "a:f"}]})");
   EXPECT_THAT(ErrorOf(folder / "p.json", out, For({"x86-64-v3"})),
               testing::AllOf(HasSubstr("p.json: /entries/0/python: 'a:f' is a Python function"),
@@ -302,6 +325,11 @@ TEST(PrecacheTest, WrongRequestsAreClear) {
   WriteFile(folder / "n.json", R"({"jitfuse_manifest": 1, "entries": [{"graph": "no.jf"}]})");
   EXPECT_THAT(ErrorOf(folder / "n.json", out, For({"x86-64-v3"})),
               HasSubstr("n.json: /entries/0/graph: cannot read"));
+  WriteFile(folder / "d.json", R"({"jitfuse_manifest": 1, "entries": [{"graph": "/tmp"}]})");
+  EXPECT_EQ(ErrorOf(folder / "d.json", out, For({"x86-64-v3"})),
+            (folder / "d.json") + ": /entries/0/graph: cannot read /tmp: it is a directory");
+  EXPECT_THAT(DiffLayer(out, folder / "d.json", For({"x86-64-v3"})).status().message(),
+              HasSubstr("d.json: /entries/0/graph: cannot read /tmp: it is a directory"));
   WriteFile(folder / "s.json", R"({"jitfuse_manifest": 1, "entries": [{"graph": "layer.jf",
             "dtypes": {"T": ["f32"]}, "calls": [{"sizes": {"n": 2, "k": 3}}]}]})");
   EXPECT_THAT(ErrorOf(folder / "s.json", out, For({"x86-64-v3"})),

@@ -2,6 +2,7 @@
 #include "ir/support/flags.h"
 
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,21 @@ class FlagsTest : public ::testing::Test {
   std::vector<std::string> warnings_;
   std::vector<const char*> set_;
 };
+
+// The test's process has not left the folder in which it began.
+TEST_F(FlagsTest, PathsDoNotMoveWithTheProcess) {
+  const std::filesystem::path start = std::filesystem::current_path();
+  std::filesystem::current_path("/");
+  Set("JITFUSE_RECORD", "a/m.json");
+  Set("JITFUSE_CACHE_PATH", ":here:/there::../up");
+  const std::string record = EnvPath("RECORD");
+  const std::vector<std::string> layers = EnvPaths("CACHE_PATH");
+  std::filesystem::current_path(start);
+  EXPECT_EQ(record, (start / "a/m.json").string());
+  EXPECT_THAT(layers, ElementsAre((start / "here").string(), "/there", (start / "../up").string()));
+  Set("JITFUSE_RECORD", "");
+  EXPECT_EQ(EnvPath("RECORD"), "");
+}
 
 TEST_F(FlagsTest, ValuesThatAreNotAcceptedAreErrors) {
   EXPECT_EQ(Refused("JITFUSE_VERIFY", "yes"), "JITFUSE_VERIFY=yes: expected 0, 1 or 2");

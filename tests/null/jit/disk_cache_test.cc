@@ -27,6 +27,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 // For threads: remembers nothing of what it loads.
@@ -495,6 +496,20 @@ TEST(DiskCacheForkTest, TheChildGoesOn) {
   }
   done = true;
   for (std::thread& t : threads) t.join();
+}
+
+// Of a writer that was ended.
+TEST(DiskCacheTest, ATemporaryFileIsNotTheNearestEntry) {
+  const TempFolder folder;
+  const ToyBackend backend;
+  DiskCacheOptions options = In(folder.path);
+  EXPECT_TRUE(Compiles(options, backend));
+  const std::string file = EntryFiles(folder.path).at(0);
+  std::filesystem::rename(file, file.substr(0, file.rfind('/')) + "/1-2-abc.tmp");
+  options.require = true;
+  const std::string missing(GetOnce(options, ToySource("1"), backend).status().message());
+  EXPECT_THAT(missing, HasSubstr("(0 entries)"));
+  EXPECT_THAT(missing, Not(HasSubstr("nearest entry")));
 }
 
 TEST(DiskCacheTest, TheEnvironmentSaysWhere) {

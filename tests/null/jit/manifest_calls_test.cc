@@ -151,6 +151,21 @@ TEST(RecorderTest, AFileGrowsByWhatItLacks) {
   EXPECT_EQ(ReadFile(path), "not JSON");
 }
 
+TEST(RecorderTest, ALinkIsRefusedAndStaysOne) {
+  const TempFolder folder;
+  const std::string link = folder / "link.json";
+  std::filesystem::create_symlink("real.json", link);
+  WriteFile(folder / "real.json", ManifestToJson(Manifest()));
+  ManifestEntry entry;
+  entry.source = ManifestSource::kText;
+  entry.what = "graph f\n";
+  entry.calls.push_back(Sizes({}));
+  EXPECT_EQ(std::string(AddToManifest(link, entry).message()),
+            link + " is a symbolic link; expected the file itself");
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_EQ(ReadFile(folder / "real.json"), ManifestToJson(Manifest()));
+}
+
 // Code for more sizes and for hot shapes is of classes that the function's options do not say.
 TEST(RecorderTest, AClassIsRecordedAsItWasClassified) {
   const TempFolder folder;

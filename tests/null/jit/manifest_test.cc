@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
+
 namespace jitfuse::internal {
 namespace {
 
@@ -111,6 +113,15 @@ TEST(ManifestTest, ErrorsInEntriesHaveTheirPointer) {
               HasSubstr("/entries/0: expected one of \"graph\", \"text\" and \"python\", got 2"));
   EXPECT_THAT(ErrorOf(R"({"graph": ""})"),
               HasSubstr("/entries/0/graph: expected a string that is not empty, got \"\""));
+  EXPECT_THAT(ErrorOf(R"({"graph": "a\u0000b"})"),
+              HasSubstr("/entries/0/graph: expected the name of a file, got \"a\\u0000b\""));
+  for (const char* python : {"model.py", "missing function", ":f", "m:", "a..b:f", "..:f", "m:f.",
+                             "m\\u0000:f", "model.py:"}) {
+    EXPECT_THAT(ErrorOf(absl::StrCat(R"({"python": ")", python, "\"}")),
+                HasSubstr(absl::StrCat("/entries/0/python: expected a Python function, "
+                                       "\"module:function\" or \"FILE.py:function\", got \"",
+                                       python, "\"")));
+  }
   EXPECT_THAT(ErrorOf(R"({"graph": "f", "args": []})"),
               HasSubstr("/entries/0/args: only Python functions have arguments"));
   EXPECT_THAT(ErrorOf(R"({"graph": "f", "dtypes": {"T": ["f31"]}})"),

@@ -17,6 +17,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 class LayerTest : public testing::Test {
  protected:
@@ -187,11 +188,45 @@ TEST_F(LayerTest, WhatIsMissingIsFound) {
   ASSERT_TRUE(Write(Some(3)).ok());
   WriteFile(EntryFiles(dir_)[1], "damaged");
   std::vector<WantedKernel> wanted = Some(4);
-  EXPECT_EQ(MissingIn(dir_, wanted).size(), 2u);
+  EXPECT_EQ(GapsIn(dir_, wanted).missing.size(), 2u);
   for (WantedKernel& w : wanted) w.key.toolchain.clear();  // by any compiler
-  EXPECT_EQ(MissingIn(dir_, wanted).size(), 2u);
+  EXPECT_EQ(GapsIn(dir_, wanted).missing.size(), 2u);
   for (WantedKernel& w : wanted) w.key.toolchain = "toy-2.0";
-  EXPECT_EQ(MissingIn(dir_, wanted).size(), 4u);
+  EXPECT_EQ(GapsIn(dir_, wanted).missing.size(), 4u);
+  const LayerGaps nowhere = GapsIn(folder_ / "none", wanted);
+  EXPECT_EQ(nowhere.missing.size(), 4u);
+  EXPECT_EQ(nowhere.refused, "");
+  EXPECT_THAT(nowhere.unused, IsEmpty());
+}
+
+TEST_F(LayerTest, WhatIsThereAndNotUsedIsMissingWithTheReason) {
+  ASSERT_TRUE(Write(Some(3)).ok());
+  const std::vector<WantedKernel> wanted = Some(3);
+  const std::string root = CacheRootOf(dir_);
+  const std::string open = EntryPathOf(root, wanted[0].key);
+  const std::string damaged = EntryPathOf(root, wanted[1].key);
+  const std::string other = EntryPathOf(root, wanted[2].key);
+  ASSERT_EQ(chmod(open.c_str(), 0666), 0);
+  WriteFile(damaged, ReadFile(damaged).substr(1));
+  WriteFile(other, ReadFile(open));
+  const LayerGaps gaps = GapsIn(dir_, wanted);
+  EXPECT_EQ(gaps.missing.size(), 3u);
+  EXPECT_EQ(gaps.refused, "");
+  EXPECT_THAT(gaps.unused, ElementsAre(open + ": everyone may write to it",
+                                       damaged + ": it does not begin as an entry does",
+                                       other + ": it is of another kernel than its name says"));
+  ASSERT_TRUE(Write(wanted).ok());  // which makes them anew
+  EXPECT_THAT(GapsIn(dir_, wanted).missing, IsEmpty());
+}
+
+TEST_F(LayerTest, OfALayerThatIsRefusedAllIsMissing) {
+  ASSERT_TRUE(Write(Some(2)).ok());
+  const std::vector<WantedKernel> wanted = Some(2);
+  ASSERT_THAT(GapsIn(dir_, wanted).missing, IsEmpty());
+  ASSERT_EQ(chmod(dir_.c_str(), 0777), 0);
+  const LayerGaps gaps = GapsIn(dir_, wanted);
+  EXPECT_EQ(gaps.missing.size(), 2u);
+  EXPECT_THAT(gaps.refused, HasSubstr(dir_ + ": everyone may write to it"));
 }
 
 }  // namespace
