@@ -85,8 +85,9 @@ class JobMaker {
       return Unimplemented(
           entry.where, "/python: '", entry.what,
           "' is a Python function, which this program cannot trace; the Python package's jitfuse "
-          "can: pip install jitfuse, then run that jitfuse, or python -m jitfuse, with the same "
-          "arguments");
+          "can: pip install . in a clone (docs/python_install.md), then run that jitfuse, or "
+          "python "
+          "-m jitfuse, with the same arguments");
     PythonCall call{entry.what, {}, {}};
     for (const std::string& arg : entry.args) call.arguments.push_back(WithDTypes(arg, dtypes));
     for (const ManifestCall& of : entry.calls) {

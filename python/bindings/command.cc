@@ -33,9 +33,8 @@ Array CopyOf(const std::string& name, nb::handle object) {
 
 StatusOr<jitfuse_cli::Source> SourceOfEntry(const nb::object& trace,
                                             const jitfuse_cli::TraceRequest& request) {
-  const auto made = nb::cast<nb::dict>(
-      trace(request.entry, request.arguments, request.symbols, request.default_size,
-            request.as_called));
+  const auto made = nb::cast<nb::dict>(trace(request.entry, request.arguments, request.symbols,
+                                             request.default_size, request.as_called));
   if (made.contains("error")) {
     const auto code =
         Get<bool>(made, "usage") ? StatusCode::kInvalidArgument : StatusCode::kFailedPrecondition;

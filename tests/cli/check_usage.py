@@ -48,7 +48,7 @@ def main():
         for verb in ["run", "explain", "bench", "text"]:  # of Python functions, without Python
             for entry in ["mymodule:f", "some.module:Class.method", folder + "/f.py:f"]:
                 says("'" + entry + "' is a Python function, which this program cannot trace; the Python package's jitfuse can: "
-                     "pip install jitfuse, or pip install . in a clone, then run that jitfuse, or python -m jitfuse", verb, entry, "--arg", "x:f32[n]", code=2)
+                     "pip install . in a clone (docs/python_install.md), then run that jitfuse, or python -m jitfuse", verb, entry, "--arg", "x:f32[n]", code=2)
         says("--arg x:f32[n]: expected a Python function beside it", "run", graph, "--arg", "x:f32[n]", code=2)
         pathlib.Path(folder, "odd:name").write_text(TEXT)  # a file goes first
         assert run("run", folder + "/odd:name", "--backend", "cpu", code=0) == ""

@@ -250,8 +250,8 @@ Status RunUntraced(const Args& args, const Source& source) {
 // error of explaining the groups.
 void PrintResources(const Args& args, const Source& source, const std::vector<Array>& shapes) {
   auto text = jitfuse::SourceOf(source.text, shapes, "resources", args.arch, source.options);
-  std::printf("%s", text.ok() ? text->c_str()
-                              : ("resources: " + text.status().message() + "\n").c_str());
+  std::printf("%s",
+              text.ok() ? text->c_str() : ("resources: " + text.status().message() + "\n").c_str());
 }
 
 }  // namespace

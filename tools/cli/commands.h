@@ -21,7 +21,7 @@ struct Args {
   std::vector<std::string> sets;       // "n=1000"
   jitfuse::CompileOptions options;
   bool check = false;
-  std::string trace;  // the file of a trace of the run; "": none
+  std::string trace;                // the file of a trace of the run; "": none
   std::optional<long long> verify;  // as CompileOptions
   std::optional<jitfuse::Numerics> numerics;
   std::string stage = "groups";

@@ -40,7 +40,7 @@ Status CheckEntry(const std::string& file, const std::vector<std::string>& argum
     return Status(StatusCode::kUnimplemented,
                   "'" + file +
                       "' is a Python function, which this program cannot trace; the Python "
-                      "package's jitfuse can: pip install jitfuse, or pip install . in a clone, "
+                      "package's jitfuse can: pip install . in a clone (docs/python_install.md), "
                       "then run that jitfuse, or python -m jitfuse, with the same arguments");
   if (!is_entry && !arguments.empty())
     return Status(StatusCode::kInvalidArgument,

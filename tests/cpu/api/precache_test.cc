@@ -321,7 +321,7 @@ TEST(PrecacheTest, WrongRequestsAreClear) {
   WriteFile(folder / "p.json", R"({"jitfuse_manifest": 1, "entries": [{"python": "a:f"}]})");
   EXPECT_THAT(ErrorOf(folder / "p.json", out, For({"x86-64-v3"})),
               testing::AllOf(HasSubstr("p.json: /entries/0/python: 'a:f' is a Python function"),
-                             HasSubstr("pip install jitfuse")));
+                             HasSubstr("pip install .")));
   WriteFile(folder / "n.json", R"({"jitfuse_manifest": 1, "entries": [{"graph": "no.jf"}]})");
   EXPECT_THAT(ErrorOf(folder / "n.json", out, For({"x86-64-v3"})),
               HasSubstr("n.json: /entries/0/graph: cannot read"));
