@@ -455,18 +455,17 @@ def _checked_options(
         raise ValueError(f"jit: dynamic={dynamic!r}, expected one of {_DYNAMIC}")
     if numerics not in (*_NUMERICS, "strict"):
         raise ValueError(f"jit: numerics={numerics!r}, expected one of {_NUMERICS}")
-    if type(verify) is not int or verify < 0:
-        raise ValueError(f"jit: verify={verify!r}, expected a number of calls, 0 or more")
+    for name, count in {"verify": verify, "specialize_after": specialize_after}.items():
+        if type(count) is not int or not 0 <= count < 2**63:
+            raise ValueError(
+                f"jit: {name}={count!r}, expected a number of calls, 0 or more and below 2**63"
+            )
     if verify_action not in _VERIFY_ACTIONS:
         raise ValueError(f"jit: verify_action={verify_action!r}, expected one of {_VERIFY_ACTIONS}")
     if type(autotune) is not bool:
         raise ValueError(f"jit: autotune={autotune!r}, expected True or False")
     if type(background) is not bool:
         raise ValueError(f"jit: background={background!r}, expected True or False")
-    if type(specialize_after) is not int or specialize_after < 0:
-        raise ValueError(
-            f"jit: specialize_after={specialize_after!r}, expected a number of calls, 0 or more"
-        )
     return {
         "numerics": numerics, "verify": verify, "verify_action": verify_action,
         "autotune": autotune, "dynamic": "all" if dynamic == "all" else "leading",
