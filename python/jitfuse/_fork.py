@@ -47,16 +47,56 @@ class ForkLock:
             self._lock = threading.RLock()
 
 
+class Loading:
+    """Imports that go on: `with loading: import x`. A fork waits until no other thread is inside.
+    Any number of threads may be, also while a fork waits: one may hold the lock of a module that
+    another imports."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._inside: dict[int, int] = {}  # by thread, how often
+
+    def __enter__(self) -> None:
+        me = threading.get_ident()
+        with self._changed:
+            self._inside[me] = self._inside.get(me, 0) + 1
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        me = threading.get_ident()
+        with self._changed:
+            self._inside[me] -= 1
+            if self._inside[me] == 0:
+                del self._inside[me]
+                self._changed.notify_all()
+
+    def before_fork(self) -> None:
+        self._changed.acquire()
+        self._changed.wait_for(lambda: self._inside.keys() <= {threading.get_ident()})
+
+    def after_in_parent(self) -> None:
+        self._changed.release()
+
+    def after_in_child(self) -> None:
+        self._changed = threading.Condition()  # without those that wait in the parent
+
+
 _locks: WeakSet[ForkLock] = WeakSet()
-loading = ForkLock()
+loading = Loading()
 
 
-def _in_child() -> None:
-    loading.release()
+def _after_in_child() -> None:
+    loading.after_in_child()
     for lock in _locks:
         lock.renew()
 
 
 os.register_at_fork(
-    before=loading.acquire, after_in_parent=loading.release, after_in_child=_in_child
+    before=loading.before_fork,
+    after_in_parent=loading.after_in_parent,
+    after_in_child=_after_in_child,
 )

@@ -12,7 +12,7 @@ import pytest
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
-HEAD = """
+HEAD = '''
 import os, signal, sys, threading, time
 from importlib.machinery import PathFinder
 import numpy as np
@@ -26,7 +26,23 @@ def in_child(work):
         signal.alarm(60)
         os._exit(0 if work() else 1)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-"""
+
+def runs_first(name, function):
+    """The module, when it is loaded, calls the function first. (While it is found, Python's own fork waits.)"""
+    class Finder:
+        def find_spec(self, wanted, path=None, target=None):
+            if wanted != name:
+                return None
+            spec = PathFinder.find_spec(name, path)
+            run = spec.loader.exec_module
+            def both(module):
+                function()
+                run(module)
+            spec.loader.exec_module = both
+            return spec
+
+    sys.meta_path.insert(0, Finder())
+'''
 
 
 def run(script):
@@ -81,31 +97,50 @@ def test_another_thread_imports_at_the_fork(module):
     script = f"""
 {"import torch" if of_torch else ""}
 {"x = torch.ones(4, 3, requires_grad=" + str(module == "jitfuse._torch_node") + ")" if of_torch else ""}
-class Slow:  # not the finding: Python's fork waits for that
-    begun = threading.Event()
-    def find_spec(self, name, path=None, target=None):
-        if name != {module!r}:
-            return None
-        spec = PathFinder.find_spec(name, path)
-        run = spec.loader.exec_module
-        def slowly(module):
-            self.begun.set()
-            time.sleep(0.5)
-            run(module)
-        spec.loader.exec_module = slowly
-        return spec
+def slowly():
+    begun.set()
+    time.sleep(0.5)
 
+begun = threading.Event()
+runs_first({module!r}, slowly)
 assert {module!r} not in sys.modules
-sys.meta_path.insert(0, Slow())
 f = {jitted}
 thread = threading.Thread(target=f, args=(x,))
 thread.start()
-assert Slow.begun.wait(60)
+assert begun.wait(60)
 print(in_child(lambda: (f(x) == 2).all()))
 thread.join()
 print(bool((f(x) == 2).all()))
 """
     assert run(script) == "0\nTrue\n"
+
+
+@pytest.mark.parametrize("forks", [False, True])
+def test_threads_that_import_do_not_wait_for_each_other(forks):
+    """One has the lock of a module that another, inside of `loading`, waits for, and comes to `loading` itself; a fork waits for both."""
+    script = f"""
+signal.alarm(100)
+holds = threading.Event()
+def then_another():
+    holds.set()
+    time.sleep(0.5)
+    jf.linalg
+
+def imports():
+    import jitfuse.nn
+
+runs_first("jitfuse.nn", then_another)
+first = threading.Thread(target=imports)
+first.start()
+holds.wait()
+second = threading.Thread(target=lambda: jf.nn)
+second.start()
+time.sleep(0.2)
+print(in_child(lambda: bool(jf.nn.relu and jf.linalg)) if {forks} else 0)
+first.join()
+second.join()
+"""
+    assert run(script) == "0\n"
 
 
 def test_a_function_that_forks_while_it_is_traced():
