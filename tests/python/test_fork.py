@@ -76,24 +76,25 @@ print((np.asarray(call(x)) == 2).all())
 
 
 # What a call loads when it needs it, and a function that needs it.
-LOADED = {
-    "jitfuse._tracer": "lambda x: x * 2",
-    "jitfuse._indexing": "lambda x: x[1:] * 2",
-    "jitfuse._numpy": "lambda x: np.multiply(x, 2)",
-    "jitfuse.nn": "lambda x: jf.nn.relu(x * 2)",
-    "jitfuse._bound": "lambda x: jf.jit(lambda x, y: x * y).bind(y=x * 2)(x)",
-    "jitfuse._torch_state": "lambda x: x * 2",
-    "jitfuse._torch_node": "lambda x: x * 2",
-    "jitfuse._torch": "lambda x: torch.mul(x, 2)",
-}
+BOUND = "lambda x: jf.jit(lambda x, y: x * y).bind(y=x * 2)(x)"
+LOADED = [
+    ("jitfuse._tracer", "jf.jit(lambda x: x * 2)"),
+    ("jitfuse._indexing", "jf.jit(lambda x: x[1:] * 2)"),
+    ("jitfuse._numpy", "jf.jit(lambda x: np.multiply(x, 2))"),
+    ("jitfuse.nn", "jf.jit(lambda x: jf.nn.relu(x * 2))"),
+    ("jitfuse._bound", BOUND),
+    ("jitfuse._torch_state", "jf.jit(lambda x: x * 2)"),
+    ("jitfuse._torch_state", BOUND),
+    ("jitfuse._torch_node", "jf.jit(lambda x: x * 2)"),
+    ("jitfuse._torch", "jf.jit(lambda x: torch.mul(x, 2))"),
+]
 
 
-@pytest.mark.parametrize("module", LOADED)
-def test_another_thread_imports_at_the_fork(module):
+@pytest.mark.parametrize("module, function", LOADED)
+def test_another_thread_imports_at_the_fork(module, function):
     of_torch = module.startswith("jitfuse._torch")
     if of_torch and importlib.util.find_spec("torch") is None:
         pytest.skip("torch is not installed")
-    jitted = f"({LOADED[module]})" if module == "jitfuse._bound" else f"jf.jit({LOADED[module]})"
     script = f"""
 {"import torch" if of_torch else ""}
 {"x = torch.ones(4, 3, requires_grad=" + str(module == "jitfuse._torch_node") + ")" if of_torch else ""}
@@ -104,7 +105,7 @@ def slowly():
 begun = threading.Event()
 runs_first({module!r}, slowly)
 assert {module!r} not in sys.modules
-f = {jitted}
+f = {function}
 thread = threading.Thread(target=f, args=(x,))
 thread.start()
 assert begun.wait(60)
