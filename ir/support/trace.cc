@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include <mutex>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
@@ -92,7 +94,11 @@ class TraceFile {
     return out;
   }
   ~TraceFile() {
-    if (fd_ >= 0) close(fd_);
+    if (fd_ < 0) return;
+    // Children of fork() may have the descriptor, and with it the lock, for longer; none of them
+    // gives it back in this process's place.
+    if (generation_ == ForkGeneration()) flock(fd_, LOCK_UN);
+    close(fd_);
   }
   TraceFile(const TraceFile&) = delete;
   TraceFile& operator=(const TraceFile&) = delete;
@@ -155,7 +161,14 @@ class TraceFile {
     return absl::OkStatus();
   }
   absl::Status OpenFile() {
-    fd_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    // O_NONBLOCK: a FIFO would be waited for until somebody reads it.
+    fd_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0644);
+    struct stat about{};
+    const bool is_pipe = fd_ < 0 ? errno == ENXIO  // a FIFO that nobody reads, or a socket
+                                 : fstat(fd_, &about) == 0 && S_ISFIFO(about.st_mode);
+    if (is_pipe)
+      return absl::FailedPreconditionError(
+          absl::StrCat("the trace ", path_, " cannot be written: it is no file"));
     return fd_ >= 0 ? absl::OkStatus() : SystemError();
   }
   absl::Status SystemError() const {
@@ -164,6 +177,7 @@ class TraceFile {
 
   std::string path_, buffer_;
   int fd_ = -1;
+  const int generation_ = ForkGeneration();  // the process that has opened it
   off_t end_ = 0;
   double written_us_ = 0;
   absl::Status status_;
@@ -205,7 +219,9 @@ void FinishAtExit() {
   if (auto* finish = Get().finish.load(); finish != nullptr && Tracing()) finish();
   const TraceLock lock;
   // A child that traced nothing has no file, and should not make one now.
-  if (Get().generation == ForkGeneration() && Get().file != nullptr) Get().file->Write();
+  if (Get().generation != ForkGeneration() || Get().file == nullptr) return;
+  Get().file->Write();
+  Get().file = nullptr;  // children that live on keep no lock of it
 }
 
 void AppendEvent(int trace, const std::string& event) {
@@ -245,6 +261,8 @@ void ReadEnv() {
 
 absl::Status StartTrace(const std::string& path) {
   if (path.empty()) return InvalidArgument("a trace needs the path of a file, got none");
+  if (path.find('\0') != path.npos)
+    return InvalidArgument("the path of a trace has a NUL in it: \"", absl::CHexEscape(path), "\"");
   const TraceLock lock;
   State& s = Get();
   if (!s.path.empty())

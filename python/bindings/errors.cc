@@ -22,7 +22,11 @@ PyObject* TypeOf(StatusCode code) {
 void ThrowCurrent() { throw nb::python_error(); }
 
 void Throw(PyObject* type, const std::string& message) {
-  PyErr_SetString(type, message.c_str());
+  // Names of files need not be UTF-8.
+  PyObject* text = PyUnicode_DecodeUTF8(message.data(), static_cast<Py_ssize_t>(message.size()),
+                                        "backslashreplace");
+  if (text != nullptr) PyErr_SetObject(type, text);
+  Py_XDECREF(text);
   ThrowCurrent();
 }
 

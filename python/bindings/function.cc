@@ -216,8 +216,20 @@ void RunAndWrap(const PyFunction& f, const CallInputs& in, const RunOptions& run
   for (std::size_t i = 0; i < wrapped.size(); ++i) results[i] = wrapped[i].release().ptr();
 }
 
-// Of a function all of whose arrays are bound.
-void TakeFromBound(const BoundObjects& bound, CallInputs* in) {
+[[noreturn]] void ThrowBoundRequiresGrad(const PyFunction& f, const std::string& name) {
+  ThrowValueError(f.name + ": argument '" + name +
+                  "' requires grad, and gradients for what is bound would be lost: bind "
+                  ".detach() of it, or pass it to each call");
+}
+
+// What the call's own arrays do not say. ValueError where a bound tensor has been made to require
+// grad since.
+void TakeFromBound(const PyFunction& f, CallInputs* in) {
+  const BoundObjects& bound = f.bound;
+  for (const auto& [name, tensor] : bound.of_torch) {
+    if (RequiresGrad(tensor)) [[unlikely]]
+      ThrowBoundRequiresGrad(f, name);
+  }
   if (in->like == nullptr) {
     in->like = bound.like;
     in->like_object = bound.like_object;
@@ -233,7 +245,7 @@ void TakeFromBound(const BoundObjects& bound, CallInputs* in) {
 void Execute(const PyFunction& f, CallInputs& in, const CallOptions& options, PyObject** results) {
   WithoutGil without_gil;
   RunOptions run;
-  if (!f.bound.objects.empty()) TakeFromBound(f.bound, &in);
+  if (!f.bound.objects.empty()) TakeFromBound(f, &in);
   run.rng = options.rng;
   run.long_work = &without_gil;
   const CallOutputs& outs = in.outs;
@@ -274,7 +286,7 @@ void Execute(const PyFunction& f, CallInputs& in, const CallOptions& options, Py
 
 std::string Tune(const PyFunction& f, PyObject* const* args, std::size_t num_args) {
   CallInputs in = BorrowArgs(f, args, num_args);
-  if (!f.bound.objects.empty()) TakeFromBound(f.bound, &in);
+  if (!f.bound.objects.empty()) TakeFromBound(f, &in);
   WithoutGil without_gil;
   RunOptions run;
   run.long_work = &without_gil;
@@ -324,13 +336,11 @@ PyFunction BindArrays(const PyFunction& f, const std::vector<std::string>& names
   for (std::size_t i = 0; i < names.size(); ++i) {
     CallInputs in;
     AddArg(f, InputNamed(f, names[i]), arrays[i], &in);
-    if (in.requires_grad >= 0)
-      ThrowValueError(f.name + ": argument '" + names[i] +
-                      "' requires grad, and gradients for what is bound would be lost: bind "
-                      ".detach() of it, or pass it to each call");
+    if (in.requires_grad >= 0) ThrowBoundRequiresGrad(f, names[i]);
     pairs.emplace_back(names[i], in.arrays[0]);
     bound.objects[names[i]] = nb::borrow(arrays[i]);
     bound.owners[names[i]] = in.owners;
+    if (in.torch_tensor != nullptr) bound.of_torch.emplace_back(names[i], arrays[i]);
     Keep(in, &bound);
   }
   PyFunction out(Check(f.function.Bind(pairs)), f.background);

@@ -32,7 +32,8 @@ namespace jitfuse::python {
 struct BoundObjects {
   std::map<std::string, nb::object> objects;  // by input
   std::map<std::string, std::vector<std::shared_ptr<void>>> owners;
-  const TypeInfo* like = nullptr;  // as those of CallInputs
+  std::vector<std::pair<std::string, PyObject*>> of_torch;  // the tensors of torch among `objects`
+  const TypeInfo* like = nullptr;                           // as those of CallInputs
   PyObject* like_object = nullptr;
   const TypeInfo* gpu_type = nullptr;
   Device gpu_device;

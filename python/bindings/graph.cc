@@ -2,6 +2,7 @@
 
 #include <nanobind/stl/vector.h>
 
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -151,6 +152,9 @@ template <typename T>
 T ValueOf(const std::string& name, nb::handle value, const char* type) {
   T out{};
   if (nb::try_cast(value, out, /*convert=*/false)) return out;
+  if (std::is_same_v<T, long long> && PyLong_CheckExact(value.ptr()))
+    ThrowValueError("the option " + name + " is " + TextOf(value) +
+                    ", expected a number from -2**63 to 2**63 - 1");
   ThrowTypeError("the option " + name + " is a " + type + ", not a " +
                  nb::cast<std::string>(value.type().attr("__name__")));
 }

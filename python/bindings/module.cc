@@ -456,7 +456,10 @@ void DefineSurroundings(nb::module_& m) {
   m.def(
       "total_stats", [] { return StatsOf(TotalStats()); },
       nb::sig("def total_stats() -> dict[str, typing.Any]"));
-  m.def("start_trace", [](const std::string& path) { Check(StartTrace(path)); }, "path"_a);
+  m.def(
+      "start_trace",
+      [](const nb::bytes& path) { Check(StartTrace(std::string(path.c_str(), path.size()))); },
+      "path"_a);
   m.def("stop_trace", [] {
     Status stopped;
     {

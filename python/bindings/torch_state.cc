@@ -74,16 +74,19 @@ class RequiresGradOf {
   }
   bool operator()(PyObject* tensor) {
     PyTypeObject* const type = Py_TYPE(tensor);  // TypeInfoOf keeps it alive
-    if (type != last_) {
-      plain_ = IsPlain(reinterpret_cast<PyObject*>(type));
-      last_ = type;
-    }
-    PyObject* wants = plain_ ? get_(descriptor_.ptr(), tensor, reinterpret_cast<PyObject*>(type))
-                             : PyObject_GetAttr(tensor, name_.ptr());
+    PyObject* wants = KnownAsPlain(type)
+                          ? get_(descriptor_.ptr(), tensor, reinterpret_cast<PyObject*>(type))
+                          : PyObject_GetAttr(tensor, name_.ptr());
     return nb::steal(CheckNew(wants)).is(nb::handle(Py_True));
   }
 
  private:
+  // Calls have tensors and parameters in turn: the last two classes are remembered.
+  bool KnownAsPlain(PyTypeObject* type) {
+    if (last_[0].type != type) std::swap(last_[0], last_[1]);
+    if (last_[0].type != type) last_[0] = {type, IsPlain(reinterpret_cast<PyObject*>(type))};
+    return last_[0].plain;
+  }
   bool IsPlain(nb::handle type) const {
     const nb::handle object(reinterpret_cast<PyObject*>(&PyBaseObject_Type));
     const auto is_own = [&](nb::handle name, nb::handle value) {
@@ -96,8 +99,10 @@ class RequiresGradOf {
   const nb::object name_ = nb::steal(PyUnicode_InternFromString("requires_grad"));
   nb::object descriptor_;
   descrgetfunc get_ = nullptr;
-  PyTypeObject* last_ = nullptr;
-  bool plain_ = false;  // of last_
+  struct {
+    PyTypeObject* type = nullptr;
+    bool plain = false;
+  } last_[2];
 };
 
 }  // namespace

@@ -39,6 +39,7 @@ from ._elementwise import (
     subtract, tan, tanh, trunc, trunc_divide, where, xlogy,
 )  # fmt: skip
 from ._errors import TracingError
+from ._fork import loading as _loading
 from ._jit import CacheInfo, JitFunction, jit
 from ._linalg import matmul, matrix_transpose, tensordot, vecdot
 from ._manipulation import (
@@ -113,7 +114,8 @@ def __getattr__(name: str) -> object:
     if name == "CUDA_AVAILABLE":
         return cuda_available()
     if name not in _LATER:
-        from ._suggest import missing
+        with _loading:
+            from ._suggest import missing
 
         advice = "" if name.startswith("_") else missing(name)
         raise AttributeError(
@@ -122,7 +124,8 @@ def __getattr__(name: str) -> object:
     from importlib import import_module
 
     home = _LATER[name]
-    module = import_module(f"{__name__}.{home or name}")
+    with _loading:
+        module = import_module(f"{__name__}.{home or name}")
     found = globals()[name] = getattr(module, name) if home else module
     return found
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from . import _core
 from ._dtypes import BY_CODE, DType, find_dtype
+from ._fork import loading
 
 _DL_CUDA, _DL_CUDA_MANAGED = 2, 13
 _KINDS_OF_ERROR = (TypeError, ValueError, RuntimeError)
@@ -54,12 +55,20 @@ def describe_named(obj: Any, name: Callable[[], str]) -> tuple[DType, tuple[int,
         return None
     try:
         if is_torch(obj):  # some describe themselves, and are empty
+            _load_torch_state()
             _core.describe_array(obj)
         return describe(obj)
     except Exception as error:  # a library's own, too
         kind = type(error) if type(error) in _KINDS_OF_ERROR else TypeError
         said = str(error).removeprefix("array: ")  # as describe_array calls it
         raise kind(f"{name()}: {said}") from error
+
+
+def _load_torch_state() -> None:
+    """The bindings load it as well, when they meet the first tensor; no fork waits for that."""
+    if "torch" in sys.modules:
+        with loading:
+            from . import _torch_state  # noqa: F401
 
 
 def is_torch(obj: Any) -> bool:

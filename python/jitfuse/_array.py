@@ -13,6 +13,7 @@ import jitfuse as jf
 from ._dims import Dim
 from ._dtypes import BY_CODE, DType
 from ._errors import needs_values, user_place
+from ._fork import loading
 from ._methods import Methods
 from ._operators import Operators
 
@@ -165,24 +166,28 @@ class Array(Operators, Methods):
     __hash__ = None  # type: ignore[assignment]
 
     def __getitem__(self, key: Any) -> Array:
-        from ._indexing import index
+        with loading:
+            from ._indexing import index
 
         return index(self, key)
 
     # Protocols of other libraries.
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        from ._numpy import call_ufunc
+        with loading:
+            from ._numpy import call_ufunc
 
         return call_ufunc(ufunc, method, inputs, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        from ._numpy import call_function
+        with loading:
+            from ._numpy import call_function
 
         return call_function(func, args, kwargs)
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        from ._torch import call_function
+        with loading:
+            from ._torch import call_function
 
         return call_function(func, args, kwargs or {})

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _core
+from ._fork import loading
 from ._trace import FLOATS
 
 Rng = tuple[int, int, Any]  # as _core.rng_draw gives it
@@ -104,7 +105,8 @@ class Differentiable:
             return self._unrecorded(arguments, rng)
         node = self._nodes.get(wrt)
         if node is None:
-            from ._torch_node import Node
+            with loading:
+                from ._torch_node import Node
 
             node = self._nodes[wrt] = Node(self, wrt)
         found: tuple[Any, ...] = node(arguments, rng)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-import threading
 from collections.abc import Callable, Iterator
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from . import _core, _logging
 from ._arguments import describe_named, is_numpy_scalar, is_on_gpu, is_torch
 from ._array import Array
+from ._fork import ForkLock, loading
 from ._outside import outside
 from ._pytree import flatten, unflatten
 
@@ -146,7 +146,7 @@ class JitFunction(_core.JitFunction):
         self._dynamic = dynamic
         self._options = options
         self._groups: dict[Any, _Group] = {}
-        self._lock = threading.RLock()
+        self._lock = ForkLock()
         self._hits = 0
         self._misses = 0
 
@@ -171,7 +171,8 @@ class JitFunction(_core.JitFunction):
             if isinstance(leaf, Array):
                 return self._inline(leaf, args, kwargs, out)
         if any(map(is_torch, leaves)):
-            from ._torch_state import check_not_recorded
+            with loading:
+                from ._torch_state import check_not_recorded
 
             check_not_recorded(self._name)  # before torch warns of what is asked of its tensors
         call = self._describe(leaves, structure, static)
@@ -224,7 +225,8 @@ class JitFunction(_core.JitFunction):
         are used where they lie and must not change while they are bound (rebind() after a change).
         Gradients are for the other arguments.
         """
-        from ._bound import _given, bind
+        with loading:
+            from ._bound import _given, bind
 
         return bind(self, _given("bind", name, value, arrays))
 
@@ -356,7 +358,8 @@ class JitFunction(_core.JitFunction):
         """describe and is_on_gpu, whose errors get the name of the argument."""
 
         def name() -> str:
-            from ._tracer import leaf_names
+            with loading:
+                from ._tracer import leaf_names
 
             return f"{self._name}: argument {leaf_names(structure, self._positional)[i]!r}"
 
@@ -375,7 +378,8 @@ class JitFunction(_core.JitFunction):
         return self._trace(call)
 
     def _trace(self, call: Call) -> Entry:
-        from ._tracer import describe_leaf, leaf_names
+        with loading:
+            from ._tracer import describe_leaf, leaf_names
 
         names = leaf_names(call.structure, self._positional)
         described: list[Leaf] = [
@@ -411,7 +415,7 @@ class JitFunction(_core.JitFunction):
                 self._lock.release()
 
     def _compile(self, leaves: list[Leaf], structure: Any, static: tuple[Any, ...]) -> Entry:
-        from ._tracer import Tracer
+        from ._tracer import Tracer  # _trace has loaded it
 
         def call(args: Any, kwargs: Any) -> Any:
             args = list(args)
@@ -423,7 +427,8 @@ class JitFunction(_core.JitFunction):
 
 @outside
 def _lower(function: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    from ._lowered import Lowered
+    with loading:
+        from ._lowered import Lowered
 
     call = function._read(args, kwargs)
     return Lowered(function, call, function._entry(call))
@@ -450,18 +455,17 @@ def _checked_options(
         raise ValueError(f"jit: dynamic={dynamic!r}, expected one of {_DYNAMIC}")
     if numerics not in (*_NUMERICS, "strict"):
         raise ValueError(f"jit: numerics={numerics!r}, expected one of {_NUMERICS}")
-    if type(verify) is not int or verify < 0:
-        raise ValueError(f"jit: verify={verify!r}, expected a number of calls, 0 or more")
+    for name, count in {"verify": verify, "specialize_after": specialize_after}.items():
+        if type(count) is not int or not 0 <= count < 2**63:
+            raise ValueError(
+                f"jit: {name}={count!r}, expected a number of calls, 0 or more and below 2**63"
+            )
     if verify_action not in _VERIFY_ACTIONS:
         raise ValueError(f"jit: verify_action={verify_action!r}, expected one of {_VERIFY_ACTIONS}")
     if type(autotune) is not bool:
         raise ValueError(f"jit: autotune={autotune!r}, expected True or False")
     if type(background) is not bool:
         raise ValueError(f"jit: background={background!r}, expected True or False")
-    if type(specialize_after) is not int or specialize_after < 0:
-        raise ValueError(
-            f"jit: specialize_after={specialize_after!r}, expected a number of calls, 0 or more"
-        )
     return {
         "numerics": numerics, "verify": verify, "verify_action": verify_action,
         "autotune": autotune, "dynamic": "all" if dynamic == "all" else "leading",

@@ -12,6 +12,7 @@ import sys
 from typing import Any
 
 from . import _core
+from ._fork import loading
 
 _WARNING, _INFO, _DEBUG = 30, 20, 10  # as in logging
 
@@ -22,7 +23,8 @@ def _level(library_level: int) -> int:
 
 
 def _log(level: int, message: str, *args: Any) -> None:
-    import logging
+    with loading:
+        import logging
 
     logging.getLogger("jitfuse").log(level, message, *args)
 

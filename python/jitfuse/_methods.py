@@ -8,6 +8,8 @@ from typing import Any
 
 import jitfuse as jf
 
+from ._fork import loading
+
 
 def _one_or_many(args: tuple[Any, ...]) -> tuple[Any, ...]:
     """f(2, 3) and f((2, 3)) alike."""
@@ -16,7 +18,8 @@ def _one_or_many(args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def find_method(name: str) -> Any:
     """The function that a method of this name of torch.Tensor is, or None."""
-    from . import _torch
+    with loading:
+        from . import _torch
 
     return _torch.find_method(name)
 

@@ -32,8 +32,8 @@ class profile:
     in a process. "%p" in the path becomes the number of the process. docs/trace.md.
     """
 
-    def __init__(self, path: str | os.PathLike[str]):
-        self._path = os.fspath(path)
+    def __init__(self, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]):
+        self._path = os.fsencode(path)
 
     def __enter__(self) -> profile:
         _core.start_trace(self._path)

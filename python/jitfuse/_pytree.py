@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ._fork import loading
+
 LEAF = "*"
 Structure = Any  # LEAF, None, or (type, keys, children)
 
@@ -76,7 +78,8 @@ def _check_attributes(tree: Any) -> None:
 
 def field_names(kind: Any) -> tuple[str, ...]:
     """Of a dataclass."""
-    import dataclasses
+    with loading:
+        import dataclasses
 
     return tuple(f.name for f in dataclasses.fields(kind))
 

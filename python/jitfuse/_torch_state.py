@@ -9,8 +9,10 @@ from typing import Any
 
 import torch  # type: ignore[import-not-found,unused-ignore]
 
+from ._fork import ForkLock
+
 _MASK = 2**64 - 1
-_drawing = threading.Lock()
+_drawing = ForkLock()
 _own = threading.local()
 
 

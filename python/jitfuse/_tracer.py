@@ -84,6 +84,13 @@ class Entry:
         fixed = {i: self.captured[self.sources[i][1]] for i in self.bound}
 
         def with_bound(*arguments: Any, **options: Any) -> tuple[Any, ...]:
+            for i, array in fixed.items():
+                if wants_grad((array,)):  # it has been made to since it was bound
+                    raise ValueError(
+                        f"{graph.name}: argument {graph.inputs[i]['name']!r} requires grad, and "
+                        "gradients for what is bound would be lost: bind .detach() of it, or pass "
+                        "it to each call"
+                    )
             given = iter(arguments)
             whole = [fixed[i] if i in fixed else next(given) for i in range(len(self.sources))]
             return graph(*whole, **options)

@@ -301,3 +301,24 @@ def test_what_has_no_names_has_nothing_to_bind():
         jf.jit(torch.nn.Linear(3, 2)).bind(input=np.ones((4, 3)))
     with pytest.raises(TypeError, match="Linear: no argument is called 'input'; expected one of in_features"):
         jf.jit(torch.nn.Linear).bind(input=np.ones((4, 3)))
+
+
+@pytest.mark.parametrize("as_bound", [lambda w: w, torch.nn.Parameter], ids=["tensor", "parameter"])
+@pytest.mark.parametrize("warm", [0, 3])
+def test_what_is_bound_is_made_to_require_grad(as_bound, warm):
+    x, w = torch.ones(2, 3), as_bound(torch.full((3,), 2.0)).requires_grad_(False)
+    f = jf.jit(lambda x, w: x * w).bind(w=w)
+    once = f.lower(x).compile()
+    for _ in range(warm):
+        assert not f(x).requires_grad
+    w.requires_grad_()
+    for given in (x, x.clone().requires_grad_(), x):
+        with pytest.raises(ValueError, match="argument 'w' requires grad, and gradients for what is bound would be lost"):
+            f(given)
+    with pytest.raises(ValueError, match="argument 'w' requires grad"):
+        once(x)
+    with torch.no_grad():
+        torch.testing.assert_close(f(x), x * 2)
+    w.requires_grad_(False)
+    y = f(x.clone().requires_grad_())
+    assert y.requires_grad and not f(x).requires_grad

@@ -65,6 +65,7 @@ def test_apply_errors_leave_the_graph_usable():
         (lambda: b.input("q", "f32", [-1]), "a dim is -1"),
         (lambda: b.compile(outs, numerics="sloppy"), "numerics is 'sloppy'"),
         (lambda: b.compile([]), "at least one output"),
+        (lambda: b.compile(outs, specialize_after=2**63), "the option specialize_after is 9223372036854775808, expected a number from"),
         (lambda: _core.Builder("1x"), "graph name"),
     ]:
         with pytest.raises(ValueError, match=text):

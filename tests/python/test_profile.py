@@ -86,6 +86,47 @@ def test_profile_ends_with_an_exception_and_nests_in_none(tmp_path):
         jf.profile(3)
 
 
+@pytest.mark.parametrize("path", [b"t.json", "x\udcff.json", b"x\xff-%p.json"])
+def test_profile_takes_every_path(tmp_path, monkeypatch, path):
+    monkeypatch.chdir(tmp_path)
+    with jf.profile(path):
+        pass
+    assert os.listdir(b".") == [os.fsencode(path).replace(b"%p", str(os.getpid()).encode())]
+
+
+def test_paths_that_profile_refuses(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("fifo")
+    for path, message in [
+        ("nul\0.json", r'a NUL in it: "nul\\x00.json"'),
+        ("no\udcff/t.json", r"the trace no\\xff/t.json cannot be written"),
+        ("fifo", "the trace fifo cannot be written: it is no file"),
+    ]:
+        with pytest.raises((ValueError, RuntimeError), match=message), jf.profile(path):
+            pass
+    assert os.listdir(".") == ["fifo"]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_second_profile_of_a_path_while_a_child_lives(tmp_path):
+    f = jf.jit(lambda x: jf.tanh(x) + 0.375, device="cpu")
+    x = np.ones(3, np.float32)
+    f(x)
+    wait, end = os.pipe()
+    with jf.profile(tmp_path / "t.json"):
+        child = os.fork()
+        if child == 0:
+            os.close(end)
+            os.read(wait, 1)
+            os._exit(0)
+    with jf.profile(tmp_path / "t.json"):
+        f(x)
+    os.close(end)
+    os.close(wait)
+    assert os.waitpid(child, 0)[1] == 0
+    assert os.listdir(tmp_path) == ["t.json"] and len(events(tmp_path / "t.json")["call"]) == 1
+
+
 def test_a_trace_that_cannot_be_ended_is_an_error():
     with pytest.raises(RuntimeError, match="no trace is being written"):
         jf._core.stop_trace()
@@ -147,8 +188,10 @@ def test_a_forks_child_writes_a_file_of_its_own(tmp_path):
 
 
 def test_a_trace_that_cannot_be_written_is_warned_of(tmp_path):
-    said = run("f(x)", {"JITFUSE_TRACE": str(tmp_path / "no" / "t.json")})
-    assert said.count("no/t.json cannot be written") == 1
+    os.mkfifo(tmp_path / "fifo")
+    for name in ("no/t.json", "fifo"):
+        said = run("f(x)", {"JITFUSE_TRACE": str(tmp_path / name)})
+        assert said.count(f"{name} cannot be written") == 1
 
 
 @pytest.fixture(scope="module")

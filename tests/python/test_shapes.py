@@ -55,6 +55,7 @@ def test_hot_shapes():
         ({"background": 1}, "background=1, expected True or False"),
         ({"specialize_after": -1}, "specialize_after=-1, expected a number of calls"),
         ({"specialize_after": True}, "specialize_after=True, expected a number of calls"),
+        ({"specialize_after": 2**63}, "specialize_after=9223372036854775808, expected a number of calls, 0 or more and below"),
     ],
 )
 def test_options_are_checked(options, message):

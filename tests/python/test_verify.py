@@ -133,7 +133,7 @@ print(f.verify_report()[0]["outputs"][0]["checksums"][0])
 
 
 def test_options_that_are_none_are_errors():
-    for wrong in (-1, 1.5, "1", True, None):
+    for wrong in (-1, 1.5, "1", True, None, 2**63):
         with pytest.raises(ValueError, match="expected a number of calls, 0 or more"):
             jf.jit(layer, verify=wrong)
     with pytest.raises(ValueError, match="verify_action='stop', expected one of"):

@@ -1,8 +1,11 @@
 // Traces as files: whole after every write, whoever ends how.
 #include "ir/support/trace.h"
 
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -138,6 +141,30 @@ TEST_F(TraceTest, WrongPathsAndASecondTrace) {
   EXPECT_FALSE(std::filesystem::exists(folder_ + "/u.json"));
 }
 
+TEST_F(TraceTest, APathWithANul) {
+  EXPECT_THAT(std::string(StartTrace(path_ + std::string("\0x", 2)).message()),
+              HasSubstr("t.json\\x00x"));
+  EXPECT_FALSE(std::filesystem::exists(path_));
+}
+
+// Neither is waited for where nobody reads it, nor written to where somebody does. In a process of
+// its own, which an alarm ends if it waits.
+TEST_F(TraceTest, AFifoIsNoFile) {
+  ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    const auto refused = [&] {
+      return StartTrace(path_).message() ==
+             "the trace " + path_ + " cannot be written: it is no file";
+    };
+    const bool unread = refused();
+    const int reader = open(path_.c_str(), O_RDONLY | O_NONBLOCK);
+    _exit(unread && reader >= 0 && refused() && !Tracing() ? 0 : 1);
+  }
+  EXPECT_EQ(WaitFor(child), 0);
+}
+
 TEST_F(TraceTest, ADiskThatIsFullIsSaid) { ASSERT_EQ(StartTrace("/dev/full").ok(), false); }
 
 // A file that may not grow stands for a disk that fills up. In a process of its own, whose signal
@@ -258,6 +285,78 @@ TEST_F(TraceTest, AForksChildHasAFileOfItsOwn) {
   ASSERT_EQ(events.size(), 1u);
   EXPECT_EQ(events[0]["name"], "child");
   EXPECT_EQ(events[0]["pid"], child);
+}
+
+// A child that has the file's descriptor, until its pipe is closed.
+class IdleChild {
+ public:
+  IdleChild() {
+    if (pipe(end_) != 0) return;
+    pid_ = fork();
+    if (pid_ != 0) return;
+    char byte = 0;
+    close(end_[1]);
+    _exit(read(end_[0], &byte, 1) == 0 ? 0 : 1);
+  }
+  ~IdleChild() {
+    close(end_[1]);
+    int status = -1;
+    EXPECT_EQ(waitpid(pid_, &status, 0), pid_);
+    EXPECT_EQ(status, 0);
+    close(end_[0]);
+  }
+  IdleChild(const IdleChild&) = delete;
+  IdleChild& operator=(const IdleChild&) = delete;
+
+ private:
+  int end_[2] = {-1, -1};
+  pid_t pid_ = -1;
+};
+
+TEST_F(TraceTest, AChildThatLivesOnKeepsNoFile) {
+  ASSERT_TRUE(StartTrace(path_).ok());
+  const IdleChild idle;
+  ASSERT_TRUE(StopTrace().ok());
+  ASSERT_TRUE(StartTrace(path_).ok());
+  {
+    TraceSpan span("call", "second");
+  }
+  ASSERT_TRUE(StopTrace().ok());
+  EXPECT_EQ(Events(path_).size(), 1u);
+  EXPECT_FALSE(std::filesystem::exists(path_ + "." + std::to_string(getpid())));
+}
+
+// Nor does it when its parent's trace ended with the parent: here the child has a child.
+TEST_F(TraceTest, AChildThatLivesLongerThanItsParentKeepsNoFile) {
+  int alive[2];
+  ASSERT_EQ(pipe(alive), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    char byte = 0;
+    close(alive[1]);
+    if (!StartTrace(path_).ok()) _exit(1);
+    if (fork() == 0) _exit(static_cast<int>(read(alive[0], &byte, 1)));
+    std::exit(0);
+  }
+  EXPECT_EQ(WaitFor(child), 0);
+  ASSERT_TRUE(StartTrace(path_).ok());
+  ASSERT_TRUE(StopTrace().ok());
+  EXPECT_FALSE(std::filesystem::exists(path_ + "." + std::to_string(getpid())));
+  close(alive[0]);
+  close(alive[1]);
+}
+
+// What a child closes is still locked by its parent.
+TEST_F(TraceTest, AChildThatStopsTheTraceUnlocksNothing) {
+  ASSERT_TRUE(StartTrace(path_).ok());
+  const pid_t child = fork();
+  if (child == 0) _exit(StopTrace().ok() ? 0 : 1);
+  EXPECT_EQ(WaitFor(child), 0);
+  const int other = open(path_.c_str(), O_RDONLY);
+  EXPECT_NE(flock(other, LOCK_EX | LOCK_NB), 0);
+  ASSERT_TRUE(StopTrace().ok());
+  EXPECT_EQ(flock(other, LOCK_EX | LOCK_NB), 0);
+  close(other);
 }
 
 // Two processes that are told of one path: the second finds it taken.
