@@ -79,6 +79,7 @@ class SweepJudge {
 
   const SweepResult& result() const { return result_; }
 
+  // `in`: two operands, of which a unary op has the first.
   void See(const ScalarValue* in, ScalarValue out) {
     const long double args[2] = {ScalarToLongDouble(dtype_, in[0]),
                                  ScalarToLongDouble(dtype_, in[1])};

@@ -56,8 +56,8 @@ void SweepOnHost(ScalarOp op, uint32_t step) {
     }
     ASSERT_TRUE(host->Run(0, {in.data(), out.data()}, {}, {}).ok());
     for (size_t i = 0; i < kAtOnce; ++i) {
-      const ScalarValue point = ScalarFromDouble(DType::kF32, in[i]);
-      judge.See(&point, ScalarFromDouble(DType::kF32, out[i]));
+      const ScalarValue point[2] = {ScalarFromDouble(DType::kF32, in[i]), {}};
+      judge.See(point, ScalarFromDouble(DType::kF32, out[i]));
     }
   }
   EXPECT_EQ(judge.result().wrong_kind, 0) << judge.result().where;

@@ -9,7 +9,7 @@ namespace jitfuse::internal {
 namespace {
 
 void Put(uint64_t value, size_t size, std::string* out) {
-  for (size_t i = 0; i < size; ++i) out->push_back(static_cast<char>(value >> (8 * i)));
+  for (size_t i = 0; i < size; ++i) out->push_back(static_cast<char>(i < 8 ? value >> (8 * i) : 0));
 }
 
 struct Row {
