@@ -14,9 +14,12 @@
 #include "gtest/gtest.h"
 #include "jit/kernel_cache.h"
 #include "tests/gpu/driver_function.h"
+#include "tests/test_util/spilling_source.h"
 
 namespace jitfuse {
 namespace {
+
+using internal::kSpills;
 
 using nlohmann::json;
 
@@ -36,21 +39,6 @@ class ResourcesGpuTest : public testing::Test {
   }
 };
 
-constexpr char kSpills[] =
-    R"(extern "C" __global__ void __launch_bounds__(1024) k(float* p, int n) {
-  __shared__ float s[64];
-  float a[100];
-  #pragma unroll
-  for (int i = 0; i < 100; ++i) a[i] = p[i * n + threadIdx.x];
-  s[threadIdx.x % 64] = a[3];
-  __syncthreads();
-  for (int j = 0; j < 3; ++j) {
-    #pragma unroll
-    for (int i = 0; i < 100; ++i) a[i] = a[i] * a[(i * 7 + 3) % 100] + s[i % 64];
-  }
-  #pragma unroll
-  for (int i = 0; i < 100; ++i) p[i * n + threadIdx.x] = a[i];
-})";
 constexpr char kSmall[] = R"(extern "C" __global__ void k(float* p) { p[threadIdx.x] = 1; })";
 
 TEST_F(ResourcesGpuTest, CubinAndDriverAgree) {

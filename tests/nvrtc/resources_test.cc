@@ -17,6 +17,7 @@
 #include "jit/cuda/cuda_backend.h"
 #include "jit/cuda/nvrtc_compile.h"
 #include "jit/kernel_cache.h"
+#include "tests/test_util/spilling_source.h"
 
 namespace jitfuse {
 namespace {
@@ -24,6 +25,7 @@ namespace {
 using internal::CompiledKernel;
 using internal::KernelResources;
 using internal::KernelSource;
+using internal::kSpills;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -53,22 +55,6 @@ KernelSource Source(const std::string& arch, const std::string& text) {
   return out;
 }
 
-// A hundred values alive at once and 64 registers for them.
-constexpr char kSpills[] =
-    R"(extern "C" __global__ void __launch_bounds__(1024) k(float* p, int n) {
-  __shared__ float s[64];
-  float a[100];
-  #pragma unroll
-  for (int i = 0; i < 100; ++i) a[i] = p[i * n + threadIdx.x];
-  s[threadIdx.x % 64] = a[3];
-  __syncthreads();
-  for (int j = 0; j < 3; ++j) {
-    #pragma unroll
-    for (int i = 0; i < 100; ++i) a[i] = a[i] * a[(i * 7 + 3) % 100] + s[i % 64];
-  }
-  #pragma unroll
-  for (int i = 0; i < 100; ++i) p[i * n + threadIdx.x] = a[i];
-})";
 // An array whose index is not known: local memory, and no spill.
 constexpr char kIndexed[] = R"(extern "C" __global__ void k(float* p, const int* q) {
   float a[32];
