@@ -96,7 +96,9 @@ const CudaBackends::Made* CudaBackends::Find(CuContext context, unsigned long lo
   return m;
 }
 
-// By one question to the driver; null where that does not tell.
+// By one question to the driver; null where that does not tell. After the thread's context was
+// popped the driver answers once with an error, which compute-sanitizer reports; to ask for the
+// current context first would be a second question in every call.
 const CudaBackends::Made* CudaBackends::OfCurrent() const {
   if (!t_had_context || driver_.CtxGetId == nullptr) return nullptr;
   unsigned long long id = 0;

@@ -141,7 +141,8 @@ TEST_F(GemmChoiceGpuTest, InputsStayAsTheyAre) {
               *LayerInputs(DType::kF32, 64, Make)[i].CopyTo(Device{})->ToVector());
 }
 
-TEST_F(GemmChoiceGpuTest, CapturedCallsAreNotTimed) {
+// No record of a former run is to be found on disk.
+TEST_F(GemmChoiceGpuTest, DISABLED_ProcessThatCaptures) {
   const jitfuse_test::StreamOfGpu0 of_gpu;
   const std::vector<Array> inputs = LayerInputs(DType::kF32, 64, Make);
   const Array out = Make(DType::kF32, {64, 512}, true);
@@ -162,6 +163,10 @@ TEST_F(GemmChoiceGpuTest, CapturedCallsAreNotTimed) {
   EXPECT_EQ(tune.code(), StatusCode::kFailedPrecondition) << tune.message();
   EXPECT_EQ(f.stats().tuned, 0);
   EXPECT_EQ(f.stats().fallbacks.count("tune_capturing"), 1u);
+}
+TEST_F(GemmChoiceGpuTest, CapturedCallsAreNotTimed) {
+  EXPECT_TRUE(internal::PassesInAFreshProcess("GemmChoiceGpuTest.DISABLED_ProcessThatCaptures",
+                                              {{"JITFUSE_NO_CACHE", "1"}}));
 }
 
 int UpTo8(int extent) { return (extent + 7) / 8 * 8; }  // 16 bytes of f16 or bf16
