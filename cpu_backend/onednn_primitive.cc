@@ -70,18 +70,20 @@ dnnl::memory::data_type TypeOf(DType dtype) {
   return dtype == DType::kBF16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
 }
 
+dnnl::memory::dims Extents(const GemmProblem& p, int64_t rows, int64_t cols, int64_t batch_stride) {
+  if (p.batch == 1) return {rows, cols};
+  return {batch_stride == 0 ? 1 : p.batch, rows, cols};  // a batch dim of 1 broadcasts
+}
+
 // A matrix of `rows` by `cols` as the product sees it; transposed: stored as [cols, rows] with rows
 // of distance ld.
 dnnl::memory::desc Matrix(const GemmProblem& p, int64_t rows, int64_t cols, int64_t ld,
                           bool transposed, int64_t batch_stride) {
-  int64_t row_stride = transposed ? 1 : ld, col_stride = transposed ? ld : 1;
-  if (p.batch == 1)
-    return dnnl::memory::desc({rows, cols}, TypeOf(p.dtype),
-                              dnnl::memory::dims{row_stride, col_stride});
-  int64_t batch = batch_stride == 0 ? 1 : p.batch;  // a batch dim of 1 broadcasts
-  return dnnl::memory::desc(
-      {batch, rows, cols}, TypeOf(p.dtype),
-      dnnl::memory::dims{batch == 1 ? rows * cols : batch_stride, row_stride, col_stride});
+  const int64_t row_stride = transposed ? 1 : ld, col_stride = transposed ? ld : 1;
+  const dnnl::memory::dims extents = Extents(p, rows, cols, batch_stride);
+  dnnl::memory::dims strides{row_stride, col_stride};
+  if (p.batch != 1) strides.insert(strides.begin(), extents[0] == 1 ? rows * cols : batch_stride);
+  return dnnl::memory::desc(extents, TypeOf(p.dtype), strides);
 }
 
 // B as the problem says it lies; or of its type and extents, in a layout that is yet to be chosen.
@@ -89,7 +91,8 @@ dnnl::memory::desc GivenB(const GemmProblem& p) {
   return Matrix(p, p.k, p.n, p.ldb, p.transpose_b, p.batch_stride_b);
 }
 dnnl::memory::desc AnyB(const GemmProblem& p) {
-  return dnnl::memory::desc(GivenB(p).dims(), TypeOf(p.dtype), dnnl::memory::format_tag::any);
+  return dnnl::memory::desc(Extents(p, p.k, p.n, p.batch_stride_b), TypeOf(p.dtype),
+                            dnnl::memory::format_tag::any);
 }
 
 // One row of n numbers that holds for all rows and batches of D; one number: n = 1.
