@@ -55,11 +55,11 @@ inline Tensor Fmod(const Tensor& x, const Tensor& y) {
 inline Tensor FloatFloorDivide(const Tensor& x, const Tensor& y) {
   return detail::Apply("float_floor_divide", {x, y}, {});
 }
-// x - floor(x / y) * y, with the sign of y, rounded once (y itself for a small x of the other sign); exact where the quotient is below 2^24 (f64: 2^53), NaN where y is 0.
+// x - floor(x / y) * y, with the sign of y, rounded once, whatever x / y is (y itself for a small x of the other sign); NaN where y is 0.
 inline Tensor FloatRemainder(const Tensor& x, const Tensor& y) {
   return detail::Apply("float_remainder", {x, y}, {});
 }
-// x - trunc(x / y) * y, with the sign of x; exact where the quotient is below 2^24 (f64: 2^53), NaN where y is 0.
+// x - trunc(x / y) * y, with the sign of x, exact whatever x / y is; NaN where y is 0.
 inline Tensor FloatFmod(const Tensor& x, const Tensor& y) {
   return detail::Apply("float_fmod", {x, y}, {});
 }

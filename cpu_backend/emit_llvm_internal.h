@@ -1,7 +1,8 @@
 // The emitter's class: state shared by emit_llvm.cc (loops, stages), emit_llvm_access.cc (loads,
 // stores), emit_llvm_reduce.cc (accumulators), emit_llvm_column.cc (rows side by side),
 // emit_llvm_column_sums.cc (sums over blocks of rows), emit_llvm_tile.cc, emit_llvm_convert.cc
-// (dtypes) and emit_llvm_scalar.cc (scalar programs). Included by these and by nothing else.
+// (dtypes), emit_llvm_scalar.cc (scalar programs) and emit_llvm_fmod.cc. Included by these and by
+// nothing else.
 //
 // Levels: a value is made once per call (entry), per row, per point of the outer inner axes, or per
 // vector. The first three are scalars in scalar_; the last is a vector for each of the U copies of
@@ -227,6 +228,14 @@ class LlvmEmitter {
                            absl::Span<const std::string> in, int lanes);
   std::vector<std::string> Run(const ScalarProgram& program, absl::Span<const std::string> args,
                                int lanes);
+  void Define(const std::string& result, const std::string& name, const std::string& params,
+              absl::FunctionRef<std::string()> body);
+
+  // emit_llvm_fmod.cc
+  std::string AnyLane(const std::string& lane, int lanes);
+  std::string FmodRaw(DType operand, const std::string& call, absl::Span<const std::string> in,
+                      int lanes);
+  void DefineFmod(DType operand, const std::string& name, int lanes);
 
   DType TypeOf(int inst) const { return plan_.insts[static_cast<size_t>(inst)].dtype; }
   const Inst& inst(int i) const { return plan_.insts[static_cast<size_t>(i)]; }

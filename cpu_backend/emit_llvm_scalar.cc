@@ -83,11 +83,12 @@ std::string LlvmEmitter::Apply(ScalarOp op, DType result, DType operand,
                                 ToAbsl(DTypeName(operand))));
     return in[0];
   }
-  return text_.Value(Substitute(text, {.in = in,
-                                       .result_type = RegisterType(result, lanes),
-                                       .operand_type = RegisterType(operand, lanes),
-                                       .suffix = OverloadSuffix(operand, lanes),
-                                       .bool_type = RegisterType(DType::kBool, lanes)}));
+  const std::string value = Substitute(text, {.in = in,
+                                              .result_type = RegisterType(result, lanes),
+                                              .operand_type = RegisterType(operand, lanes),
+                                              .suffix = OverloadSuffix(operand, lanes),
+                                              .bool_type = RegisterType(DType::kBool, lanes)});
+  return op == ScalarOp::kFmodRaw ? FmodRaw(operand, value, in, lanes) : text_.Value(value);
 }
 
 // Single instructions of AVX-512 for what a template would spend many on; empty: there is none. The
@@ -172,6 +173,19 @@ std::string LlvmEmitter::ApplyPlanOp(const Inst& inst, absl::Span<const std::str
   return Run(program, in, lanes)[0];
 }
 
+// Writes a function behind the kernel; `body` gives its value.
+void LlvmEmitter::Define(const std::string& result, const std::string& name,
+                         const std::string& params, absl::FunctionRef<std::string()> body) {
+  LlvmText kernel = std::exchange(text_, LlvmText());
+  const std::string value = body();
+  absl::StrAppend(&helpers_,
+                  text_.Finish("\n",
+                               absl::StrCat("define internal ", result, " ", name, "(", params,
+                                            ") noinline nounwind willreturn memory(none)"),
+                               absl::StrCat(result, " ", value)));
+  text_ = std::move(kernel);
+}
+
 // A function of its own, written once per types and lanes (and kernel: some share a module). Calls
 // of it are values like others: they are merged and moved out of loops.
 std::string LlvmEmitter::CallExpanded(const Inst& inst, const ScalarProgram& program,
@@ -189,16 +203,8 @@ std::string LlvmEmitter::CallExpanded(const Inst& inst, const ScalarProgram& pro
     absl::StrAppend(&params, k == 0 ? "" : ", ", type, " ", inside.back());
     absl::StrAppend(&args, k == 0 ? "" : ", ", type, " ", in[k]);
   }
-  if (called_.insert(name).second) {
-    LlvmText kernel = std::exchange(text_, LlvmText());
-    const std::string value = Run(program, inside, lanes)[0];
-    absl::StrAppend(&helpers_,
-                    text_.Finish("\n",
-                                 absl::StrCat("define internal ", result, " ", name, "(", params,
-                                              ") noinline nounwind willreturn memory(none)"),
-                                 absl::StrCat(result, " ", value)));
-    text_ = std::move(kernel);
-  }
+  if (called_.insert(name).second)
+    Define(result, name, params, [&] { return Run(program, inside, lanes)[0]; });
   return text_.Value("call ", result, " ", name, "(", args, ")");
 }
 

@@ -49,6 +49,7 @@ constexpr SameMeaning kSameMeaning[] = {
     {ScalarOp::kAcosh, Op::kAcosh},       {ScalarOp::kAtanh, Op::kAtanh},
     {ScalarOp::kErf, Op::kErf},           {ScalarOp::kErfc, Op::kErfc},
     {ScalarOp::kLgamma, Op::kLgamma},     {ScalarOp::kPow, Op::kPow},
+    {ScalarOp::kFmod, Op::kFloatFmod},  // of floats
 };
 
 std::optional<Op> TensorOp(ScalarOp op) {

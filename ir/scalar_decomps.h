@@ -492,6 +492,36 @@ inline constexpr std::string_view kFmod =
     "d = select((b == 0) | ((a == lowest) & (b == -1)), 1, b); q = div_raw(a, d); select(b == 0, "
     "0, a - q * d)";
 
+// Of floats. The quotient n may be one too large, as it was rounded up to a whole number: one step
+// of b mends that. Where it is below a limit every step is exact, as what is left is a multiple of
+// b's last place: in f32 by fma; in f64, where fma has no exact form for CPUs without it, n has 26
+// bits, b's halves 26 and 27, and their products 53. Else the loop does all.
+inline constexpr std::string_view kFmodF32 =
+    "p = abs(a); q = abs(b); n = trunc(p / q); r = fma(-n, q, p); m = select(r < 0, r + q, r); "
+    "copysign(fmod_raw(select(n < 0x1p+24, select(p < q, p, m), p), q), a)";
+
+inline constexpr std::string_view kFmodF64 =
+    "p = abs(a); q = abs(b); n = trunc(p / q); h = bitcast_float(bitcast_int(q) & -0x8000000); "
+    "r = (p - n * h) - n * (q - h); m = select(r < 0, r + q, r); "
+    "copysign(fmod_raw(select(n < 0x1p+26, select(p < q, p, m), p), q), a)";
+
+// The loop of fmod_raw: what is left and the divisor (harmless where the result is NaN), and
+// whether there is a result; steps as long as |what is left| is not below the divisor; the result.
+inline constexpr std::string_view kFmodBegin =
+    "ok = (b > 0) & (a < inf); {select(ok, a, 0), select(ok, b, 1), ok}";
+inline constexpr std::string_view kFmodEnd = "select(c, select(a < 0, a + b, a), nan)";
+
+// One step, of a and the divisor: the upper 12 bits (f64: 26) of the quotient, rounded to either
+// side, by both halves of d, which is b or so large a multiple that a / d does not overflow.
+inline constexpr std::string_view kFmodStepF32 =
+    "x = abs(a); s = b * 0x1p+100; e = select(x >= s, s, b); t = e * 0x1p+100; "
+    "d = select(x >= t, t, e); n = trunc(bitcast_float(bitcast_int(a / d) & -0x1000)); "
+    "h = bitcast_float(bitcast_int(d) & -0x1000); select(x >= b, (a - n * h) - n * (d - h), a)";
+inline constexpr std::string_view kFmodStepF64 =
+    "x = abs(a); s = b * 0x1p+1000; e = select(x >= s, s, b); t = e * 0x1p+1000; "
+    "d = select(x >= t, t, e); n = trunc(bitcast_float(bitcast_int(a / d) & -0x8000000)); "
+    "h = bitcast_float(bitcast_int(d) & -0x8000000); select(x >= b, (a - n * h) - n * (d - h), a)";
+
 inline constexpr std::string_view kFloorDivide =
     "d = select((b == 0) | ((a == lowest) & (b == -1)), 1, b); q = div_raw(a, d); r = a - q * d; "
     "select(b == 0, 0, select((r != 0) & ((r ^ d) < 0), q - 1, q))";

@@ -293,6 +293,8 @@ ScalarValue TruncDivide(DType operand, DType, const ScalarValue* in) {
 }
 
 ScalarValue Fmod(DType operand, DType, const ScalarValue* in) {
+  if (operand == DType::kF64) return Put<double>(std::fmod(in[0].f64, in[1].f64));
+  if (operand == DType::kF32) return Put<float>(std::fmod(in[0].f32, in[1].f32));
   return IntBinary(operand, in, [](auto a, auto b) { return Divide(a, b).remainder; });
 }
 

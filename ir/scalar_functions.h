@@ -30,6 +30,7 @@ void Wave(const WideElem* in, WideElem* result);  // sin and cos
 void Tan(const WideElem* in, WideElem* result);
 void Lgamma(const WideElem* in, WideElem* result);
 void Pow(const WideElem* in, WideElem* result);
+void Fmod(const WideElem* in, WideElem* result);
 }  // namespace beyond
 
 }  // namespace jitfuse::internal

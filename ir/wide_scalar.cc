@@ -113,7 +113,10 @@ class Machine {
     }
     for (int k = 0; k < def.arity && exact && def.wide != nullptr; ++k)
       exact = !std::isnan((*this)[inst.in[k]].value);
-    if (!known || (!exact && def.wide == nullptr && operand != DType::kBool)) {
+    // What is between the ends of its operands' ranges: of integers, nobody knows where `beyond`
+    // would.
+    const bool ranged = def.wide != nullptr && (def.beyond == nullptr || IsFloat(operand));
+    if (!known || (!exact && !ranged && operand != DType::kBool)) {
       return {0, inst.dtype == DType::kBool ? 1 : kInf};
     }
     if (def.rule == ScalarTypeRule::kCompare)
@@ -308,6 +311,21 @@ void Lgamma(const WideElem* in, WideElem* result) {
 // A whole exponent between others gives numbers where they give NaN.
 void Pow(const WideElem* in, WideElem* result) {
   if (!in[1].exact() && !(in[0].value - in[0].bound > 0)) result->bound = kInf;
+}
+
+// A sawtooth: linear where the whole part of the quotient is one for all of the range.
+void Fmod(const WideElem* in, WideElem* result) {
+  if (std::isnan(result->value)) return;  // a is no number, or b is 0
+  const Wide x = std::fabs(in[0].value), y = std::fabs(in[1].value);
+  if (!(y > in[1].bound)) {
+    result->bound = kInf;
+    return;
+  }
+  const Wide most = std::min(x + in[0].bound, y + in[1].bound);
+  const Wide low = (x - in[0].bound) / (y + (x < in[0].bound ? -in[1].bound : in[1].bound));
+  const Wide high = (x + in[0].bound) / (y - in[1].bound);
+  result->bound = std::trunc(low) == std::trunc(high) ? result->bound + most * 0x1p-60L
+                                                      : most + std::fabs(result->value);
 }
 
 }  // namespace beyond

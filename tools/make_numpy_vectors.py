@@ -447,10 +447,21 @@ def ties():
         stored("embedding", [i, w], w[i], " {padding_idx=2}")
 
 
+def large_quotients():
+    """Remainders where the quotient is more than a float of that type holds exactly, or than it holds at all."""
+    for dtype in FLOATS:
+        t = np.finfo(NAMES[dtype])
+        x = np.array([t.max, -t.max, t.max / 3, 1e20 if dtype != "f16" else 6e4, -123456789 if dtype != "f16" else -12345, 1, -0.7], NAMES[dtype])
+        y = np.array([3, -7, 0.1, t.smallest_normal * NAMES[dtype](1.37), -t.smallest_subnormal * NAMES[dtype](3)], NAMES[dtype])
+        x, y = (a.ravel() for a in np.meshgrid(x, y, indexing="ij"))
+        case("float_fmod", [x, y], dtype, np.fmod(x, y))
+        case("float_remainder", [x, y], dtype, np.remainder(x, y))
+
+
 def make():
     with np.errstate(all="ignore"):
         for group in (pointwise, normalisations, channels, losses, coordinates, moved, reductions, casts, integer_division, truths, views, rows,
-                      scans, scatters, ties):
+                      scans, scatters, ties, large_quotients):
             group()
     return {"arrays": arrays, "cases": cases}
 

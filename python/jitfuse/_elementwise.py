@@ -170,15 +170,15 @@ def floor_divide(x1: Any, x2: Any, /) -> Array:
     """The quotient rounded toward minus infinity. Integers: 0 where x2 is 0.
 
     Floats: of the quotient before it is rounded (1 // 0.1 is 9); exact where that is below 2^24
-    (float64: 2^53).
+    (float64: 2^53), to half an ulp beyond.
     """
     return _by_kind("floor_divide", "float_floor_divide", x1, x2)
 
 
 def remainder(x1: Any, x2: Any, /) -> Array:
-    """What floor_divide leaves, with the sign of x2. Integers: 0 where x2 is 0.
+    """What the quotient rounded down leaves, with the sign of x2. Integers: 0 where x2 is 0.
 
-    Floats: exact where the quotient is below 2^24 (float64: 2^53).
+    Floats: fmod, and x2 added where the signs differ: NumPy's, however large the quotient is.
     """
     return _by_kind("remainder", "float_remainder", x1, x2)
 
@@ -186,7 +186,7 @@ def remainder(x1: Any, x2: Any, /) -> Array:
 def fmod(x1: Any, x2: Any, /) -> Array:
     """What trunc_divide leaves, with the sign of x1. Integers: 0 where x2 is 0.
 
-    Floats: exact where the quotient is below 2^24 (float64: 2^53).
+    Floats: exact, however large the quotient is.
     """
     return _by_kind("fmod", "float_fmod", x1, x2)
 

@@ -248,6 +248,29 @@ def test_bfloat16():
     same(got, (np.exp(x.astype(np.float32)) * 2 + 1).astype(x.dtype), ulps=1)
 
 
+@pytest.mark.parametrize("name", [*FLOATS, "bfloat16"])
+def test_remainders_of_large_quotients(name):
+    ml_dtypes = pytest.importorskip("ml_dtypes", reason="NumPy has no bfloat16 without ml_dtypes")
+    dtype = np.dtype(getattr(ml_dtypes, name, name))
+    info = ml_dtypes.finfo(dtype)
+    rng = np.random.default_rng(5)
+    edges = [info.max, -info.max, info.smallest_normal, info.smallest_subnormal, -3 * float(info.smallest_subnormal), 0.0, -0.0, 3, -7, 0.1, np.inf, -np.inf, np.nan]
+    x, y = (a.ravel() for a in np.meshgrid(np.asarray(edges, dtype), np.asarray(edges, dtype)))
+    sizes = np.log2(float(info.max)) - 1
+    far = [np.asarray(rng.choice([-1, 1], 4000) * 2.0 ** rng.uniform(-sizes, sizes, 4000), dtype) for _ in range(2)]
+    x, y = np.concatenate([x, far[0]]), np.concatenate([y, far[1]])
+    mod, fmod, quotient = run(lambda x, y: (x % y, jf.fmod(x, y), x // y), x, y)
+    with np.errstate(all="ignore"):
+        exact = np.fmod(x, y)
+        for got, want in ((fmod, exact), (mod, np.remainder(x, y))):
+            same(got, want, ulps=0)
+            numbers = ~np.isnan(want)
+            np.testing.assert_array_equal(np.signbit(got[numbers]), np.signbit(want[numbers]))
+        near = np.isfinite(x) & np.isfinite(quotient) & (abs(quotient) < 2.0**20) & np.isfinite(y)
+        wide = [a[near].astype(np.float64) for a in (x, y)]
+        np.testing.assert_array_equal(quotient[near], np.floor_divide(*wide).astype(dtype))
+
+
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_fmod_of_floats(dtype):
     x = np.asarray([5.5, -5.5, 0.0, -0.0, 7, -7, 1, np.inf, np.nan, 3, 100.25, -0.375], dtype)

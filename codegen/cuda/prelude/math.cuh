@@ -65,3 +65,19 @@ JF_FN float jf_exp2_approx(float a) {
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(a));
   return r;
 }
+
+// fmod of f64, exact: what is left of a quotient rounded to nearest is a number, as is what is left of a whole one. Once round where
+// the quotient is below 2^53. d is b or so large a multiple that r / d does not overflow.
+//: jf_fmod
+JF_FN double jf_fmod(double a, double b) {
+  const double q = fabs(b);
+  double r = fabs(a);
+  if (!(q > 0.0 && r < __longlong_as_double(0x7ff0000000000000ll))) return __longlong_as_double(0x7ff8000000000000ll);
+  while (fabs(r) >= q) {
+    double d = q;
+    if (fabs(r) >= d * 1.0715086071862673e301) d *= 1.0715086071862673e301;
+    if (fabs(r) >= d * 1.0715086071862673e301) d *= 1.0715086071862673e301;
+    r = fma(-trunc(r / d), d, r);
+  }
+  return copysign(r < 0.0 ? r + q : r, a);
+}

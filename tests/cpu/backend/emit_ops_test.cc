@@ -1,6 +1,7 @@
 // Every scalar primitive and every conversion, as vector code for each CPU level, against the
 // interpreter: equal bit for bit.
 #include "tests/cpu/backend/cpu_kit.h"
+#include "tests/test_util/fmod_points.h"
 
 namespace jitfuse::internal {
 namespace {
@@ -78,6 +79,36 @@ std::vector<KernelPlan> OpPlans() {
 
 TEST(EmitLlvmOps, EqualTheInterpreterOnSpecialValues) { RunAll(OpPlans(), true, -4, 4); }
 TEST(EmitLlvmOps, EqualTheInterpreterOnPlainValues) { RunAll(OpPlans(), false, -20, 20); }
+
+// Vectors of which some lanes need the loop, and those of which none does.
+TEST(EmitLlvmOps, FmodIsExact) {
+  for (DType dtype : {DType::kF32, DType::kF64}) {
+    const KernelPlan plan = OpPlan(GetScalarOp(ScalarOp::kFmod), dtype);
+    const std::vector<int64_t> counts(3, kCount);
+    Data inputs(plan, counts, 0, false);
+    FmodPoints points(dtype);
+    for (int64_t i = 0; i < kCount; ++i) {
+      const auto [x, y] = points.Next();
+      const auto at = [&](size_t p) {
+        return static_cast<char*>(inputs.buffers[p]) + i * ItemSize(dtype);
+      };
+      StoreScalar(dtype, ScalarFromDouble(dtype, i % 64 < 32 ? x : 7.5), at(0));
+      StoreScalar(dtype, ScalarFromDouble(dtype, i % 64 < 32 ? y : 2), at(1));
+    }
+    Data expected = inputs;
+    ASSERT_TRUE(InterpretPlan(plan, expected.buffers, {}, {}).ok());
+    for (const Target& target : CpuTargets()) {
+      for (int lanes : {1, 2, 8, 64}) {
+        CpuModule module(target, {Scheduled(plan, lanes, 2)});
+        EXPECT_NE(module.sources[0].text.find("_fmod."), std::string::npos);
+        if (module.object == nullptr) continue;
+        Data actual = inputs;
+        module.Run(0, actual.buffers, {}, {});
+        ExpectSame(plan, expected, actual, counts, 0, target.arch);
+      }
+    }
+  }
+}
 
 // Where a register is full, AVX-512 has these in one instruction or few. That they mean the same is
 // held above on CPUs that have them.

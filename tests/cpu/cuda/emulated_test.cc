@@ -3,12 +3,14 @@
 #include <bit>
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "tests/support/cuda_on_host.h"
 #include "tests/support/plan_cases.h"
 #include "tests/support/plan_kit.h"
+#include "tests/test_util/fmod_points.h"
 #include "tests/test_util/scalar_sweep.h"
 
 namespace jitfuse::internal {
@@ -72,6 +74,26 @@ TEST(EmulatedCuda, OwnFunctionsKeepTheirBounds) {
   SweepOnHost(ScalarOp::kNormalTail, 1u << 8);
   SweepOnHost(ScalarOp::kNormalTail16, 1u << 12);
   SweepOnHost(ScalarOp::kErfc16, 1u << 12);
+}
+
+// f32's is CUDA's own, here the host's.
+TEST(EmulatedCuda, FmodOfF64IsExact) {
+  constexpr size_t kCount = 1 << 16;
+  PlanKit kit("fmod_sweep", {static_cast<int64_t>(kCount)});
+  const int x = kit.Load(kit.Dense(kit.Input(DType::kF64)));
+  const int y = kit.Load(kit.Dense(kit.Input(DType::kF64)));
+  kit.Store(kit.Op(ScalarOp::kFmod, {x, y}), kit.Dense(kit.Output(DType::kF64)));
+  absl::StatusOr<CudaOnHost> host = CudaOnHost::Compile({kit.Flat(256, 2)}, *TargetFor("sm_90"));
+  if (absl::IsUnavailable(host.status())) GTEST_SKIP() << host.status();
+  ASSERT_TRUE(host.ok()) << host.status();
+  std::vector<double> xs(kCount), ys(kCount), out(kCount);
+  FmodPoints points(DType::kF64);
+  for (size_t i = 0; i < kCount; ++i) std::tie(xs[i], ys[i]) = points.Next();
+  ASSERT_TRUE(host->Run(0, {xs.data(), ys.data(), out.data()}, {}, {}).ok());
+  for (size_t i = 0; i < kCount; ++i) {
+    ASSERT_TRUE(FmodPoints::Same(out[i], FmodPoints::Exact(xs[i], ys[i])))
+        << xs[i] << ", " << ys[i] << ": " << out[i];
+  }
 }
 
 }  // namespace

@@ -117,5 +117,17 @@ TEST(WideScalar, Atan2JumpsWithinTheRangeOfItsY) {
   }
 }
 
+// A sawtooth: tight within a tooth, all of it where a multiple is within the range.
+TEST(WideScalar, FmodIsKnownWithinATooth) {
+  EXPECT_LT(RangeOf(ScalarOp::kFmod, {{8.5L, 0.125L}, {3, 0}}).bound, 0.126L);
+  EXPECT_LT(RangeOf(ScalarOp::kFmod, {{-8.5L, 0.125L}, {-3, 0.01L}}).bound, 0.126L + 0.021L);
+  EXPECT_LT(RangeOf(ScalarOp::kFmod, {{0.25L, 0.5L}, {3, 0.5L}}).bound, 0.51L);
+  const WideElem jump = RangeOf(ScalarOp::kFmod, {{9, 0.125L}, {3, 0}});
+  EXPECT_GE(jump.bound + jump.value, 3);
+  EXPECT_LE(jump.bound, 3);
+  EXPECT_TRUE(std::isinf(RangeOf(ScalarOp::kFmod, {{9, 0}, {0.5L, 0.5L}}).bound)) << "by 0";
+  EXPECT_TRUE(RangeOf(ScalarOp::kFmod, {{1e20L, 0}, {3, 0}}).exact());
+}
+
 }  // namespace
 }  // namespace jitfuse::internal
