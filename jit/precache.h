@@ -46,8 +46,9 @@ struct WantedKernel {
   const Backend* backend = nullptr;
 };
 struct WantedKernels {
-  std::vector<WantedKernel> kernels;  // each key once
-  int64_t products = 0;               // of matrix libraries, with nothing to compile
+  std::vector<WantedKernel> kernels;        // each key once
+  std::vector<std::vector<size_t>> by_job;  // which of them a job needs, in ascending order
+  int64_t products = 0;                     // of matrix libraries, with nothing to compile
 };
 // Plans each job for each target, in parallel. Also what bound functions compute once, and what the
 // same calls run where a matrix library has no algorithm for a product with its epilogue, or where

@@ -69,6 +69,7 @@ def main():
         assert "0 of them missing" in run("cache", "diff", moved, manifest)
         said = run("cache", "diff", moved, recorded, "--arch", "x86-64-v3", code=1)
         assert "for x86-64-v3\n1 kernels for x86-64-v3, 1 of them missing" in said and "adds them" in said, said
+        assert said.startswith(f"incomplete {recorded}: /entries/0/calls/0 (f1000) for x86-64-v3 lacks 1 of 1 kernels, with n=1000\n"), said
         run("precache", recorded, "--arch", "x86-64-v3", "--out", moved)
         assert "1 kernels for x86-64-v3, 0 of them missing" in run("cache", "diff", moved, recorded, "--arch", "x86-64-v3")
 
