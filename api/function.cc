@@ -510,7 +510,7 @@ StatusOr<std::size_t> Function::WorkspaceBytes(const std::vector<Array>& inputs,
   if (state_ == nullptr) return Empty();
   JF_API_ASSIGN_OR_RETURN(std::shared_ptr<const internal::BoundCall> bound,
                           BindOwn(*state_, inputs, options));
-  return static_cast<std::size_t>(bound->most_arena_bytes);
+  return static_cast<std::size_t>(internal::MostArenaBytes(*bound));
 }
 
 StatusOr<std::string> Function::Tune(const std::vector<Array>& inputs,

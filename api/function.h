@@ -48,10 +48,10 @@ class Function {
   // below: on a GPU kernels that read seed and offset from memory are others than those that get
   // their values, so warm with it what will be captured with it.
   Status Warm(const std::vector<Array>& inputs, const RunOptions& options = {}) const;
-  // Bytes of scratch memory that are enough for such a call into dense outputs, aligned or not, of
-  // their own or in place of inputs (compiles if needed). Outputs with other strides may need more;
-  // the call then says how much. What runs in the meantime (CompileOptions::background) counts for
-  // neither of them; with specialize_after ask again where a call says that it needs more.
+  // Bytes of scratch memory that are enough for such a call into outputs of any strides, aligned or
+  // not, of their own or in place of inputs (compiles if needed). What runs in the meantime
+  // (CompileOptions::background) counts for neither of them; with specialize_after ask again where
+  // a call says that it needs more.
   StatusOr<std::size_t> WorkspaceBytes(const std::vector<Array>& inputs,
                                        const RunOptions& options = {}) const;
 

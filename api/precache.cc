@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -31,9 +32,18 @@ namespace jitfuse {
 namespace internal {
 namespace {
 
+// Calls of an entry with one choice of dtypes, and the jobs of their classes with the sizes that
+// these stand for.
+struct AskedCalls {
+  std::string where, graph;
+  std::map<std::string, std::string> dtypes;
+  std::vector<std::pair<size_t, std::map<std::string, int64_t>>> jobs;
+};
+
 // What the jobs of a manifest are made with.
 struct Jobs {
-  std::vector<PrecacheJob> all;
+  std::vector<PrecacheJob> all;  // each class once
+  std::vector<AskedCalls> asked;
   int64_t graphs = 0;
 };
 
@@ -66,6 +76,7 @@ class JobMaker {
 
  private:
   using DTypes = std::map<std::string, std::string>;
+  using Sizes = std::map<std::string, int64_t>;
 
   absl::Status AddText(const ManifestEntry& entry, const DTypes& dtypes) {
     std::string text = entry.what;
@@ -76,7 +87,7 @@ class JobMaker {
       if (!read.ok()) return Annotate(read.status(), absl::StrCat(entry.where, "/graph"));
       text = *std::move(read);
     }
-    return AddCalls(entry, entry.calls, WithDTypes(text, dtypes), Options());
+    return AddCalls(entry, entry.calls, WithDTypes(text, dtypes), Options(), {dtypes});
   }
 
   // The function is traced as a call with each combination of sizes does it.
@@ -95,7 +106,7 @@ class JobMaker {
         return InvalidArgument(of.where,
                                ": layouts are for graphs, whose inputs have names; "
                                "JITFUSE_RECORD finds those that an application uses");
-      JF_RETURN_IF_ERROR(TraceEach(entry, of, of.sizes.begin(), &call));
+      JF_RETURN_IF_ERROR(TraceEach(entry, of, of.sizes.begin(), dtypes, &call));
     }
     return absl::OkStatus();
   }
@@ -103,11 +114,11 @@ class JobMaker {
   using SizesAt = std::map<std::string, std::vector<int64_t>>::const_iterator;
   // NOLINTNEXTLINE(misc-no-recursion): as deep as a call has symbols
   absl::Status TraceEach(const ManifestEntry& entry, const ManifestCall& of, SizesAt at,
-                         PythonCall* call) {
+                         const DTypes& dtypes, PythonCall* call) {
     if (at != of.sizes.end()) {
       for (const int64_t size : at->second) {
         call->sizes[at->first] = size;
-        JF_RETURN_IF_ERROR(TraceEach(entry, of, std::next(at), call));
+        JF_RETURN_IF_ERROR(TraceEach(entry, of, std::next(at), dtypes, call));
       }
       call->sizes.erase(at->first);
       return absl::OkStatus();
@@ -117,11 +128,18 @@ class JobMaker {
     ManifestCall made;
     made.where = of.where;
     for (const auto& [symbol, size] : traced->sizes) made.sizes[symbol] = {size};
-    return AddCalls(entry, {made}, traced->text, FromPublic(traced->options));
+    return AddCalls(entry, {made}, traced->text, FromPublic(traced->options),
+                    {dtypes, &call->sizes});
   }
 
+  // What calls are made of, as the manifest says it.
+  struct Asking {
+    const DTypes& dtypes;
+    const Sizes* sizes = nullptr;  // of a Python call; else those of the graph's symbols
+  };
+
   absl::Status AddCalls(const ManifestEntry& entry, const std::vector<ManifestCall>& calls,
-                        const std::string& text, const Options& options) {
+                        const std::string& text, const Options& options, const Asking& asking) {
     absl::StatusOr<Graph> parsed = ParseGraph(text);
     if (!parsed.ok())
       return Annotate(parsed.status(), entry.source == ManifestSource::kFile
@@ -130,32 +148,48 @@ class JobMaker {
     if (texts_.insert(text).second) ++jobs_.graphs;
     auto graph = std::make_shared<const Graph>(*std::move(parsed));
     const Options own = OptionsOf(entry, options);
-    JF_RETURN_IF_ERROR(AddClasses(entry, calls, graph, own, /*cuda_only=*/false));
+    JF_RETURN_IF_ERROR(AddClasses(entry, calls, graph, own, /*cuda_only=*/false, asking));
     if (RngRolesOf(*graph).empty()) return absl::OkStatus();
     JF_ASSIGN_OR_RETURN(Graph from_memory, RngFromMemory(*graph));
     return AddClasses(entry, calls, std::make_shared<const Graph>(std::move(from_memory)), own,
-                      /*cuda_only=*/true);
+                      /*cuda_only=*/true, asking);
   }
 
   absl::Status AddClasses(const ManifestEntry& entry, const std::vector<ManifestCall>& calls,
                           const std::shared_ptr<const Graph>& graph, const Options& options,
-                          bool cuda_only) {
+                          bool cuda_only, const Asking& asking) {
     for (const ManifestCall& call : calls) {
       JF_ASSIGN_OR_RETURN(std::vector<ClassOfCalls> classes,
                           ClassesOf(graph, call, entry.bound, options.dynamic));
+      AskedCalls& asked = AskedOf(entry, call, graph->name(), asking.dtypes);
       for (ClassOfCalls& c : classes) {
         const std::string key = absl::StrCat(c.graph->Fingerprint().ToHex(), options.Key().ToHex(),
                                              absl::StrJoin(c.cls.bound_inputs, ""), c.cls.key);
-        if (!classes_.insert(key).second) continue;
-        jobs_.all.push_back({std::move(c.graph), std::move(c.cls), options, call.where, cuda_only});
+        const auto [known, fresh] = classes_.try_emplace(key, jobs_.all.size());
+        asked.jobs.emplace_back(known->second, asking.sizes ? *asking.sizes : std::move(c.sizes));
+        if (fresh)
+          jobs_.all.push_back(
+              {std::move(c.graph), std::move(c.cls), options, call.where, cuda_only});
       }
     }
     return absl::OkStatus();
   }
 
+  AskedCalls& AskedOf(const ManifestEntry& entry, const ManifestCall& call,
+                      const std::string& graph, const DTypes& dtypes) {
+    const auto [place, fresh] =
+        asked_.try_emplace(std::pair(call.where, dtypes), jobs_.asked.size());
+    if (fresh)
+      jobs_.asked.push_back(
+          {call.where, entry.source == ManifestSource::kText ? graph : entry.what, dtypes, {}});
+    return jobs_.asked[place->second];
+  }
+
   const std::string manifest_;
   const PythonTracer& trace_;
-  std::set<std::string> texts_, classes_;
+  std::set<std::string> texts_;
+  std::map<std::string, size_t> classes_;                   // among jobs_.all
+  std::map<std::pair<std::string, DTypes>, size_t> asked_;  // among jobs_.asked
   Jobs jobs_;
 };
 
@@ -290,6 +324,34 @@ absl::StatusOr<PrecacheReport> RunPrecache(const std::string& manifest, const st
   return report;
 }
 
+// By architecture, of what these calls need and `missing` says is not there.
+std::map<std::string, IncompleteCalls> IncompleteOf(const AskedCalls& asked,
+                                                    const WantedKernels& wanted,
+                                                    const std::vector<bool>& missing) {
+  std::map<std::string, IncompleteCalls> out;
+  std::set<size_t> counted;
+  std::set<std::pair<std::string, std::map<std::string, int64_t>>> told;
+  for (const auto& [job, sizes] : asked.jobs) {
+    for (const size_t kernel : wanted.by_job[job]) {
+      const std::string& arch = wanted.kernels[kernel].source.arch;
+      IncompleteCalls& calls = out.try_emplace(arch, IncompleteCalls{asked.where,
+                                                                     asked.graph,
+                                                                     asked.dtypes,
+                                                                     {},
+                                                                     arch,
+                                                                     /*wanted=*/0,
+                                                                     /*missing=*/0})
+                                   .first->second;
+      if (missing[kernel] && told.emplace(arch, sizes).second)
+        calls.sizes.emplace_back(sizes.begin(), sizes.end());
+      if (!counted.insert(kernel).second) continue;
+      ++calls.wanted;
+      calls.missing += missing[kernel] ? 1 : 0;
+    }
+  }
+  return out;
+}
+
 absl::StatusOr<LayerDiff> RunDiff(const std::string& layer, const std::string& manifest,
                                   const PrecacheOptions& options) {
   LayerDiff out;
@@ -305,8 +367,16 @@ absl::StatusOr<LayerDiff> RunDiff(const std::string& layer, const std::string& m
   JF_ASSIGN_OR_RETURN(const WantedKernels wanted, CollectKernels(jobs.all, targets.all));
   out.wanted = static_cast<long long>(wanted.kernels.size());
   LayerGaps gaps = GapsIn(layer, wanted.kernels);
-  for (const WantedKernel* kernel : gaps.missing)
+  std::vector<bool> missing(wanted.kernels.size());
+  for (const WantedKernel* kernel : gaps.missing) {
     out.missing.push_back({kernel->source.entry, kernel->source.arch});
+    missing[static_cast<size_t>(kernel - wanted.kernels.data())] = true;
+  }
+  for (const AskedCalls& asked : jobs.asked) {
+    for (auto& [arch, calls] : IncompleteOf(asked, wanted, missing)) {
+      if (calls.missing > 0) out.incomplete.push_back(std::move(calls));
+    }
+  }
   out.refused = std::move(gaps.refused);
   out.unused = std::move(gaps.unused);
   return out;

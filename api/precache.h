@@ -75,12 +75,24 @@ StatusOr<PrecacheReport> Precache(const std::string& manifest, const std::string
 struct MissingKernel {
   std::string kernel, arch;
 };
+// Calls of one entry of the manifest, with one choice of its dtypes, that lack kernels for one
+// architecture. Kernels that several calls need count for each of them.
+struct IncompleteCalls {
+  std::string where;  // "m.json: /entries/0/calls/1"
+  std::string graph;  // the file, the Python function, or the name of a graph that is text
+  std::map<std::string, std::string> dtypes;  // by the name that the entry has for them
+  // By symbol: where kernels are missing, one of each class of calls.
+  std::vector<std::map<std::string, std::int64_t>> sizes;
+  std::string arch;
+  long long wanted = 0, missing = 0;  // kernels
+};
 struct LayerDiff {
   long long wanted = 0;
   std::vector<std::string> archs;
-  std::vector<MissingKernel> missing;  // also those that are there and would not be used
-  std::string refused;                 // why nothing of the layer would be used; empty: it would
-  std::vector<std::string> unused;     // entries of the missing that are there, and what is wrong
+  std::vector<MissingKernel> missing;       // also those that are there and would not be used
+  std::vector<IncompleteCalls> incomplete;  // what they are missing for, in the manifest's order
+  std::string refused;              // why nothing of the layer would be used; empty: it would
+  std::vector<std::string> unused;  // entries of the missing that are there, and what is wrong
 };
 // What a layer lacks for a manifest where this user runs the application. No architectures in
 // `options`: those that the layer's index names. Needs no compiler.

@@ -42,6 +42,7 @@ BufferMap::BufferMap(const Graph& graph, const CallClass& cls, FusionPlan* fusio
         held_is_read_.push_back(false);
       } else {
         refs_[v] = {BufferRef::Kind::kArena, NewSlot(BytesOf(graph.type(v)), true)};
+        slots_.back().apart = apart_.contains(v);
       }
     }
   }
@@ -134,10 +135,12 @@ void BufferMap::FinishOutputs(FusionPlan* fusion) {
         (made != maker.end() && IsCall(fusion->groups[static_cast<size_t>(made->second)].kind));
     bool by_view = made != maker.end() &&
                    fusion->groups[static_cast<size_t>(made->second)].kind == GroupKind::kView;
-    bool direct = made != maker.end() && !by_view && !output_of_.contains(v) &&
-                  (!dense_only || IsDense(static_cast<int>(o)));
-    if (direct) {
+    const bool direct = made != maker.end() && !by_view && !output_of_.contains(v);
+    if (direct && dense_only && !IsDense(static_cast<int>(o))) {
+      apart_.insert(v);
+    } else if (direct) {
       output_of_[v] = static_cast<int>(o);
+      if (dense_only) dense_only_.push_back(static_cast<int>(o));
       continue;
     }
     if (auto it = copies.find(v); it != copies.end() && !it->second.empty()) {
@@ -180,6 +183,14 @@ int BufferMap::NewSlot(const SizeExpr& bytes, bool holds_value) {
   slots_.push_back({bytes, kUntouched, kUntouched});
   holds_value_.push_back(holds_value);
   return static_cast<int>(slots_.size() - 1);
+}
+
+SizeExpr BufferMap::MostBytes() const {
+  std::vector<LiveBuffer> slots = slots_;
+  for (int o : dense_only_)
+    slots.push_back({BytesOf(graph_.type(graph_.outputs()[static_cast<size_t>(o)])), 0, 0,
+                     /*apart=*/true});
+  return PlanMemory(slots).total_bytes;
 }
 
 // Outputs that share a buffer with an input hold that until the end of its use.

@@ -47,6 +47,9 @@ class BufferMap {
   // By slot: the output in which it lies from now on, or -1. Its refs have to be changed to that.
   std::vector<int> LendOutputs();
   MemoryPlan PlanArena() const { return PlanMemory(slots_); }
+  // Of the arena, before LendOutputs: as large as for any layouts of outputs. A result of a call
+  // that cannot be written to its output lies apart, so that it adds its own bytes and no more.
+  SizeExpr MostBytes() const;
   const std::vector<LiveBuffer>& slots() const { return slots_; }
 
  private:
@@ -68,11 +71,13 @@ class BufferMap {
   absl::flat_hash_map<std::pair<int, int>, BufferRef> scratch_;  // by group and number
   EdgeLayouts layouts_, copy_layouts_;
   std::vector<LiveBuffer> slots_;
-  std::vector<bool> holds_value_;    // by slot; else it is a group's scratch
-  std::vector<int> output_written_;  // by output: the first step that touches it
-  std::vector<bool> once_;           // by group
-  std::vector<Value> held_values_;   // by held slot
-  std::vector<bool> held_is_read_;   // by held slot: in calls
+  std::vector<bool> holds_value_;     // by slot; else it is a group's scratch
+  std::vector<int> output_written_;   // by output: the first step that touches it
+  std::vector<int> dense_only_;       // outputs that are written directly, as they are dense
+  absl::flat_hash_set<Value> apart_;  // what would be if its output were dense
+  std::vector<bool> once_;            // by group
+  std::vector<Value> held_values_;    // by held slot
+  std::vector<bool> held_is_read_;    // by held slot: in calls
 };
 
 absl::Status CheckAliases(const CallClass& cls, const Executable& exe);

@@ -123,13 +123,13 @@ int64_t Nanoseconds(const timespec& t) { return int64_t{t.tv_sec} * 1000000000 +
 
 }  // namespace
 
-absl::Status MakeCacheFolder(const std::string& dir) {
-  if (mkdir(dir.c_str(), 0700) == 0 || errno == EEXIST) return absl::OkStatus();
+absl::Status MakeCacheFolder(const std::string& dir, mode_t mode) {
+  if (mkdir(dir.c_str(), mode) == 0 || errno == EEXIST) return absl::OkStatus();
   const size_t slash = dir.find_last_of('/');
   if (errno != ENOENT || slash == std::string::npos || slash == 0)
     return SystemError("cannot make the folder", dir);
-  JF_RETURN_IF_ERROR(MakeCacheFolder(dir.substr(0, slash)));
-  if (mkdir(dir.c_str(), 0700) == 0 || errno == EEXIST) return absl::OkStatus();
+  JF_RETURN_IF_ERROR(MakeCacheFolder(dir.substr(0, slash), mode));
+  if (mkdir(dir.c_str(), mode) == 0 || errno == EEXIST) return absl::OkStatus();
   return SystemError("cannot make the folder", dir);
 }
 

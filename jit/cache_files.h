@@ -10,6 +10,8 @@
 #ifndef JITFUSE_JIT_CACHE_FILES_H_
 #define JITFUSE_JIT_CACHE_FILES_H_
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -26,8 +28,9 @@ enum class Trust { kOwn, kLayer };  // kLayer: root's files will do, too
 // alone. One that others may write to, or that belongs to another, is shared: then it is
 // dir/jitfuse-<uid>, which no other user may enter.
 absl::StatusOr<std::string> OpenOwnFolder(const std::string& dir);
-// That folder and those it lies in, for this user alone where they are not there.
-absl::Status MakeCacheFolder(const std::string& dir);
+// That folder and those it lies in, where they are not there with this mode at most (0700: for this
+// user alone).
+absl::Status MakeCacheFolder(const std::string& dir, mode_t mode = 0700);
 // Whether a read-only layer may be read, else PermissionDenied with the reason. A group counts as
 // others unless it is root's.
 absl::Status CheckLayerFolder(const std::string& dir);

@@ -192,10 +192,12 @@ class CallCache {
   void SetTuned(const std::string& key, Tuned tuned);
   void CountTuned(const Tuned& tuned);  // under the lock of caches
   void CountHealed();
-  // What another process has kept of the key; empty if nothing, or nothing that holds here.
-  Tuned FindKept(const CallClass& cls);
-  void Keep(const TuneRecord& record);
-  Tuned TimeNow(const CallClass& cls, const TuneRequest& request);  // and keeps it
+  // What another process has kept of the key; empty if nothing, or nothing that holds here:
+  // `refused` says whether there is what may hold for other sizes.
+  Tuned FindKept(const CallClass& cls, bool* refused);
+  // `own_size`: beside the record of the key, which calls of other sizes take.
+  void Keep(const CallClass& cls, const TuneRecord& record, bool own_size);
+  Tuned TimeNow(const CallClass& cls, const TuneRequest& request, bool own_size);  // and keeps it
   // What the library has against algorithms of the record in this very call; "" if nothing.
   absl::StatusOr<std::string> RefusedOf(const CallClass& cls, const TuneRecord& record);
   // Null, or why it cannot be tuned (`refused`), which is an error only where timing failed.

@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "ir/support/dump.h"
 #include "ir/support/fork.h"
 #include "ir/support/status.h"
@@ -25,6 +26,9 @@ std::string TuneKey(const CallClass& cls) {
                     value <= 1 ? value : std::bit_width(static_cast<uint64_t>(value - 1)));
   return key;
 }
+
+// What tells sizes of one TuneKey apart.
+std::string SizeOf(const CallClass& cls) { return absl::StrJoin(cls.symbols, ","); }
 
 std::string TargetName(const Backend& backend) {
   return absl::StrCat(ToAbsl(backend.name()), " ", backend.target().arch);
@@ -140,42 +144,45 @@ absl::StatusOr<std::string> CallCache::RefusedOf(const CallClass& cls, const Tun
                                                      : std::string();
 }
 
-CallCache::Tuned CallCache::FindKept(const CallClass& cls) {
+CallCache::Tuned CallCache::FindKept(const CallClass& cls, bool* refused) {
+  *refused = false;
   if (kernels_->disk() == nullptr || !backend_->CanTune()) return {};
   TuneRecord key;
   Identify(cls, &key);
   KeptRecords kept;
   {
     CompileGate gate;
-    kept = FindTuneRecords(kernels_->disk(), key);
+    kept = FindTuneRecords(kernels_->disk(), key, SizeOf(cls));
   }
   for (KeptRecord& one : kept.records) {
-    const absl::StatusOr<std::string> refused = RefusedOf(cls, *one.record);
-    if (!refused.ok()) return {};
-    if (refused->empty())
+    const absl::StatusOr<std::string> why = RefusedOf(cls, *one.record);
+    if (!why.ok()) return {};
+    if (why->empty())
       return {std::move(one.record), std::nullopt, Note{-1, Reason::kTuneFound, one.path}};
-    // It may hold for other sizes of the key: it stays until another one is kept in its place.
-    Log(1, absl::StrCat("tuning record ", one.path, " is left aside for this call: ", *refused));
+    // It may hold for other sizes of the key.
+    *refused = true;
+    Log(1, absl::StrCat("tuning record ", one.path, " is left aside for this call: ", *why));
   }
   if (kept.healed) CountHealed();
   return {};
 }
 
-CallCache::Tuned CallCache::TimeNow(const CallClass& cls, const TuneRequest& request) {
+CallCache::Tuned CallCache::TimeNow(const CallClass& cls, const TuneRequest& request,
+                                    bool own_size) {
   Tuned out;
   absl::StatusOr<std::shared_ptr<const TuneRecord>> record = TuneClass(cls, request, &out.refused);
   if (!record.ok()) {
     out.refused = Note{-1, Reason::kTuneFailed, record.status().ToString()};
   } else if (*record != nullptr) {
     out.record = *std::move(record);
-    Keep(*out.record);
+    Keep(cls, *out.record, own_size);
   }
   return out;
 }
 
-void CallCache::Keep(const TuneRecord& record) {
+void CallCache::Keep(const CallClass& cls, const TuneRecord& record, bool own_size) {
   CompileGate gate;
-  KeepTuneRecord(kernels_->disk(), record, graph_.name());
+  KeepTuneRecord(kernels_->disk(), record, graph_.name(), own_size ? SizeOf(cls) : "");
 }
 
 absl::StatusOr<std::shared_ptr<const BoundCall>> CallCache::TuneFirst(const TuneRequest& request) {
@@ -185,8 +192,9 @@ absl::StatusOr<std::shared_ptr<const BoundCall>> CallCache::TuneFirst(const Tune
     const Watched watched(request.watcher);  // while it waits for another thread, too
     const Turn turn(&tuner_);
     if (TunedOf(key).empty()) {  // another thread may have been first
-      Tuned tuned = FindKept(cls);
-      if (tuned.empty()) tuned = TimeNow(cls, request);
+      bool refused = false;
+      Tuned tuned = FindKept(cls, &refused);
+      if (tuned.empty()) tuned = TimeNow(cls, request, refused);
       SetTuned(key, std::move(tuned));
     }
   }
@@ -199,7 +207,7 @@ absl::StatusOr<std::shared_ptr<const TuneRecord>> CallCache::Tune(const TuneRequ
   const Turn turn(&tuner_);
   Tuned tuned;
   JF_ASSIGN_OR_RETURN(tuned.record, TuneClass(cls, request, &tuned.refused));
-  if (tuned.record != nullptr) Keep(*tuned.record);
+  if (tuned.record != nullptr) Keep(cls, *tuned.record, /*own_size=*/false);
   if (tuned.refused && tuned.refused->reason == Reason::kTuneCapturing)
     return absl::FailedPreconditionError(
         absl::StrCat("graph ", graph_.name(),

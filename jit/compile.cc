@@ -441,7 +441,8 @@ absl::StatusOr<std::shared_ptr<const Executable>> Compile(const Graph& graph, co
   exe->plans = std::move(planned.graph.plans);
   exe->times = std::move(planned.graph.times);
   StepBuilder(exe.get(), planned.buffers.get()).Build(std::move(emitted), std::move(compiled));
-  exe->unlent_bytes = planned.buffers->PlanArena().total_bytes;
+  exe->unlent = planned.buffers->PlanArena();
+  exe->most_bytes = planned.buffers->MostBytes();
   const std::vector<int> lent = planned.buffers->LendOutputs();
   MoveLent(lent, exe.get());
   exe->memory = planned.buffers->PlanArena();

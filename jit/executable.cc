@@ -1,6 +1,7 @@
 #include "jit/executable.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "ir/support/fork.h"
@@ -61,6 +62,18 @@ int64_t ArenaBytes(int64_t slots, int64_t workspace) {
   return workspace == 0 ? slots : RoundUp(slots, kArenaAlign) + workspace;
 }
 
+// Of the executable's two plans the smaller: what is packed around fewer buffers need not be less.
+void PlaceSlots(const Executable& exe, absl::Span<const int64_t> symbols, int64_t workspace,
+                BoundCall* bound) {
+  const int64_t lent = exe.memory.total_bytes.Eval(symbols);
+  const int64_t unlent = exe.unlent.total_bytes.Eval(symbols);
+  const int64_t slots = std::min(lent, unlent);
+  for (const SizeExpr& offset : (lent <= unlent ? exe.memory : exe.unlent).offsets)
+    bound->slot_offsets.push_back(offset.Eval(symbols));
+  bound->workspace_offset = RoundUp(slots, kArenaAlign);
+  bound->arena_bytes = ArenaBytes(slots, workspace);
+}
+
 }  // namespace
 
 GemmProblem ProblemOf(const GemmCall& call, absl::Span<const int64_t> symbols, int align) {
@@ -78,6 +91,7 @@ absl::StatusOr<std::shared_ptr<BoundCall>> Bind(std::shared_ptr<const Executable
   if (options.failed_gemm != nullptr) *options.failed_gemm = -1;
   auto bound = std::make_shared<BoundCall>();
   bound->steps.reserve(exe.steps.size());
+  bound->align = align;
   bound->slot_offsets.reserve(exe.memory.offsets.size());
   bound->output_dims.reserve(exe.outputs.size());
   size_t workspace = 0;
@@ -107,13 +121,7 @@ absl::StatusOr<std::shared_ptr<BoundCall>> Bind(std::shared_ptr<const Executable
     if (gemm->gemm != nullptr) workspace = std::max(workspace, gemm->gemm->workspace_bytes());
     bound->steps.push_back(*std::move(gemm));
   }
-  for (const SizeExpr& offset : exe.memory.offsets)
-    bound->slot_offsets.push_back(offset.Eval(symbols));
-  const int64_t slots = exe.memory.total_bytes.Eval(symbols);
-  bound->workspace_offset = RoundUp(slots, kArenaAlign);
-  bound->arena_bytes = ArenaBytes(slots, static_cast<int64_t>(workspace));
-  bound->most_arena_bytes =
-      ArenaBytes(std::max(slots, exe.unlent_bytes.Eval(symbols)), static_cast<int64_t>(workspace));
+  PlaceSlots(exe, symbols, static_cast<int64_t>(workspace), bound.get());
   for (const TensorType& type : exe.outputs)
     bound->output_dims.push_back(
         std::make_shared<const std::vector<int64_t>>(EvalDims(type.dims, symbols)));
@@ -121,6 +129,25 @@ absl::StatusOr<std::shared_ptr<BoundCall>> Bind(std::shared_ptr<const Executable
   bound->symbols.assign(symbols.begin(), symbols.end());
   bound->executable = std::move(executable);
   return bound;
+}
+
+int64_t MostArenaBytes(const BoundCall& call) {
+  const Executable& exe = *call.executable;
+  int64_t workspace = std::max<int64_t>(0, call.arena_bytes - call.workspace_offset);
+  for (size_t s = 0; s < exe.steps.size(); ++s) {
+    if (call.steps[s].gemm == nullptr) continue;
+    const GemmStep& step = exe.gemms[static_cast<size_t>(exe.steps[s].index)];
+    int last = ProblemOf(step.call, call.symbols, call.align).align;
+    for (int align = call.align / 2; align >= 1; align /= 2) {
+      const GemmProblem problem = ProblemOf(step.call, call.symbols, align);
+      if (std::exchange(last, problem.align) == problem.align) continue;
+      const CompileGate gate;
+      const auto gemm = Prepare(*exe.backend, problem, step, "", nullptr);
+      if (gemm.ok())
+        workspace = std::max(workspace, static_cast<int64_t>((*gemm)->workspace_bytes()));
+    }
+  }
+  return ArenaBytes(exe.most_bytes.Eval(call.symbols), workspace);
 }
 
 }  // namespace jitfuse::internal

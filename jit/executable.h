@@ -93,7 +93,8 @@ struct Executable {
   Dynamic dynamic = Dynamic::kLeading;  // as its class of calls was told from others
   std::vector<ProductChoice> products;  // of the options it was planned with
   MemoryPlan memory;                    // slots of the arena
-  SizeExpr unlent_bytes;                // of the arena, if no output had lent its memory
+  MemoryPlan unlent;                    // of the same, if no output had lent its memory
+  SizeExpr most_bytes;                  // of it, whatever the layouts of outputs
   std::vector<HeldSlot> held;           // of bound functions
   std::vector<TensorType> outputs;
   EvalCost eval_cost;  // of `graph`
@@ -123,7 +124,7 @@ struct BoundCall {
   std::vector<int64_t> slot_offsets;                    // arena slot -> byte offset
   int64_t arena_bytes = 0;  // with the workspace of GEMMs and sorts at its end
   int64_t workspace_offset = 0;
-  int64_t most_arena_bytes = 0;  // as large at least where outputs lend no memory
+  int align = 16;  // that Bind was told
   // Shared with the results, so that a call copies none.
   std::vector<std::shared_ptr<const std::vector<int64_t>>> output_dims;
   std::vector<int64_t> symbols;  // of the class, for explain()
@@ -160,6 +161,10 @@ struct BindOptions {
 absl::StatusOr<std::shared_ptr<BoundCall>> Bind(std::shared_ptr<const Executable> executable,
                                                 absl::Span<const int64_t> symbols, int align,
                                                 const BindOptions& options = {});
+
+// Arena bytes that are enough for the same inputs and outputs of any strides and alignment, if they
+// are in memory of their own or in place of inputs. May ask the library for algorithms.
+int64_t MostArenaBytes(const BoundCall& call);
 
 }  // namespace jitfuse::internal
 

@@ -168,7 +168,7 @@ class CallMaker {
     JF_RETURN_IF_ERROR(AddInputs(symbols, &inputs));
     outputs.StartBehind(inputs);
     JF_RETURN_IF_ERROR(AddOutputs(symbols, &inputs, &outputs));
-    ClassOfCalls out{whole_, {}};
+    ClassOfCalls out{whole_, {}, {}};
     if (bound_.empty()) {
       JF_ASSIGN_OR_RETURN(out.cls,
                           ClassifyCall(*whole_, facts_, inputs.Views(), outputs.Views(), dynamic_));
@@ -231,6 +231,17 @@ bool Next(const std::vector<Sizes>& sizes, std::vector<size_t>* at) {
   return false;
 }
 
+// Of the symbols that the call gives sizes for.
+std::map<std::string, int64_t> SizesByName(const Graph& graph, const ManifestCall& call,
+                                           const Sizes& symbols) {
+  std::map<std::string, int64_t> out;
+  for (size_t s = 0; s < symbols.size(); ++s) {
+    const std::string& name = graph.symbols().names[s];
+    if (call.sizes.contains(name)) out[name] = symbols[s];
+  }
+  return out;
+}
+
 std::string SizesText(const Graph& graph, const Sizes& symbols) {
   std::vector<std::string> out;
   for (size_t s = 0; s < symbols.size(); ++s)
@@ -274,7 +285,9 @@ absl::StatusOr<std::vector<ClassOfCalls>> ClassesOf(const std::shared_ptr<const 
     // The sizes of bound arrays are numbers of the graph.
     std::string key = made->cls.key;
     if (!bound.empty()) absl::StrAppend(&key, "|", made->graph->Fingerprint().ToHex());
-    if (seen.insert(std::move(key)).second) out.push_back(*std::move(made));
+    if (!seen.insert(std::move(key)).second) continue;
+    made->sizes = SizesByName(*graph, call, symbols);
+    out.push_back(*std::move(made));
   } while (Next(*sizes, &at));
   return out;
 }

@@ -10,6 +10,8 @@
 #ifndef JITFUSE_JIT_MANIFEST_CALLS_H_
 #define JITFUSE_JIT_MANIFEST_CALLS_H_
 
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,6 +27,7 @@ namespace jitfuse::internal {
 struct ClassOfCalls {
   std::shared_ptr<const Graph> graph;
   CallClass cls;
+  std::map<std::string, int64_t> sizes;  // by symbol: the first combination that met it
 };
 absl::StatusOr<std::vector<ClassOfCalls>> ClassesOf(const std::shared_ptr<const Graph>& graph,
                                                     const ManifestCall& call,

@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "ir/support/status.h"
 #include "ir/support/threads.h"
@@ -114,16 +114,24 @@ absl::StatusOr<WantedKernels> CollectKernels(absl::Span<const PrecacheJob> jobs,
           Collect(jobs[i / targets.size()], targets[i % targets.size()], &collected[i]);
   });
   WantedKernels out;
-  absl::flat_hash_set<std::string> seen;
+  out.by_job.resize(jobs.size());
+  absl::flat_hash_map<std::string, size_t> places;  // by key
   for (size_t i = 0; i < collected.size(); ++i) {
     const PrecacheTarget& target = targets[i % targets.size()];
     if (!collected[i].status.ok())
       return Annotate(collected[i].status, absl::StrCat(jobs[i / targets.size()].where, ": for ",
                                                         target.backend->target().arch));
     out.products += target.again ? 0 : collected[i].products;
+    std::vector<size_t>& needed = out.by_job[i / targets.size()];
     for (WantedKernel& kernel : collected[i].kernels) {
-      if (seen.insert(kernel.key.Hash().ToHex()).second) out.kernels.push_back(std::move(kernel));
+      const auto [place, fresh] = places.try_emplace(kernel.key.Hash().ToHex(), out.kernels.size());
+      needed.push_back(place->second);
+      if (fresh) out.kernels.push_back(std::move(kernel));
     }
+  }
+  for (std::vector<size_t>& needed : out.by_job) {
+    std::sort(needed.begin(), needed.end());
+    needed.erase(std::unique(needed.begin(), needed.end()), needed.end());
   }
   return out;
 }

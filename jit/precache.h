@@ -46,8 +46,9 @@ struct WantedKernel {
   const Backend* backend = nullptr;
 };
 struct WantedKernels {
-  std::vector<WantedKernel> kernels;  // each key once
-  int64_t products = 0;               // of matrix libraries, with nothing to compile
+  std::vector<WantedKernel> kernels;        // each key once
+  std::vector<std::vector<size_t>> by_job;  // which of them a job needs, in ascending order
+  int64_t products = 0;                     // of matrix libraries, with nothing to compile
 };
 // Plans each job for each target, in parallel. Also what bound functions compute once, and what the
 // same calls run where a matrix library has no algorithm for a product with its epilogue, or where
@@ -77,7 +78,7 @@ class LayerWriter {
   LayerWriter(const LayerWriter&) = delete;
   LayerWriter& operator=(const LayerWriter&) = delete;
 
-  // Makes the folder, and those above it with the modes that the process makes folders with.
+  // Makes the folder, and those above it so that all may come through and nobody else write.
   // FailedPrecondition: it has something else in it, or another process fills it.
   absl::Status Open(const std::string& dir);
   // What is there, whole, is not compiled again. In parallel, by kernel. Errors name the first
@@ -85,8 +86,9 @@ class LayerWriter {
   absl::StatusOr<std::vector<LayerKernel>> Compile(
       absl::Span<const WantedKernel> kernels, const ReadFigures& figures,
       const std::function<void(const LayerProgress&)>& progress);
-  // Makes all of the layer readable for all and writes index.json, of all its kernels. `version`:
-  // of this library.
+  // Makes all of the layer readable for all, writable for this user alone, whatever the umask, and
+  // writes index.json, of all its kernels. An entry that others could write to is not made one that
+  // is trusted: it is deleted, as damaged ones are. `version`: of this library.
   absl::Status Finish(const ReadFigures& figures, const std::string& version);
 
  private:

@@ -8,7 +8,6 @@
 #include <atomic>
 #include <cerrno>
 #include <climits>
-#include <filesystem>
 #include <map>
 #include <mutex>
 #include <set>
@@ -139,9 +138,11 @@ LayerWriter::~LayerWriter() {
 
 absl::Status LayerWriter::Open(const std::string& dir) {
   dir_ = dir;
-  // Folders above it are not the layer's own: whoever may read it has to come through them.
-  std::error_code failed;
-  std::filesystem::create_directories(std::filesystem::path(dir).parent_path(), failed);
+  // Folders above it are not the layer's own: whoever may read it has to come through them. Nobody
+  // else may put another layer in its place.
+  const size_t slash = dir.find_last_of('/');
+  if (slash != std::string::npos && slash > 0)
+    JF_RETURN_IF_ERROR(MakeCacheFolder(dir.substr(0, slash), 0755));
   JF_RETURN_IF_ERROR(MakeCacheFolder(dir));
   JF_RETURN_IF_ERROR(CheckLayerOrEmpty(dir));
   absl::Status usable = CheckLayerFolder(dir);
@@ -209,24 +210,26 @@ absl::Status LayerWriter::Finish(const ReadFigures& figures, const std::string& 
   const std::string root = CacheRootOf(dir_);
   RemoveTemporaries(dir_);
   std::vector<LayerKernel> kernels;
-  for (const std::string& toolchain : FoldersIn(root)) {
+  const std::vector<std::string> toolchains = FoldersIn(root);
+  for (const std::string& toolchain : toolchains) {
     const std::string folder = absl::StrCat(root, "/", toolchain);
     RemoveTemporaries(folder);
     for (const FileInfo& file : FilesIn(folder)) {
-      JF_RETURN_IF_ERROR(MakeReadable(file.path, 0644));
+      // As it is: with the mode below one that others may have written would be trusted.
       const absl::StatusOr<CacheEntry> entry = ReadEntryFile(file.path, Trust::kOwn);
-      if (entry.ok() && entry->key.backend == kTuneEntries) continue;  // served, but no kernel
-      if (entry.ok()) {
-        kernels.push_back(Describe(*entry, figures));
-      } else {  // damaged, and not wanted any more
+      if (!entry.ok()) {  // damaged, or others may write to it, and not wanted any more
         unlink(file.path.c_str());
+        continue;
       }
+      JF_RETURN_IF_ERROR(MakeReadable(file.path, 0644));
+      if (entry->key.backend != kTuneEntries)  // which are served, but are no kernels
+        kernels.push_back(Describe(*entry, figures));
     }
     JF_RETURN_IF_ERROR(MakeReadable(folder, 0755));
   }
   JF_RETURN_IF_ERROR(WriteCacheFile(dir_, kIndex, IndexJson(kernels, version)));
   JF_RETURN_IF_ERROR(MakeReadable(absl::StrCat(dir_, "/", kIndex), 0644));
-  if (!kernels.empty()) JF_RETURN_IF_ERROR(MakeReadable(root, 0755));
+  if (!toolchains.empty()) JF_RETURN_IF_ERROR(MakeReadable(root, 0755));
   return MakeReadable(dir_, 0755);
 }
 

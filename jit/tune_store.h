@@ -2,9 +2,11 @@
 // has timed.
 //
 // An entry's key is the record's: graph, class of calls, target and matrix library; its value is
-// the record's text. What is found are records of that key, of layers before the own cache's: an
-// entry that is damaged, no record, or of another key than its file says is dropped, and healed by
-// the next record that is kept. Callers hold a CompileGate. Must not know: how times are taken,
+// the record's text. A size whose library refuses the record of its key has one of its own, whose
+// key has the size, too, so that neither takes the place of the other. What is found are records of
+// that key, then of that size, each of layers before the own cache's: an entry that is damaged, no
+// record, or of another key than its file says is dropped, and healed by the next record that is
+// kept. Callers hold a CompileGate. Must not know: how times are taken,
 // whether the library still takes what was chosen.
 #ifndef JITFUSE_JIT_TUNE_STORE_H_
 #define JITFUSE_JIT_TUNE_STORE_H_
@@ -30,10 +32,12 @@ struct KeptRecords {
   bool healed = false;              // something damaged was met on the way
 };
 
-// `key`: a record of which graph, call, target and library count. `disk` may be null.
-KeptRecords FindTuneRecords(DiskCache* disk, const TuneRecord& key);
-// `name`: of the graph, for lists of entries.
-void KeepTuneRecord(DiskCache* disk, const TuneRecord& record, const std::string& name);
+// `key`: a record of which graph, call, target and library count; `size`: any text that tells the
+// sizes of one key apart. `disk` may be null.
+KeptRecords FindTuneRecords(DiskCache* disk, const TuneRecord& key, std::string_view size);
+// For calls of `size` alone; "": for all of the key. `name`: of the graph, for lists of entries.
+void KeepTuneRecord(DiskCache* disk, const TuneRecord& record, const std::string& name,
+                    std::string_view size = "");
 
 }  // namespace jitfuse::internal
 

@@ -66,6 +66,10 @@ build_python() {  # build_python FOLDER: the module against this bundle's header
 need_python() {  # sets PYTHONPATH to a folder with the package jitfuse and its module
   command -v python3 >/dev/null || { echo "python: python3 was not found" >&2; exit 1; }
   local way=${JITFUSE_PYTHON:-auto} folder lacks version
+  case $way in
+    auto | build | prebuilt) ;;
+    *) echo "python: JITFUSE_PYTHON=$way: expected build or prebuilt; the variable counts as not set" >&2 ;;
+  esac
   version=$(python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')
   folder=$root/build/python$version
   mkdir -p "$folder" 2>/dev/null || { folder=${TMPDIR:-/tmp}/jitfuse-python$version-$UID; mkdir -p "$folder"; }

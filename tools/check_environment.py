@@ -8,7 +8,7 @@ import re
 import sys
 
 FOLDERS = ["api", "bench", "codegen", "cpu_backend", "examples", "ir", "jit", "python", "tests", "tools"]
-READS = [re.compile(r'\b(?:EnvString|EnvPaths?|EnvInt|EnvBytes|CheckInt|CheckBytes)\("([A-Z_]+)"'),  # without the prefix
+READS = [re.compile(r'\b(?:EnvString|EnvPaths?|EnvInt|ReadEnvInt|EnvBytes|CheckBytes)\("([A-Z_]+)"'),  # without the prefix
          re.compile(r'\.env = "([A-Z_]+)"'),  # of a library that is opened at run time (LibrarySpec)
          re.compile(r'getenv\("JITFUSE_([A-Z_]+)"'),
          re.compile(r'environ\.get\("JITFUSE_([A-Z_]+)"'),

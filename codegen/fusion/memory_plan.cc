@@ -124,7 +124,7 @@ int64_t PlaceConstants(const std::vector<LiveBuffer>& values, const std::vector<
   std::multimap<int, std::pair<int64_t, int64_t>> busy;  // last step -> offset, bytes
   for (int i : order) {
     const LiveBuffer& value = values[static_cast<size_t>(i)];
-    if (!value.bytes.IsConstant() || value.bytes.Is(0)) continue;
+    if (value.apart || !value.bytes.IsConstant() || value.bytes.Is(0)) continue;
     while (!busy.empty() && busy.begin()->first < value.first) {
       arena.Give(busy.begin()->second.first, busy.begin()->second.second);
       busy.erase(busy.begin());
@@ -141,7 +141,7 @@ std::vector<Slot> MakeSlots(const std::vector<LiveBuffer>& values, const std::ve
   std::vector<Slot> slots;
   for (int i : order) {
     const LiveBuffer& value = values[static_cast<size_t>(i)];
-    if (value.bytes.IsConstant()) continue;
+    if (value.apart || value.bytes.IsConstant()) continue;
     SizeExpr bytes = AlignUp(value.bytes);
     int pick = PickSlot(slots, values, value);
     if (pick < 0) {
@@ -199,6 +199,11 @@ MemoryPlan PlanMemory(const std::vector<LiveBuffer>& values) {
   for (const Slot& slot : MakeSlots(values, order)) {
     for (int i : slot.buffers) plan.offsets[static_cast<size_t>(i)] = end;
     end = end + slot.bytes;
+  }
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (!values[i].apart) continue;
+    plan.offsets[i] = end;
+    end = end + AlignUp(values[i].bytes);
   }
   plan.total_bytes = end;
   return plan;

@@ -7,8 +7,8 @@
 // those of symbolic size share slots behind them, a slot being as large as the largest of its
 // buffers. Offsets are multiples of 256 bytes. Invariant: buffers whose lifetimes meet do not
 // overlap, for all values of the symbols. Memory that something else is written to later may be
-// lent to buffers before (LendMemory), which the arena then does not hold. Must not know: graphs,
-// groups, devices.
+// lent to buffers before (LendMemory), which the arena then does not hold; buffers may be kept
+// apart. Must not know: graphs, groups, devices.
 #ifndef JITFUSE_CODEGEN_FUSION_MEMORY_PLAN_H_
 #define JITFUSE_CODEGEN_FUSION_MEMORY_PLAN_H_
 
@@ -25,6 +25,8 @@ inline constexpr int64_t kBufferAlign = 256;
 struct LiveBuffer {
   SizeExpr bytes;
   int first = 0, last = 0;  // steps
+  // Behind all others and with none of their bytes, so that the arena is the others' and this.
+  bool apart = false;
 };
 
 struct MemoryPlan {

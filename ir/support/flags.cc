@@ -1,14 +1,18 @@
 #include "ir/support/flags.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
+#include <limits>
 #include <optional>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "ir/support/check.h"
 #include "ir/support/dump.h"
 #include "ir/support/status.h"
 
@@ -41,12 +45,33 @@ absl::Status CheckBytes(std::string_view name) {
   return InvalidArgument("JITFUSE_", ToAbsl(name), "=", text, ": expected ", ToAbsl(kBytesWanted));
 }
 
-// An integer of at least `least`, at most `most`; or not set.
-absl::Status CheckInt(std::string_view name, int64_t least, int64_t most, std::string_view wanted) {
-  const std::string text = EnvString(name);
-  const std::optional<int64_t> value = ParseInt(text);
-  if (text.empty() || (value && *value >= least && *value <= most)) return absl::OkStatus();
-  return InvalidArgument("JITFUSE_", ToAbsl(name), "=", text, ": expected ", ToAbsl(wanted));
+struct IntFlag {
+  std::string_view name;
+  int64_t least, most;
+  std::string_view wanted;
+  bool checked;  // by CheckFlags
+};
+constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+constexpr IntFlag kIntFlags[] = {
+    {"VERIFY", 0, 2, "0, 1 or 2", true},
+    {"MAX_FUSIONS", -1, kMost, "a whole number of merges from 0 on, or -1 for no limit", true},
+    {"NO_CACHE", 0, 1, "0 or 1", true},
+    {"REQUIRE_CACHE", 0, 1, "0 or 1", true},
+    {"NVTX", 0, 1, "0 or 1", false},
+    {"NVRTC_NO_CACHE", 0, 1, "0 or 1", false},
+    {"LOG", 0, std::numeric_limits<int>::max(), "a whole number from 0 on", false},
+    {"NUM_THREADS", 1, kMost, "a whole number from 1 on", false},
+};
+
+const IntFlag& FlagNamed(std::string_view name) {
+  const auto* const flag = std::find_if(std::begin(kIntFlags), std::end(kIntFlags),
+                                        [name](const IntFlag& f) { return f.name == name; });
+  JF_CHECK(flag != std::end(kIntFlags));
+  return *flag;
+}
+
+void WarnNotSet(const absl::Status& wrong) {
+  WarnOnce(absl::StrCat(wrong.message(), "; the variable counts as not set"));
 }
 
 absl::Status CheckDump() {
@@ -94,12 +119,19 @@ std::vector<std::string> EnvPaths(std::string_view name) {
   return out;
 }
 
-int64_t EnvInt(std::string_view name, int64_t fallback) {
-  std::string text = EnvString(name);
+absl::StatusOr<int64_t> ReadEnvInt(std::string_view name, int64_t fallback) {
+  const IntFlag& flag = FlagNamed(name);
+  const std::string text = EnvString(name);
   if (text.empty()) return fallback;
-  if (const std::optional<int64_t> value = ParseInt(text)) return *value;
-  WarnOnce(absl::StrCat("JITFUSE_", ToAbsl(name), "=", text,
-                        ": expected a whole number; the variable counts as not set"));
+  const std::optional<int64_t> value = ParseInt(text);
+  if (value && *value >= flag.least && *value <= flag.most) return *value;
+  return InvalidArgument("JITFUSE_", ToAbsl(name), "=", text, ": expected ", ToAbsl(flag.wanted));
+}
+
+int64_t EnvInt(std::string_view name, int64_t fallback) {
+  const absl::StatusOr<int64_t> value = ReadEnvInt(name, fallback);
+  if (value.ok()) return *value;
+  WarnNotSet(value.status());
   return fallback;
 }
 
@@ -107,17 +139,14 @@ int64_t EnvBytes(std::string_view name, int64_t fallback) {
   const std::string text = EnvString(name);
   if (text.empty()) return fallback;
   if (const std::optional<int64_t> value = ParseBytes(text)) return *value;
-  WarnOnce(absl::StrCat("JITFUSE_", ToAbsl(name), "=", text, ": expected ", ToAbsl(kBytesWanted),
-                        "; the variable counts as not set"));
+  WarnNotSet(CheckBytes(name));
   return fallback;
 }
 
 absl::Status CheckFlags() {
-  JF_RETURN_IF_ERROR(CheckInt("VERIFY", 0, 2, "0, 1 or 2"));
-  JF_RETURN_IF_ERROR(CheckInt("MAX_FUSIONS", -1, INT64_MAX,
-                              "a whole number of merges from 0 on, or -1 for no limit"));
-  JF_RETURN_IF_ERROR(CheckInt("NO_CACHE", 0, 1, "0 or 1"));
-  JF_RETURN_IF_ERROR(CheckInt("REQUIRE_CACHE", 0, 1, "0 or 1"));
+  for (const IntFlag& flag : kIntFlags) {
+    if (flag.checked) JF_RETURN_IF_ERROR(ReadEnvInt(flag.name, 0).status());
+  }
   JF_RETURN_IF_ERROR(CheckBytes("CACHE_SIZE"));
   return CheckDump();
 }

@@ -15,7 +15,6 @@
 #include <thread>
 #include <vector>
 
-#include "ir/support/dump.h"
 #include "ir/support/flags.h"
 #include "ir/support/fork.h"
 
@@ -35,9 +34,9 @@ int OpenMpLimit() {
 }
 
 int CountThreads() {
-  constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
-  const int64_t wanted = EnvInt("NUM_THREADS", kAll);
-  if (wanted > 0 && wanted < kAll) return static_cast<int>(std::min<int64_t>(wanted, 1024));
+  constexpr int64_t kAll = 0;
+  const absl::StatusOr<int64_t> wanted = ReadEnvInt("NUM_THREADS", kAll);
+  if (wanted.ok() && *wanted != kAll) return static_cast<int>(std::min<int64_t>(*wanted, 1024));
   cpu_set_t set;
   int cpus = sched_getaffinity(0, sizeof(set), &set) == 0
                  ? CPU_COUNT(&set)
@@ -64,8 +63,8 @@ int Take(int wanted) {
 int NumThreads() {
   static const int threads = CountThreads();
   // Said after the count is made: a log sink may ask for it.
-  static const bool wrong = EnvInt("NUM_THREADS", 1) <= 0;
-  if (wrong) WarnOnce("JITFUSE_NUM_THREADS: expected a whole number from 1 on; every CPU is used");
+  static std::atomic<bool> told{false};
+  if (!told.load(std::memory_order_relaxed) && !told.exchange(true)) EnvInt("NUM_THREADS", threads);
   return threads;
 }
 

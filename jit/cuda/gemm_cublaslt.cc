@@ -168,6 +168,12 @@ bool UsesRelu(const GemmProblem& p) { return p.epilogue.activation == GemmActiva
 
 bool CublasLtTakes(DType dtype) { return FindLtTypes(dtype) != nullptr; }
 
+CublasLtGemms::Lock::~Lock() {
+  const std::vector<std::string> unsaid = std::exchange(gemms_->unsaid_, {});
+  lock_.unlock();
+  for (const std::string& message : unsaid) Log(1, message);
+}
+
 absl::StatusOr<LtHandle> CublasLtGemms::Handle() {
   if (handle_ == nullptr) {
     const CublasResult result = api_.Create(&handle_);
@@ -180,7 +186,7 @@ absl::StatusOr<LtHandle> CublasLtGemms::Handle() {
 absl::StatusOr<std::shared_ptr<const PreparedGemm>> CublasLtGemms::Prepare(
     const GemmProblem& problem) {
   JF_ASSIGN_OR_RETURN(const LtTypes* types, TypesOf(problem));
-  std::lock_guard<std::mutex> lock(mu_);
+  const Lock lock(this);
   return PrepareLocked(problem, *types);
 }
 
@@ -197,7 +203,7 @@ absl::StatusOr<std::shared_ptr<const PreparedGemm>> CublasLtGemms::PrepareLocked
 absl::StatusOr<std::vector<std::shared_ptr<const PreparedGemm>>> CublasLtGemms::Candidates(
     const GemmProblem& problem, int most) {
   JF_ASSIGN_OR_RETURN(const LtTypes* types, TypesOf(problem));
-  std::lock_guard<std::mutex> lock(mu_);
+  const Lock lock(this);
   JF_ASSIGN_OR_RETURN(std::shared_ptr<const PreparedGemm> first, PrepareLocked(problem, *types));
   std::vector<std::shared_ptr<const PreparedGemm>> out = {first};
   const auto& chosen = static_cast<const LtGemm&>(*first);
@@ -232,7 +238,7 @@ absl::StatusOr<std::shared_ptr<const PreparedGemm>> CublasLtGemms::PrepareWith(
     return InvalidArgument("'", algorithm,
                            "' is no algorithm of cuBLASLt, expected lt:, 128 "
                            "hexadecimal digits, and maybe +mask");
-  std::lock_guard<std::mutex> lock(mu_);
+  const Lock lock(this);
   JF_RETURN_IF_ERROR(Handle().status());
   const auto refused = [&](const char* why) {
     return NotFound("the algorithm that was chosen ", why, " in ", LtText(problem));
@@ -343,8 +349,9 @@ CublasLtGemms::Nan CublasLtGemms::WhatBecomesOfNan(const LtGemm& gemm, const LtA
   if (const bool* known = keeps_nan_.Find(key)) return *known ? Nan::kKept : Nan::kLost;
   const absl::StatusOr<bool> tried = Try(small, gemm, algo);
   if (!tried.ok()) {
-    Log(1,
-        absl::StrCat("an algorithm of cuBLASLt could not be tried: ", tried.status().ToString()));
+    if (LogEnabled(1))
+      unsaid_.push_back(
+          absl::StrCat("an algorithm of cuBLASLt could not be tried: ", tried.status().ToString()));
     return Nan::kUnknown;
   }
   keeps_nan_.Insert(key, *tried);

@@ -8,7 +8,8 @@
 // f64), TF32 only where the problem allows it, and no split whose partial sums are rounded to 16
 // bits. Some algorithms turn NaN into 0 where they apply relu: each that is chosen behind relu has
 // kept it in a trial; where none does, relu comes with a mask, which all keep it with. Must run
-// with a current CUDA context. Thread-safe. Must not know: contexts, graphs.
+// with a current CUDA context. Thread-safe; a log sink that is told of trials may use it. Must not
+// know: contexts, graphs.
 #ifndef JITFUSE_JIT_CUDA_GEMM_CUBLASLT_H_
 #define JITFUSE_JIT_CUDA_GEMM_CUBLASLT_H_
 
@@ -52,6 +53,18 @@ class CublasLtGemms {
   absl::Status Run(const PreparedGemm& gemm, const GemmBuffers& buffers, StreamHandle stream) const;
 
  private:
+  // Of mu_. What was not said while it was held is said without it.
+  class Lock {
+   public:
+    explicit Lock(CublasLtGemms* gemms) : gemms_(gemms), lock_(gemms->mu_) {}
+    ~Lock();
+    Lock(const Lock&) = delete;
+    Lock& operator=(const Lock&) = delete;
+
+   private:
+    CublasLtGemms* const gemms_;
+    std::unique_lock<std::mutex> lock_;
+  };
   absl::StatusOr<LtHandle> Handle();
   absl::StatusOr<std::shared_ptr<LtGemm>> Choose(const GemmProblem& problem, const LtTypes& types);
   absl::StatusOr<std::shared_ptr<LtGemm>> ChooseByBucket(const GemmProblem& problem,
@@ -71,6 +84,7 @@ class CublasLtGemms {
   const CublasLtApi& api_;
   const GemmTrialFn trial_;
   std::mutex mu_;
+  std::vector<std::string> unsaid_;
   LtHandle handle_ = nullptr;  // kept for the life of the process
   Lru<Hash128, std::shared_ptr<const LtGemm>> buckets_{kMaxPrepared};  // by the bucket's problem
   Lru<Hash128, bool> keeps_nan_{kMaxPrepared};  // by algorithm and what it was tried with

@@ -152,7 +152,7 @@ std::vector<std::string> NvrtcOptions(const NvrtcApi& nvrtc, const KernelSource&
                                    // kernel's compile time
   options.push_back("--diag-suppress=177");  // "declared but never referenced"
   options.emplace_back(kWarnOfSpills);
-  if (since_12_9 && !EnvString("NVRTC_NO_CACHE").empty()) options.emplace_back(kNoCache);
+  if (since_12_9 && EnvInt("NVRTC_NO_CACHE", 0) != 0) options.emplace_back(kNoCache);
   return options;
 }
 

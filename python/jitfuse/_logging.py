@@ -43,9 +43,13 @@ def debug(message: str, *args: Any) -> None:
 
 
 def library_level() -> int:
-    """What JITFUSE_LOG says; 0 where it says nothing."""
+    """What JITFUSE_LOG says; 0 where it says nothing, or what the library does not take."""
     text = os.environ.get("JITFUSE_LOG", "")
-    return int(text) if text.isdigit() else 0
+    return int(text) if _is_level(text) else 0
+
+
+def _is_level(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text.lstrip("0")) <= 10 and int(text) < 2**31
 
 
 def start() -> None:
@@ -59,3 +63,9 @@ def start() -> None:
         logger.setLevel(_level(level))
         if not logger.hasHandlers():
             logger.addHandler(logging.StreamHandler())
+    text = os.environ.get("JITFUSE_LOG", "")
+    if text and not _is_level(text):  # as ir/support/flags.cc says it
+        warning(
+            "JITFUSE_LOG=%s: expected a whole number from 0 on; the variable counts as not set",
+            text,
+        )

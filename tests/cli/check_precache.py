@@ -69,6 +69,7 @@ def main():
         assert "0 of them missing" in run("cache", "diff", moved, manifest)
         said = run("cache", "diff", moved, recorded, "--arch", "x86-64-v3", code=1)
         assert "for x86-64-v3\n1 kernels for x86-64-v3, 1 of them missing" in said and "adds them" in said, said
+        assert said.startswith(f"incomplete {recorded}: /entries/0/calls/0 (f1000) for x86-64-v3 lacks 1 of 1 kernels, with n=1000\n"), said
         run("precache", recorded, "--arch", "x86-64-v3", "--out", moved)
         assert "1 kernels for x86-64-v3, 0 of them missing" in run("cache", "diff", moved, recorded, "--arch", "x86-64-v3")
 
@@ -86,9 +87,13 @@ def main():
 
         said = run("precache", folder, "--arch", "x86-64-v3", "--out", layer, code=1)
         assert said == f"jitfuse: cannot read {folder}: it is a directory\n", said
-        for names in (",", "sm_90,", "sm_90,,sm_80", ""):
+        for names in (",", "sm_90,", "sm_90,,sm_80"):
             said = run("precache", manifest, "--arch", names, "--out", layer, code=2)
             assert f"--arch {names}: expected names separated by commas" in said, said
+        said = run("precache", manifest, "--arch=", "--out", layer, code=2)  # it took --out for its value
+        assert said == "jitfuse precache: --arch: expected a value, got an empty one\njitfuse precache --help lists what there is\n", said
+        # What follows -- is the program's own.
+        run("precache", recorded, "--record", "--", command, *call, "--backend=", "cpu", code=2)
         for wrong in ([], [manifest], [manifest, "--arch", "sm_90"], [manifest, "--out", layer], [manifest, "program"], [manifest, "--record"],
                       [manifest, "--record", "--out", layer, "--", "true"], [manifest, "--arch", "sm_90", "--out", layer, "--cuda", "11"]):
             run("precache", *wrong, code=2)

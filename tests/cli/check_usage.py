@@ -56,7 +56,19 @@ def main():
         done = subprocess.run([command, "text", graph], capture_output=True, text=True)
         assert done.stdout == TEXT.replace("%r", "%0"), done.stdout
         says("jitfuse explain --help lists", "explain", graph, "--what", code=2)
-        for backend in ["0", "2", "gpu", ""]:
+        # Each option that takes a value, of each verb; a flag takes none.
+        for verb in ["run", "explain", "bench", "text", "doctor", "cache", "precache"]:
+            about = subprocess.run([command, verb, "--help"], capture_output=True, text=True, check=True).stdout
+            options = re.findall(r"^ +(?:-\w,)?(--[\w-]+)( [A-Z]\w*)?", about, re.MULTILINE)
+            assert ("--help", "") in options and (verb == "doctor" or len(options) > 2), (verb, options)
+            for option, value in options:
+                if value:
+                    for words in ([option + "="], [option, ""], [option + "=", "n=3"]):
+                        says(f"jitfuse {verb}: {option}: expected a value, got an empty one\n", verb, graph, *words, code=2)
+                else:
+                    says(f"jitfuse {verb}: {option}=: expected no value", verb, graph, option + "=", code=2)
+        assert run("run", graph, "--backend=cpu", "--set=n=3", code=0) == ""
+        for backend in ["0", "2", "gpu"]:
             says("not in {auto,cpu,cuda,interpret}", "run", graph, "--backend", backend, code=2)
         for backend in ["cpu", "interpret"]:
             assert run("run", graph, "--backend", backend, code=0) == ""

@@ -224,6 +224,20 @@ def test_nvtx_that_is_not_there_is_warned_of(nvtx, tmp_path):
         assert said.count(message) == 1, said
 
 
+@pytest.mark.parametrize(
+    ("variable", "value", "wanted"),
+    [
+        ("JITFUSE_NVTX", "2", "0 or 1"),
+        ("JITFUSE_LOG", "x", "a whole number from 0 on"),
+        ("JITFUSE_LOG", "\u00b2", "a whole number from 0 on"),  # a digit, and no number
+        ("JITFUSE_NUM_THREADS", "0", "a whole number from 1 on"),
+    ],
+)
+def test_switches_with_other_values_are_warned_of(variable, value, wanted):
+    said = run("f(x)", {variable: value})
+    assert said == f"{variable}={value}: expected {wanted}; the variable counts as not set\n"
+
+
 def test_the_command_traces_a_run(tmp_path):
     graph = tmp_path / "f.jf"
     graph.write_text("graph f(%x: f32[n]) -> (f32[n]) {\n  %r = tanh(%x) : f32[n]\n  return %r\n}\n")

@@ -9,7 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/plan/interpret_plan.h"
 #include "gtest/gtest.h"
+#include "ir/op_def.h"
 #include "ir/support/status.h"
+#include "ir/wide_scalar.h"
 #include "tests/support/cuda_on_host.h"
 #include "tests/support/plan_kit.h"
 
@@ -47,8 +49,21 @@ double Tolerance(DType dtype) {
                                 : 0;
 }
 
-void Compare(const KernelPlan& plan, size_t param, int64_t elements, const char* got,
-             const char* want) {
+// How far two results of a case may be apart, of which one is `want`.
+double Allowed(const PlanCase& c, DType dtype, double want) {
+  if (!c.op) return Tolerance(dtype) * std::fmax(1, std::fabs(want));
+  // Each is within the op's bound of the exact result, in the type that it is computed in, and is
+  // then rounded once where that is not the output's: at most to the next of two neighbours.
+  const DType compute = ComputeType(dtype);
+  const OpDef& def = GetOp(*c.op);
+  const double stated = compute == DType::kF64 ? def.max_ulp_f64 : def.max_ulp_f32;
+  const auto ulp = [want](DType of) { return static_cast<double>(UlpOf(of, want)); };
+  return 2 * stated * ulp(compute) + (compute == dtype ? 0 : ulp(dtype));
+}
+
+void Compare(const PlanCase& c, size_t param, const char* got, const char* want) {
+  const KernelPlan& plan = c.plan;
+  const int64_t elements = c.elements[param];
   const DType dtype = plan.params[param].dtype;
   int shown = 0;
   for (int64_t i = 0; i < elements && shown < 5; ++i) {
@@ -58,7 +73,7 @@ void Compare(const KernelPlan& plan, size_t param, int64_t elements, const char*
     const double gv = ScalarToDouble(ComputeType(dtype), g),
                  wv = ScalarToDouble(ComputeType(dtype), w);
     if (std::isnan(gv) && std::isnan(wv)) continue;
-    if (std::fabs(gv - wv) <= Tolerance(dtype) * std::fmax(1, std::fabs(wv))) continue;
+    if (std::fabs(gv - wv) <= Allowed(c, dtype, wv)) continue;
     ADD_FAILURE() << plan.name << " p" << param << "[" << i << "]: got " << gv << ", expected "
                   << wv;
     ++shown;
@@ -175,6 +190,7 @@ void AddWindowCases(std::vector<PlanCase>* cases) {
           cases->push_back({std::move(plan), std::move(elements), {s.rows, s.columns}});
         };
         add(Softmax(dtype, rows, columns, s.threads, s.per_block, vec, items), {n, n});
+        cases->back().op = Op::kSoftmax;
         add(LayerNorm(dtype, rows, columns, s.threads, s.per_block, vec, items), {n, n, s.rows});
         add(ArgMax(dtype, rows, columns, s.threads, s.per_block, vec, items), {n, s.rows});
       }
@@ -219,6 +235,7 @@ std::vector<PlanCase> RowCases() {
           cases.push_back({std::move(plan), std::move(elements), {s.rows, s.columns}});
         };
         add(Softmax(dtype, rows, columns, s.threads, s.per_block, vec, items), {n, n});
+        cases.back().op = Op::kSoftmax;
         add(LayerNorm(dtype, rows, columns, s.threads, s.per_block, vec, items), {n, n, s.rows});
         add(ArgMax(dtype, rows, columns, s.threads, s.per_block, vec, items), {n, s.rows});
       }
@@ -329,7 +346,7 @@ void CheckCase(const PlanCase& c, const PlanRunner& run) {
   ASSERT_TRUE(status.ok()) << c.plan.name << ": " << status;
   for (size_t p = 0; p < c.plan.params.size(); ++p) {
     if (Reads(c.plan, p)) continue;
-    Compare(c.plan, p, c.elements[p], static_cast<char*>(our_pointers[p]), theirs[p].data());
+    Compare(c, p, static_cast<char*>(our_pointers[p]), theirs[p].data());
   }
 }
 

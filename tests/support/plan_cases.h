@@ -11,12 +11,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "codegen/plan/kernel_plan.h"
 #include "codegen/target.h"
+#include "ir/op_enum.h"
 
 namespace jitfuse::internal {
 
@@ -26,6 +28,8 @@ struct PlanCase {
   std::vector<int64_t> symbols;
   std::vector<double> scalars = {};
   bool in_place = false;  // the output that is parameter 1 has the buffer of input 0
+  // The op that the plan is all of, whose stated bound holds for each result, however small.
+  std::optional<Op> op = std::nullopt;
 };
 
 std::vector<PlanCase> FlatCases();
@@ -41,8 +45,9 @@ std::vector<PlanCase> PlannedCases(const Target& target);
 using PlanRunner =
     std::function<absl::Status(absl::Span<void* const> buffers, absl::Span<const size_t> bytes,
                                absl::Span<const uint64_t> scalars)>;
-// Random inputs from fixed seeds, the runner's outputs against the interpreter's, within the
-// rounding of the outputs' types.
+// Random inputs from fixed seeds, the runner's outputs against the interpreter's, within what the
+// op's bound lets two of its results be apart, else within the rounding of the outputs' types (of
+// 1, for results that are less: sums may cancel).
 void CheckCase(const PlanCase& c, const PlanRunner& run);
 
 }  // namespace jitfuse::internal

@@ -8,6 +8,7 @@
 #include "codegen/plan/build_plan.h"
 #include "codegen/plan/verify_plan.h"
 #include "gtest/gtest.h"
+#include "ir/text.h"
 #include "tests/support/plan_cases.h"
 #include "tests/test_util/run_plan.h"
 
@@ -304,6 +305,12 @@ PlanCase CaseOf(const Graph& graph, const KernelPlan& plan, const std::vector<in
   return c;
 }
 
+bool IsSoftmax(const Graph& graph) {
+  const Node& result = graph.node(graph.outputs()[0].node);
+  return graph.outputs().size() == 1 && result.op == Op::kSoftmax &&
+         graph.node(result.in[0].node).kind() == OpKind::kInput;
+}
+
 }  // namespace
 
 std::vector<PlanCase> PlannedCases(const Target& target) {
@@ -328,6 +335,7 @@ std::vector<PlanCase> PlannedCases(const Target& target) {
       for (const KernelPlan& plan : *plans) {
         EXPECT_TRUE(VerifyPlan(plan).ok()) << g.text;
         cases.push_back(CaseOf(graph, plan, g.symbols));
+        if (plans->size() == 1 && IsSoftmax(*ParseGraph(g.text))) cases.back().op = Op::kSoftmax;
         cases.back().plan.name = absl::StrCat(graph.name(), "_", cases.size() - 1);
       }
     }

@@ -26,15 +26,45 @@ const std::map<std::string, jitfuse::Numerics> kNumerics = {
     {"default", jitfuse::Numerics::kDefault}, {"fast", jitfuse::Numerics::kFast}};
 const std::vector<std::string> kBackendNames = {"auto", "cpu", "cuda", "interpret"};
 
-// What is wrong with a command line, and where to read on.
+// What is wrong, and where to read on.
+std::string Usage(const std::string& verb, const std::string& what) {
+  const std::string command = verb.empty() ? "jitfuse" : "jitfuse " + verb;
+  return command + ": " + what + "\n" + command + " --help lists what there is\n";
+}
+
+// The same of what CLI11 says.
 std::string UsageMessage(const CLI::App* app, const CLI::Error& error) {
   std::string verb, what = error.what();
   for (const CLI::App* sub : app->get_subcommands()) verb = sub->get_name();
   if (what == "file is required")
     what = "expected a file with the graph's text (.jf), or a Python function (module:function)";
   if (what == "A subcommand is required") what = "expected a command before options";
-  const std::string command = verb.empty() ? "jitfuse" : "jitfuse " + verb;
-  return command + ": " + what + "\n" + command + " --help lists what there is\n";
+  return Usage(verb, what);
+}
+
+// What is wrong with an option that is given an empty value, as --arch= or --arch ''; "": nothing.
+// CLI11 takes the next word for that of --arch=, and others may read an empty one as none.
+std::string EmptyValue(const CLI::App& app, int argc, const char* const* argv) {
+  const auto named = app.get_subcommands(
+      [argv](const CLI::App* command) { return command->get_name() == argv[1]; });
+  if (named.empty()) return "";  // an option before any command
+  const CLI::App& command = *named[0];
+  const CLI::Option* before = nullptr;  // the option that the word before is, without a value
+  for (int i = 2; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word == "--") break;  // what follows is a program's
+    if (word.empty() && before != nullptr && before->get_items_expected_min() > 0)
+      return before->get_name() + ": expected a value, got an empty one";
+    const std::size_t equals = word.find('=');
+    const std::string name = word.substr(0, equals);
+    before = name.rfind("--", 0) == 0 ? command.get_option_no_throw(name) : nullptr;
+    if (before == nullptr || equals == std::string::npos) continue;
+    if (before->get_items_expected_min() == 0)
+      return word + ": expected no value, " + name + " alone says it";
+    if (equals + 1 == word.size()) return name + ": expected a value, got an empty one";
+    before = nullptr;
+  }
+  return "";
 }
 
 // The first word has to be a command. CLI11's own messages do not say which there are.
@@ -300,6 +330,10 @@ int Main(int argc, const char* const* argv, const Tracer& tracer) {
   const Commands verbs(&app, &args);
   app.failure_message(UsageMessage);
   if (!HasCommand(app, argc, argv)) return 2;
+  if (const std::string wrong = EmptyValue(app, argc, argv); !wrong.empty()) {
+    std::fputs(Usage(argv[1], wrong).c_str(), stderr);
+    return 2;
+  }
   try {
     app.parse(argc, argv);
     if (const jitfuse::Status bad = CheckArgs(args, tracer != nullptr); !bad.ok())

@@ -23,7 +23,7 @@ using jitfuse::Status;
 using jitfuse::StatusCode;
 using jitfuse::StatusOr;
 
-constexpr std::size_t kShownSlowest = 5, kShownMissing = 50;
+constexpr std::size_t kShownSlowest = 5, kShownMissing = 50, kShownSizes = 8;
 
 // On stderr: a bar with an estimate of the time that is left, or, where that is no terminal, a line
 // for each tenth.
@@ -96,6 +96,27 @@ std::string Absolute(const std::string& path) {
 std::string Joined(const std::vector<std::string>& words) {
   std::string out;
   for (const std::string& word : words) out += (out.empty() ? "" : ", ") + word;
+  return out;
+}
+
+std::string SizesText(const std::map<std::string, std::int64_t>& sizes) {
+  std::string out;
+  for (const auto& [symbol, size] : sizes)
+    out += (out.empty() ? "" : " ") + symbol + "=" + std::to_string(size);
+  return out;
+}
+
+// "m.json: /entries/0/calls/1 (layer.jf, T=f32) for sm_90 lacks 2 of 3 kernels, with n=1; n=2".
+std::string Describe(const jitfuse::IncompleteCalls& calls) {
+  std::string out = calls.where + " (" + calls.graph;
+  for (const auto& [name, dtype] : calls.dtypes) out += ", " + name + "=" + dtype;
+  out += ") for " + calls.arch + " lacks " + std::to_string(calls.missing) + " of " +
+         std::to_string(calls.wanted) + " kernels";
+  for (std::size_t i = 0; i < std::min(calls.sizes.size(), kShownSizes); ++i) {
+    if (!calls.sizes[i].empty()) out += (i == 0 ? ", with " : "; ") + SizesText(calls.sizes[i]);
+  }
+  if (calls.sizes.size() > kShownSizes)
+    out += "; and " + std::to_string(calls.sizes.size() - kShownSizes) + " more";
   return out;
 }
 
@@ -202,7 +223,9 @@ Status CacheDiff(const Args& args, const Tracer& tracer) {
   const auto diff = jitfuse::DiffLayer(layer, manifest, OptionsOf(args, tracer));
   if (!diff.ok()) return diff.status();
   PrintSome("not used  ", diff->unused);
-  std::vector<std::string> missing;
+  std::vector<std::string> incomplete, missing;
+  for (const auto& calls : diff->incomplete) incomplete.push_back(Describe(calls));
+  PrintSome("incomplete", incomplete);
   for (const auto& kernel : diff->missing) missing.push_back(kernel.kernel + " for " + kernel.arch);
   PrintSome("missing   ", missing);
   std::printf("%lld kernels for %s, %zu of them missing\n", diff->wanted,

@@ -257,6 +257,55 @@ TEST(PrecacheTest, ADiffNamesWhatALayerLacks) {
               HasSubstr("no architectures were given"));
 }
 
+// Entry, dtypes, sizes and architecture, for calls that lack something alone.
+TEST(PrecacheTest, ADiffSaysWhichCallsLackKernels) {
+  const TempFolder folder;
+  WriteAll(folder);
+  const auto manifest = [&](const char* file, const char* dtypes, const char* sizes) {
+    WriteFile(
+        folder / file,
+        std::string(R"({"jitfuse_manifest": 1, "entries": [{"graph": "softmax.jf", "dtypes": )") +
+            R"({"T": ["f32")" + dtypes + R"(]}, "calls": [{"sizes": {"n": 2, "m": 64}})" + sizes +
+            R"(]}, {"text": "graph g(%x: f32[n]) -> (f32[n]) { %0 = sin(%x) : )" +
+            R"(f32[n] return %0 }", "calls": [{"sizes": {"n": 3}}]}]})");
+    return folder / file;
+  };
+  const std::string out = folder / "layer";
+  ASSERT_TRUE(Precache(manifest("less.json", "", ""), out, For({"x86-64-v3"})).ok());
+  const std::string more =
+      manifest("m.json", R"(, "bf16")", R"(, {"sizes": {"n": [5, 1, 2], "m": 50}})");
+  const auto diff = DiffLayer(out, more);
+  ASSERT_TRUE(diff.ok()) << diff.status().message();
+  using Sizes = std::map<std::string, std::int64_t>;
+  struct Want {
+    const char *call, *dtype;
+    std::vector<Sizes> sizes;
+  };
+  const std::vector<Want> wanted = {
+      {"/entries/0/calls/1", "f32", {{{"m", 50}, {"n", 5}}, {{"m", 50}, {"n", 1}}}},
+      {"/entries/0/calls/0", "bf16", {{{"m", 64}, {"n", 2}}}},
+      {"/entries/0/calls/1", "bf16", {{{"m", 50}, {"n", 5}}, {{"m", 50}, {"n", 1}}}}};
+  ASSERT_EQ(diff->incomplete.size(), wanted.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const IncompleteCalls& calls = diff->incomplete[i];
+    EXPECT_EQ(calls.where, more + ": " + wanted[i].call);
+    EXPECT_EQ(calls.graph, "softmax.jf");
+    EXPECT_EQ(calls.dtypes, (std::map<std::string, std::string>{{"T", wanted[i].dtype}}));
+    EXPECT_EQ(calls.sizes, wanted[i].sizes) << i;
+    EXPECT_EQ(calls.arch, "x86-64-v3");
+    EXPECT_EQ(calls.missing, static_cast<long long>(wanted[i].sizes.size())) << i;
+    EXPECT_EQ(calls.wanted, calls.missing);
+  }
+  // Of the other architecture all is missing, also for graphs that are text.
+  const auto other = DiffLayer(out, folder / "less.json", For({"x86-64-v3", "x86-64-v2"}));
+  ASSERT_TRUE(other.ok()) << other.status().message();
+  ASSERT_EQ(other->incomplete.size(), 2u);
+  for (const IncompleteCalls& calls : other->incomplete) EXPECT_EQ(calls.arch, "x86-64-v2");
+  EXPECT_EQ(other->incomplete[1].graph, "g");
+  EXPECT_EQ(other->incomplete[1].sizes, (std::vector<Sizes>{{{"n", 3}}}));
+  EXPECT_TRUE(other->incomplete[1].dtypes.empty());
+}
+
 TEST(PrecacheTest, ADiffSaysWhyALayerWouldNotBeUsed) {
   const TempFolder folder;
   const std::string manifest = WriteAll(folder), out = folder / "layer";

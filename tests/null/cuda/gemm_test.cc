@@ -1,7 +1,9 @@
 // GEMMs through cuBLASLt's interface, computed by a stand-in.
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <future>
 #include <map>
 #include <memory>
 #include <random>
@@ -12,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ir/support/dump.h"
 #include "jit/cuda/gemm_cublaslt.h"
 #include "tests/null/cuda/fake_cublaslt.h"
 
@@ -260,6 +263,45 @@ TEST(GemmCublasLt, WhereNothingCanBeTriedReluComesWithAMask) {
       With(Problem(DType::kF32, 1, 4, 4, 4, false, false), {1, 0, false, GemmActivation::kRelu}));
   ASSERT_TRUE(prepared.ok()) << prepared.status();
   EXPECT_THAT((*prepared)->Describe(), HasSubstr("a mask that nobody reads"));
+}
+
+// Each of the three that take the lock: a sink that waits for another thread's product, as one that
+// needs what that thread holds does.
+TEST(GemmCublasLt, WhatCouldNotBeTriedIsSaidWithoutTheLock) {
+  const CublasLtApi api = FakeApi();
+  CublasLtGemms gemms(api, [](const GemmTrial&) -> absl::StatusOr<std::string> {
+    return absl::UnavailableError("no device here");
+  });
+  counts.found = 3;
+  std::vector<std::string> said;
+  bool waited = true;
+  std::vector<std::future<bool>> late;
+  SetLogLevel(1);
+  SetLogSink([&](int, std::string_view message) {
+    said.emplace_back(message);
+    auto other = std::async(std::launch::async, [&] {
+      return gemms.Prepare(Problem(DType::kF32, 1, 4, 4, 4, false, false)).ok();
+    });
+    // Not for ever where the lock is held: the thread is free once it is given back.
+    waited = waited && other.wait_for(std::chrono::seconds(20)) == std::future_status::ready;
+    late.push_back(std::move(other));
+  });
+  GemmProblem p = Problem(DType::kF32, 1, 8, 8, 8, false, false);
+  p.epilogue.activation = GemmActivation::kRelu;
+  const auto prepared = gemms.Prepare(p);
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  EXPECT_FALSE(said.empty());
+  for (const std::string& message : said)
+    EXPECT_THAT(message, HasSubstr("an algorithm of cuBLASLt could not be tried: UNAVAILABLE"));
+  said.clear();
+  EXPECT_TRUE(gemms.Candidates(p, 4).ok());
+  EXPECT_FALSE(said.empty());
+  said.clear();
+  EXPECT_TRUE(gemms.PrepareWith(p, (*prepared)->algorithm()).ok());
+  EXPECT_FALSE(said.empty());
+  SetLogSink(nullptr);
+  SetLogLevel(-1);
+  EXPECT_TRUE(waited);
 }
 
 TEST(GemmCublasLt, AskedOnceAndCleanedUp) {

@@ -45,7 +45,7 @@ TEST(MemoryPlan, RandomBuffersNeverOverlap) {
         bytes = SizeExpr::Symbol(static_cast<SymbolId>(rng() % 2)) *
                 SizeExpr(static_cast<int64_t>(4 << (rng() % 8)));
       if (rng() % 5 == 0) bytes = bytes * SizeExpr::Symbol(1) + SizeExpr(12);
-      values.push_back({bytes, first, first + static_cast<int>(rng() % 6)});
+      values.push_back({bytes, first, first + static_cast<int>(rng() % 6), rng() % 8 == 0});
     }
     MemoryPlan plan = PlanMemory(values);
     for (std::vector<int64_t> symbols :
@@ -61,6 +61,20 @@ TEST(MemoryPlan, AChainNeedsTwoBuffers) {
     MemoryPlan plan = PlanMemory(values);
     EXPECT_EQ(plan.total_bytes.Eval({256}), 2 << 20);
   }
+}
+
+// Whatever the others are: they lie as they do without it.
+TEST(MemoryPlan, BuffersApartAddTheirBytes) {
+  const std::vector<LiveBuffer> values = {
+      {1024, 0, 1}, {SizeExpr::Symbol(0) * 4, 0, 3}, {512, 2, 3}};
+  const MemoryPlan without = PlanMemory(values);
+  std::vector<LiveBuffer> more = values;
+  more.insert(more.begin() + 1, {SizeExpr::Symbol(0) * 4 + 2, 1, 1, /*apart=*/true});
+  more.push_back({300, 3, 3, /*apart=*/true});
+  const MemoryPlan with = PlanMemory(more);
+  EXPECT_EQ(with.offsets[3], without.offsets[2]);
+  EXPECT_EQ(with.offsets[1], without.total_bytes);
+  EXPECT_EQ(with.total_bytes.Eval({64}), without.total_bytes.Eval({64}) + 512 + 512);
 }
 
 TEST(MemoryPlan, BestFitTakesTheSmallestHole) {

@@ -80,11 +80,51 @@ TEST_F(FlagsTest, AnIntegerThatIsNoneIsWarnedOfOnce) {
   EXPECT_EQ(EnvInt("LOG", 7), 7);
   EXPECT_FALSE(LogEnabled(1));  // the log asks for it too
   EXPECT_THAT(warnings_,
-              ElementsAre("JITFUSE_LOG=12x: expected a whole number; the variable counts "
-                          "as not set"));
+              ElementsAre("JITFUSE_LOG=12x: expected a whole number from 0 on; the variable "
+                          "counts as not set"));
   Set("JITFUSE_LOG", "2");
   EXPECT_EQ(EnvInt("LOG", 7), 2);
   EXPECT_TRUE(LogEnabled(2));
+}
+
+// Each switch and number: what is out of its range is no more accepted than what is no number.
+TEST_F(FlagsTest, WarningsNameWhatIsAccepted) {
+  struct Case {
+    const char *name, *wanted;
+    std::vector<std::string> wrong;
+  };
+  for (const Case& c :
+       {Case{"NVTX", "0 or 1", {"2", "-1", "yes", "1 ", "0x1"}},
+        Case{"NVRTC_NO_CACHE", "0 or 1", {"2", "anything"}},
+        Case{"NO_CACHE", "0 or 1", {"2", "true"}}, Case{"REQUIRE_CACHE", "0 or 1", {"2", "on"}},
+        Case{"VERIFY", "0, 1 or 2", {"3", "-1", "all"}},
+        Case{"LOG", "a whole number from 0 on", {"-1", "2147483648", "info"}},
+        Case{"NUM_THREADS", "a whole number from 1 on", {"0", "-2", "two", "1.5"}},
+        Case{"MAX_FUSIONS",
+             "a whole number of merges from 0 on, or -1 for no limit",
+             {"-2", "x"}}}) {
+    const std::string variable = std::string("JITFUSE_") + c.name;
+    for (const std::string& wrong : c.wrong) {
+      warnings_.clear();
+      setenv(variable.c_str(), wrong.c_str(), 1);
+      EXPECT_EQ(EnvInt(c.name, 77), 77);
+      const std::string said = variable + "=" + wrong + ": expected " + c.wanted;
+      EXPECT_THAT(warnings_, ElementsAre(said + "; the variable counts as not set"));
+      EXPECT_EQ(ReadEnvInt(c.name, 77).status().message(), said);
+    }
+    warnings_.clear();
+    setenv(variable.c_str(), "1", 1);
+    EXPECT_EQ(EnvInt(c.name, 77), 1);
+    setenv(variable.c_str(), "", 1);
+    EXPECT_EQ(EnvInt(c.name, 77), 77);
+    EXPECT_TRUE(warnings_.empty());
+    unsetenv(variable.c_str());
+  }
+  Set("JITFUSE_CACHE_SIZE", "2X");
+  EXPECT_EQ(EnvBytes("CACHE_SIZE", 5), 5);
+  EXPECT_THAT(warnings_,
+              ElementsAre("JITFUSE_CACHE_SIZE=2X: expected a number of bytes, as 500M or "
+                          "2G; the variable counts as not set"));
 }
 
 TEST_F(FlagsTest, AFolderThatDoesNotExistIsWarnedOfOnce) {

@@ -90,8 +90,13 @@ TEST_F(LayerTest, DamagedAndLeftOverFilesAreReplaced) {
   EXPECT_FALSE(std::filesystem::exists(files[0] + "-1-1.tmp"));
 }
 
+// Even where all that the process makes without modes of its own could be written by everyone.
 TEST_F(LayerTest, AllMayReadItAndNobodyElseWriteIt) {
-  ASSERT_TRUE(Write(Some(1)).ok());
+  const mode_t before = umask(0);
+  const bool written = Write(Some(2)).ok();
+  umask(before);
+  ASSERT_TRUE(written);
+  ASSERT_EQ(EntryFiles(dir_).size(), 2u);
   for (const auto& file : std::filesystem::recursive_directory_iterator(dir_)) {
     struct stat s{};
     ASSERT_EQ(stat(file.path().c_str(), &s), 0);
@@ -100,17 +105,33 @@ TEST_F(LayerTest, AllMayReadItAndNobodyElseWriteIt) {
 }
 
 // Whoever may read it has to come through the folders that were made for it.
-TEST_F(LayerTest, FoldersAboveItHaveTheModesOfTheProcess) {
-  dir_ = folder_ / "opt/app/kernels";
-  const mode_t before = umask(022);
-  const bool written = Write(Some(1)).ok();
-  umask(before);
-  ASSERT_TRUE(written);
-  for (const char* above : {"opt", "opt/app", "opt/app/kernels"}) {
-    struct stat s{};
-    ASSERT_EQ(stat((folder_ / above).c_str(), &s), 0);
-    EXPECT_EQ(s.st_mode & 0777, 0755) << above;
+TEST_F(LayerTest, FoldersAboveItMayBePassedAndNotWritten) {
+  for (const mode_t mask : {0, 002, 022}) {
+    const std::string top = "opt" + std::to_string(mask);
+    dir_ = folder_ / (top + "/app/kernels");
+    const mode_t before = umask(mask);
+    const bool written = Write(Some(1)).ok();
+    umask(before);
+    ASSERT_TRUE(written);
+    for (const std::string& above : {top, top + "/app", top + "/app/kernels"}) {
+      struct stat s{};
+      ASSERT_EQ(stat((folder_ / above).c_str(), &s), 0);
+      EXPECT_EQ(s.st_mode & 0777, 0755) << above;
+    }
   }
+}
+
+// Whoever could write to an entry may have put any code there: with another mode it would be run.
+TEST_F(LayerTest, WhatOthersCouldWriteIsNotMadeTrusted) {
+  ASSERT_TRUE(Write(Some(2)).ok());
+  const std::string open = EntryPathOf(CacheRootOf(dir_), Some(2)[1].key);
+  ASSERT_EQ(chmod(open.c_str(), 0666), 0);
+  ASSERT_TRUE(Write(Some(1)).ok());  // which does not need it
+  EXPECT_FALSE(std::filesystem::exists(open));
+  EXPECT_EQ(ReadFile(dir_ + "/index.json").find("\"k1\""), std::string::npos);
+  ASSERT_TRUE(Write(Some(2)).ok());
+  EXPECT_EQ(backend_.compiles, 3);
+  EXPECT_THAT(GapsIn(dir_, Some(2)).missing, IsEmpty());
 }
 
 // The index is of kernels, and its architectures are those that kernels can be compiled for.
@@ -132,7 +153,7 @@ TEST_F(LayerTest, TuningRecordsAreServedAndNotListed) {
   DiskCacheOptions options;
   options.layers = {dir_};
   DiskCache disk(options);
-  EXPECT_EQ(FindTuneRecords(&disk, record).records.size(), 1u);
+  EXPECT_EQ(FindTuneRecords(&disk, record, "").records.size(), 1u);
 }
 
 TEST_F(LayerTest, FoldersThatAreNoLayersAreLeftAlone) {

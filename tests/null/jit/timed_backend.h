@@ -30,6 +30,8 @@ class TimedBackend : public HostBackend {
   std::function<double(const GemmProblem&, int algorithm)> cost = [](const GemmProblem&, int) {
     return 10.0;
   };
+  std::function<size_t(const GemmProblem&, int algorithm)> workspace =
+      [](const GemmProblem&, int a) { return 256 * static_cast<size_t>(a); };
   double launch_us = 5;
   bool capturing = false;
   bool can_tune = true;
@@ -70,7 +72,7 @@ class TimedBackend : public HostBackend {
   absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareGemm(
       const GemmProblem& p) const override {
     if (refuses(p)) return Unimplemented("no algorithm for ", EpilogueToString(p.epilogue));
-    return std::make_shared<const Gemm>(p, 0);
+    return std::make_shared<const Gemm>(p, 0, workspace(p, 0));
   }
   bool CanTune() const override { return can_tune; }
   std::string GemmLibrary() const override { return library; }
@@ -79,7 +81,7 @@ class TimedBackend : public HostBackend {
       const GemmProblem& p, int most) const override {
     std::vector<std::shared_ptr<const PreparedGemm>> out;
     for (int a = 0; a < std::min(most, algorithms); ++a)
-      out.push_back(std::make_shared<const Gemm>(p, a));
+      out.push_back(std::make_shared<const Gemm>(p, a, workspace(p, a)));
     return out;
   }
   absl::StatusOr<std::shared_ptr<const PreparedGemm>> PrepareGemmWith(
@@ -88,7 +90,7 @@ class TimedBackend : public HostBackend {
       return InvalidArgument("'", algorithm, "' is no algorithm of the timed library");
     const int a = algorithm[1] - '0';
     if (unfit.count({p.m, a}) > 0) return NotFound(algorithm, " does not fit m = ", p.m);
-    return std::make_shared<const Gemm>(p, a);
+    return std::make_shared<const Gemm>(p, a, workspace(p, a));
   }
   absl::Status RunGemm(const PreparedGemm& prepared, const GemmBuffers& buffers,
                        StreamHandle) const override {
@@ -119,12 +121,13 @@ class TimedBackend : public HostBackend {
 
  private:
   struct Gemm : PreparedGemm {
-    Gemm(const GemmProblem& p, int n) : problem(p), number(n) {}
-    size_t workspace_bytes() const override { return 256 * static_cast<size_t>(number); }
+    Gemm(const GemmProblem& p, int n, size_t w) : problem(p), number(n), workspace(w) {}
+    size_t workspace_bytes() const override { return workspace; }
     std::string Describe() const override { return absl::StrCat("algorithm ", number); }
     std::string algorithm() const override { return absl::StrCat("a", number); }
     GemmProblem problem;
     int number;
+    size_t workspace;
   };
   struct CountingAllocator : Allocator {
     explicit CountingAllocator(const TimedBackend* o) : owner(o) {}

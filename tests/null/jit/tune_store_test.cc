@@ -163,7 +163,7 @@ TEST(TuneStore, WhatIsWrongIsTimedAnewAndWrittenOver) {
 }
 
 // It is whole, and may hold for other sizes of the key.
-TEST(TuneStore, WhatTheLibraryRefusesStaysUntilThereIsBetter) {
+TEST(TuneStore, WhatTheLibraryRefusesStays) {
   const TempFolder folder;
   EXPECT_GT(Fresh(In(folder.path), 2).timings, 0);
   const std::string file = RecordFile(folder.path), good = ReadFile(file);
@@ -186,7 +186,31 @@ TEST(TuneStore, WhatTheLibraryRefusesStaysUntilThereIsBetter) {
     const Seen next = Fresh(In(folder.path), 0, n, Refusing);
     EXPECT_EQ(next.timings, 0);
     EXPECT_THAT(next.ran, ElementsAre(1));
+    EXPECT_EQ(ReadFile(file), bytes);
   }
+}
+
+// Neither of two sizes of a key takes what the other needs: each is timed once, whichever process
+// comes next.
+TEST(TuneStore, SizesThatRefuseEachOthersRecordHaveOneEach) {
+  const TempFolder folder;
+  const auto refusing = [](TimedBackend* b) { b->unfit = {{77, 2}, {100, 1}}; };
+  const auto run = [&](int64_t n, int best) { return Fresh(In(folder.path), best, n, refusing); };
+  EXPECT_GT(run(100, 2).timings, 0);
+  EXPECT_GT(run(77, 1).timings, 0);
+  EXPECT_THAT(EntryFiles(folder.path), SizeIs(2));
+  for (int i = 0; i < 3; ++i) {
+    for (const auto& [n, chosen] : {std::pair(100, 2), std::pair(77, 1)}) {
+      const Seen seen = run(n, 0);
+      EXPECT_EQ(seen.timings, 0) << n;
+      EXPECT_EQ(seen.found, 1) << n;
+      EXPECT_EQ(seen.healed, 0) << n;
+      EXPECT_THAT(seen.ran, ElementsAre(chosen)) << n;
+    }
+  }
+  // A size that takes the key's record has no need of its own.
+  EXPECT_THAT(run(90, 0).ran, ElementsAre(2));
+  EXPECT_THAT(EntryFiles(folder.path), SizeIs(2));
 }
 
 // A layer's entry that is no record, or whose algorithm is refused, does not hide what this user's
@@ -232,7 +256,7 @@ TEST(TuneStore, TenThousandDamagesAreNeverARecord) {
       bad[random() % bad.size()] ^= static_cast<char>(1 + random() % 255);
     }
     WriteFile(file, bad);
-    const KeptRecords kept = FindTuneRecords(&disk, key);
+    const KeptRecords kept = FindTuneRecords(&disk, key, "");
     ASSERT_TRUE(kept.records.empty() && kept.healed) << i;
   }
 }
