@@ -9,6 +9,7 @@
 #include "python/bindings/borrow.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/results.h"
+#include "python/bindings/torch_cxx.h"
 
 namespace jitfuse::python {
 namespace {
@@ -176,7 +177,7 @@ void ExchangeMemory::Release(PyObject** results) {
 }
 
 TorchMemory::~TorchMemory() {
-  for (PyObject* tensor : tensors_) Py_DECREF(tensor);
+  while (made_ > 0) Py_DECREF(std::exchange(results_[--made_], nullptr));
 }
 
 StatusOr<Array> TorchMemory::Make(int, DType dtype, const std::vector<std::int64_t>& dims,
@@ -186,10 +187,11 @@ StatusOr<Array> TorchMemory::Make(int, DType dtype, const std::vector<std::int64
     nb::object made;
     for (const bool anywhere : {false, true}) {
       made = NewTensor(dtype, dims, device, anywhere);
-      if (api().dltensor_from_py_object_no_sync(made.ptr(), &t) != 0) ThrowCurrent();
+      if (!LendTensor(made.ptr(), &t) && api().dltensor_from_py_object_no_sync(made.ptr(), &t) != 0)
+        ThrowCurrent();
       if (device.kind != DeviceKind::kCuda || t.device.device_id == device.index) break;
     }
-    tensors_.push_back(made.release().ptr());
+    results_[made_++] = made.release().ptr();
     return Array::ViewOf(DataOf(t), dtype, static_cast<int>(dims.size()), dims.data(), nullptr,
                          device);
   } catch (nb::python_error& e) {
@@ -197,10 +199,7 @@ StatusOr<Array> TorchMemory::Make(int, DType dtype, const std::vector<std::int64
   }
 }
 
-void TorchMemory::Release(PyObject** results) {
-  std::copy(tensors_.begin(), tensors_.end(), results);
-  tensors_.clear();
-}
+void TorchMemory::Release(PyObject**) { made_ = 0; }
 
 CupyMemory::~CupyMemory() {
   for (PyObject* object : results_) Py_DECREF(object);

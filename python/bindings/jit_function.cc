@@ -38,6 +38,7 @@ struct Entry {
   nb::object function;  // keeps the next
   const PyFunction* compiled = nullptr;
   std::vector<Source> sources;
+  bool direct = false;  // the arguments are the leaves, all of them arrays, in their order
   OutPlan out;
   nb::object autograd;  // gives the results of calls that torch records; may be None
 };
@@ -70,7 +71,7 @@ bool SizesFit(const Entry& entry, const FlatCall& call) {
   std::fill_n(symbols, entry.num_symbols, -1);
   for (std::size_t i = 0; i < entry.dims.size(); ++i) {
     if (!call.leaves[i].is_array) continue;
-    const std::vector<std::int64_t>& sizes = call.leaves[i].borrowed.array.dims();
+    const std::vector<std::int64_t>& sizes = call.arrays[i].dims();
     for (std::size_t d = 0; d < sizes.size(); ++d) {
       const std::int64_t expected = entry.dims[i][d];
       if (expected >= 0) {
@@ -123,7 +124,12 @@ struct Outs {
 // that is made inside of another one.
 class ReadCall {
  public:
-  ReadCall() : own_(spare_taken), at_(own_ ? new Parts : &Spare()) { spare_taken = true; }
+  ReadCall() {
+    Parts& spare = Spare();
+    own_ = spare.taken;
+    at_ = own_ ? new Parts : &spare;
+    at_->taken = true;
+  }
   ~ReadCall() {
     if (own_) {
       delete at_;
@@ -131,7 +137,7 @@ class ReadCall {
     }
     at_->call.Clear();  // which may run anything, calls too
     at_->in.Clear();
-    spare_taken = false;
+    at_->taken = false;
   }
   ReadCall(const ReadCall&) = delete;
   ReadCall& operator=(const ReadCall&) = delete;
@@ -142,17 +148,16 @@ class ReadCall {
   struct Parts {
     FlatCall call;
     CallInputs in;
+    bool taken = false;
   };
   static Parts& Spare() {
     thread_local Parts spare;
     return spare;
   }
-  static thread_local bool spare_taken;
 
-  const bool own_;
-  Parts* const at_;
+  bool own_;
+  Parts* at_;
 };
-thread_local bool ReadCall::spare_taken = false;
 
 struct Results {
   explicit Results(std::size_t n) : objects(n, nullptr) {}
@@ -190,28 +195,59 @@ struct Results {
   return Build(entry.out, results.data()).release().ptr();
 }
 
-PyObject* Run(const Entry& entry, ReadCall& read, PyObject* out) {
+// The arguments of a call whose leaves they are not, one by one.
+void AddSources(const Entry& entry, FlatCall* call, CallInputs* in) {
   const PyFunction& f = *entry.compiled;
-  FlatCall& call = read.call();
-  CallInputs& in = read.in();
-  in.Reserve(entry.sources.size());
+  in->Reserve(entry.sources.size());
   for (std::size_t i = 0; i < entry.sources.size(); ++i) {
     const Source& source = entry.sources[i];
-    if (source.captured.is_valid()) {
-      AddArg(f, i, source.captured.ptr(), &in);
+    if (source.captured.is_valid() || !call->leaves[source.leaf].is_array) {
+      const bool captured = source.captured.is_valid();
+      AddArg(f, i, captured ? source.captured.ptr() : call->leaves[source.leaf].object, in);
       continue;
     }
-    CallLeaf& leaf = call.leaves[source.leaf];
-    if (leaf.is_array && source.last)
-      AddBorrowed(f, i, leaf.object, std::move(leaf.borrowed), &in);
-    else if (leaf.is_array)
-      AddBorrowed(f, i, leaf.object, Borrowed(leaf.borrowed), &in);
-    else
-      AddArg(f, i, leaf.object, &in);
+    CallLeaf& leaf = call->leaves[source.leaf];
+    Array& array = call->arrays[source.leaf];
+    AddLoan(f, i, leaf.object, array.device(), source.last ? std::move(leaf.loan) : Loan(leaf.loan),
+            in);
+    in->arrays.push_back(source.last ? std::move(array) : Array(array));
   }
+}
+
+// While it lives, the arguments of a call are in `in`. Where they are the leaves, their arrays are
+// put there and back, so that the next call finds its views.
+class Inputs {
+ public:
+  Inputs(const Entry& entry, FlatCall* call, CallInputs* in)
+      : call_(entry.direct ? call : nullptr), in_(in) {
+    if (call_ == nullptr) {
+      AddSources(entry, call, in);
+      return;
+    }
+    for (std::size_t i = 0; i < call->leaves.size(); ++i) {
+      CallLeaf& leaf = call->leaves[i];
+      AddLoan(*entry.compiled, i, leaf.object, call->arrays[i].device(), std::move(leaf.loan), in);
+    }
+    in_->arrays.swap(call_->arrays);
+  }
+  ~Inputs() {
+    if (call_ != nullptr) in_->arrays.swap(call_->arrays);
+  }
+  Inputs(const Inputs&) = delete;
+  Inputs& operator=(const Inputs&) = delete;
+
+ private:
+  FlatCall* const call_;
+  CallInputs* const in_;
+};
+
+PyObject* Run(const Entry& entry, ReadCall& read, PyObject* out) {
+  const PyFunction& f = *entry.compiled;
+  CallInputs& in = read.in();
+  const Inputs inputs(entry, &read.call(), &in);
   const Outs outs(out);
   if (in.requires_grad >= 0) [[unlikely]] {
-    if (!entry.autograd.is_none()) return RunRecorded(entry, call, outs);
+    if (!entry.autograd.is_none()) return RunRecorded(entry, read.call(), outs);
     CheckNoGrad(f, in);
   }
   CallOptions options;
@@ -299,7 +335,7 @@ void SetDims(Entry* entry, const FlatCall& call, const std::vector<std::size_t>&
   entry->num_symbols = symbols.size();
   for (std::size_t i = 0; i < call.leaves.size(); ++i) {
     const bool is_array = call.leaves[i].is_array;
-    if (is_array && entry->dims[i].size() != call.leaves[i].borrowed.array.dims().size())
+    if (is_array && entry->dims[i].size() != call.arrays[i].dims().size())
       ThrowValueError("jit_add: sizes of leaf " + std::to_string(i) + " are of another rank");
   }
 }
@@ -335,8 +371,8 @@ std::vector<std::size_t> OrderOf(const FlatCall& call, const nb::object& given,
   return order;
 }
 
-void SetSources(Entry* entry, const std::vector<std::size_t>& order, const nb::object& sources,
-                const nb::object& captured) {
+void SetSources(Entry* entry, const FlatCall& call, const std::vector<std::size_t>& order,
+                const nb::object& sources, const nb::object& captured) {
   for (nb::handle source : nb::iter(sources)) {
     const auto number = nb::cast<std::size_t>(source[nb::int_(1)]);
     const bool is_leaf = nb::cast<std::string>(source[nb::int_(0)]) == "leaf";
@@ -352,6 +388,12 @@ void SetSources(Entry* entry, const std::vector<std::size_t>& order, const nb::o
     }
     entry->sources.push_back(std::move(s));
   }
+  const auto is_leaf_itself = [&](const Source& s) {
+    const auto i = static_cast<std::size_t>(&s - entry->sources.data());
+    return !s.captured.is_valid() && s.leaf == i && call.leaves[i].is_array;
+  };
+  entry->direct = entry->sources.size() == call.leaves.size() &&
+                  std::all_of(entry->sources.begin(), entry->sources.end(), is_leaf_itself);
   const std::size_t expected = entry->compiled->inputs.size();
   if (entry->sources.size() != expected)
     ThrowValueError("jit_add: expected " + std::to_string(expected) + " sources, got " +
@@ -380,7 +422,7 @@ bool AddEntry(nb::handle self, const nb::tuple& args, const nb::dict& kwargs,
   if (entry->num_symbols > kMaxSymbols) return false;
   entry->function = function;
   entry->compiled = &nb::cast<const PyFunction&>(function);
-  SetSources(entry.get(), order, sources, captured);
+  SetSources(entry.get(), call, order, sources, captured);
   SetOut(entry.get(), structure, out_leaves);
   entry->autograd = autograd;
   entry->hash = call.Hash();

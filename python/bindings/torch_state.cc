@@ -1,9 +1,11 @@
 #include "python/bindings/torch_state.h"
 
+#include <optional>
 #include <utility>
 
 #include "python/bindings/borrow.h"
 #include "python/bindings/random_state.h"
+#include "python/bindings/torch_cxx.h"
 
 namespace jitfuse::python {
 namespace {
@@ -37,6 +39,8 @@ bool InDispatchMode() {
 
 // Whether torch.jit.trace is recording.
 bool InJitTrace() {
+  if (const std::optional<bool> tracing = IsTracing()) [[likely]]
+    return *tracing;
   static PyObject* is_tracing = nullptr;
   if (is_tracing == nullptr) {
     nb::object found = nb::module_::import_("torch");
@@ -63,8 +67,8 @@ PyObject* SetEvalFrame() {
   return set = at.release().ptr();
 }
 
-// tensor.requires_grad, by torch's own descriptor where the class has that one: half of what
-// reading it costs is looking for the name in a class and its bases.
+// tensor.requires_grad, by torch's own function or descriptor where the class has that one: half of
+// what reading it costs is looking for the name in a class and its bases.
 class RequiresGradOf {
  public:
   RequiresGradOf() {
@@ -74,9 +78,12 @@ class RequiresGradOf {
   }
   bool operator()(PyObject* tensor) {
     PyTypeObject* const type = Py_TYPE(tensor);  // TypeInfoOf keeps it alive
-    PyObject* wants = KnownAsPlain(type)
-                          ? get_(descriptor_.ptr(), tensor, reinterpret_cast<PyObject*>(type))
-                          : PyObject_GetAttr(tensor, name_.ptr());
+    const bool plain = KnownAsPlain(type);
+    if (const std::optional<bool> wants = plain ? TensorRequiresGrad(tensor) : std::nullopt)
+        [[likely]]
+      return *wants;
+    PyObject* wants = plain ? get_(descriptor_.ptr(), tensor, reinterpret_cast<PyObject*>(type))
+                            : PyObject_GetAttr(tensor, name_.ptr());
     return nb::steal(CheckNew(wants)).is(nb::handle(Py_True));
   }
 
@@ -105,21 +112,9 @@ class RequiresGradOf {
   } last_[2];
 };
 
-}  // namespace
-
-bool RequiresGrad(PyObject* tensor) {
-  static auto* const asks = new RequiresGradOf;  // guarded by the GIL
-  if (!(*asks)(tensor)) return false;
-  static PyObject* enabled = nullptr;
-  if (enabled == nullptr)
-    enabled = nb::object(nb::module_::import_("torch").attr("is_grad_enabled")).release().ptr();
-  return nb::steal(CheckNew(PyObject_CallNoArgs(enabled))).is(nb::handle(Py_True));
-}
-
 // torch.autograd.graph.increment_version is Python, around a function that takes an iterable;
 // before torch 2.6 that took one tensor.
-void BumpVersions(PyObject* const* tensors, std::size_t count) {
-  if (count == 0) return;
+void BumpInPython(PyObject* const* tensors, std::size_t count) {
   static PyObject* bump = nullptr;  // guarded by the GIL
   static bool takes_all = true;
   if (bump == nullptr)
@@ -143,6 +138,30 @@ void BumpVersions(PyObject* const* tensors, std::size_t count) {
     nb::steal(CheckNew(PyObject_Vectorcall(bump, &tensors[i], 1, nullptr)));
 }
 
+}  // namespace
+
+bool RequiresGrad(PyObject* tensor) {
+  static auto* const asks = new RequiresGradOf;  // guarded by the GIL
+  if (!(*asks)(tensor)) return false;
+  static PyObject* enabled = nullptr;
+  if (enabled == nullptr)
+    enabled = nb::object(nb::module_::import_("torch").attr("is_grad_enabled")).release().ptr();
+  return nb::steal(CheckNew(PyObject_CallNoArgs(enabled))).is(nb::handle(Py_True));
+}
+
+bool IsNegative(PyObject* tensor) {
+  if (const std::optional<bool> negative = TensorIsNegative(tensor)) [[likely]]
+    return *negative;
+  const nb::object is_neg = nb::getattr(nb::handle(tensor), "is_neg", nb::none());
+  return !is_neg.is_none() && is_neg().is(nb::handle(Py_True));
+}
+
+void BumpVersions(PyObject* const* tensors, std::size_t count) {
+  std::size_t done = 0;
+  while (done < count && BumpVersion(tensors[done])) ++done;
+  if (done < count) BumpInPython(tensors + done, count - done);
+}
+
 bool MayHaveTangents() {
   static PyObject* const name = PyUnicode_InternFromString("torch.autograd.forward_ad");
   static PyObject* const level_name = PyUnicode_InternFromString("_current_level");
@@ -150,6 +169,9 @@ bool MayHaveTangents() {
   if (members == nullptr) members = MembersOf(name);
   if (members == nullptr) return false;  // none was loaded, and so none entered
   PyObject* level = PyDict_GetItemWithError(members, level_name);
+  static PyObject* const none = CheckNew(PyLong_FromLong(-1));  // Python has one such object
+  if (level == none) [[likely]]
+    return false;
   const long value = level == nullptr ? -1 : PyLong_AsLong(level);
   if (level != nullptr && PyErr_Occurred() == nullptr) return value >= 0;
   PyErr_Clear();
