@@ -162,7 +162,7 @@ Loan BorrowExchange(PyObject* object, const TypeInfo& type, const ArgName& what,
   SetArray(t, what, array);
   if (type.is_torch && t.data == nullptr && array->num_elements() > 0)
     CheckNotTransformed(object, what.Text());
-  if (type.is_torch) CheckNotNegative(object, what);
+  if (type.is_torch && !lent) CheckNotNegative(object, what);
   Loan out;
   out.type = &type;
   return out;

@@ -73,42 +73,48 @@ const TorchMakers& Torch() {
   return *made;
 }
 
-struct SizeTuples {
+// What a maker of TorchMakers is called with: (sizes, strides, dtype) of a dense tensor.
+struct MakerArgs {
   std::vector<std::int64_t> dims;
-  nb::tuple sizes, strides;
+  DType dtype = DType::kBool;
+  nb::tuple args;
 };
 
-// A dense tensor's sizes and strides as tuples: those of dims that were asked for lately are kept.
-const SizeTuples& TuplesOf(const std::vector<std::int64_t>& dims) {
-  constexpr std::size_t kSlots = 16;
-  static auto* slots = new std::array<SizeTuples, kSlots>;  // guarded by the GIL; never freed
-  std::uint64_t hash = 0;
-  for (std::int64_t d : dims) hash = (hash ^ static_cast<std::uint64_t>(d)) * 0x9e3779b97f4a7c15u;
-  SizeTuples& slot = (*slots)[hash >> 60];
-  if (slot.strides.ptr() != nullptr && slot.dims == dims) return slot;
+nb::tuple DenseStrides(const std::vector<std::int64_t>& dims) {
   std::vector<std::int64_t> strides(dims.size());
   std::int64_t dense = 1;
   for (std::size_t d = dims.size(); d-- > 0;) {
     strides[d] = dense;
     dense *= std::max<std::int64_t>(dims[d], 1);
   }
+  return TupleOf(strides);
+}
+
+// Those that were asked for lately are kept.
+nb::tuple ArgsOf(const TorchMakers& torch, DType dtype, const std::vector<std::int64_t>& dims) {
+  constexpr std::size_t kSlots = 16;
+  static auto* slots = new std::array<MakerArgs, kSlots>;  // guarded by the GIL; never freed
+  auto hash = static_cast<std::uint64_t>(dtype);
+  for (std::int64_t d : dims) hash = (hash ^ static_cast<std::uint64_t>(d)) * 0x9e3779b97f4a7c15u;
+  MakerArgs& slot = (*slots)[hash >> 60];
+  if (slot.args.ptr() != nullptr && slot.dtype == dtype && slot.dims == dims) return slot.args;
   // Made before the slot changes: making them may run the garbage collector, and that other calls.
-  SizeTuples fresh{dims, TupleOf(dims), TupleOf(strides)};
+  const nb::object& type = torch.dtypes[static_cast<std::size_t>(dtype)];
+  MakerArgs fresh{dims, dtype, nb::make_tuple(TupleOf(dims), DenseStrides(dims), type)};
   slot = std::move(fresh);
-  return slot;
+  return slot.args;
 }
 
 nb::object NewTensor(DType dtype, const std::vector<std::int64_t>& dims, Device device,
                      bool anywhere) {
-  const SizeTuples& tuples = TuplesOf(dims);
-  const nb::tuple sizes = tuples.sizes, strides = tuples.strides;  // the slot may change meanwhile
   const TorchMakers& torch = Torch();
+  const nb::tuple args = ArgsOf(torch, dtype, dims);  // the slot may change meanwhile
   const bool on_gpu = device.kind == DeviceKind::kCuda;
   const nb::object& maker = on_gpu ? torch.on_gpu : torch.on_cpu;
-  nb::handle type = torch.dtypes[static_cast<std::size_t>(dtype)];
-  if (!anywhere && maker.is_valid()) return maker(sizes, strides, type);
+  if (!anywhere && maker.is_valid())
+    return nb::steal(CheckNew(PyObject_Call(maker.ptr(), args.ptr(), nullptr)));
   return torch.empty_strided(
-      sizes, strides, nb::arg("dtype") = type,
+      args[0], args[1], nb::arg("dtype") = args[2],
       nb::arg("device") = on_gpu ? "cuda:" + std::to_string(device.index) : std::string("cpu"));
 }
 

@@ -163,33 +163,56 @@ const Torch& Loaded() {
   return *loaded;
 }
 
-// The tensor in an object; null where that is not known, else torch is `loaded`. Of classes that
-// TypeInfoOf keeps alive; calls have tensors and parameters in turn, and so the last two are
-// remembered.
-Tensor TensorOf(PyObject* object) {
-  struct Seen {
-    PyTypeObject* type = nullptr;
-    std::size_t place = 0;
+// Whether objects of a class of tensors say what torch does of requires_grad.
+bool SaysAsTorch(PyTypeObject* type) {
+  const nb::handle own(reinterpret_cast<PyObject*>(type));
+  const nb::handle object(reinterpret_cast<PyObject*>(&PyBaseObject_Type));
+  const nb::object base = nb::module_::import_("torch").attr("Tensor");
+  const auto same = [&](nb::handle other, const char* name) {
+    return nb::getattr(own, name, nb::none()).is(nb::getattr(other, name, nb::none()));
   };
+  return same(base, "requires_grad") && same(object, "__getattribute__");
+}
+
+// A class of objects, as far as it matters here.
+struct Seen {
+  PyTypeObject* type = nullptr;
+  std::size_t place = 0;  // of the tensor; 0: is not known
+  bool plain = false;     // requires_grad is torch's
+};
+
+// Of classes that TypeInfoOf keeps alive. Calls have tensors and parameters in turn, and so the
+// last two are remembered.
+const Seen& See(PyObject* object) {
   static Seen seen[2];  // guarded by the GIL
   PyTypeObject* const type = Py_TYPE(object);
-  if (seen[0].type != type) std::swap(seen[0], seen[1]);
-  if (seen[0].type != type) [[unlikely]] {
-    const Torch& torch = Loaded();
-    const bool known = torch.type != nullptr && PyType_IsSubtype(type, torch.type) != 0;
-    seen[0] = {type, known ? torch.place : 0};
-  }
-  return seen[0].place == 0 ? nullptr : TensorAt(object, seen[0].place);
+  if (seen[0].type == type) [[likely]]
+    return seen[0];
+  std::swap(seen[0], seen[1]);
+  if (seen[0].type == type) return seen[0];
+  const Torch& torch = Loaded();
+  const bool known = torch.type != nullptr && PyType_IsSubtype(type, torch.type) != 0;
+  const Seen fresh{type, known ? torch.place : 0, known && SaysAsTorch(type)};
+  return seen[0] = fresh;
+}
+
+// The tensor in an object; null where that is not known, else torch is `loaded`.
+Tensor TensorOf(PyObject* object) {
+  const std::size_t place = See(object).place;
+  return place == 0 ? nullptr : TensorAt(object, place);
 }
 
 }  // namespace
 
 bool LendTensor(PyObject* tensor, DLTensor* out) {
   const Tensor t = TensorOf(tensor);
-  if (t == nullptr || loaded->functions.lend == nullptr) [[unlikely]]
+  if (t == nullptr) [[unlikely]]
+    return false;
+  const Functions& f = loaded->functions;
+  if (f.lend == nullptr || f.is_negative == nullptr || f.is_negative(t)) [[unlikely]]
     return false;
   try {
-    loaded->functions.lend(t, out);
+    f.lend(t, out);
     return true;
   } catch (const std::exception&) {
     return false;
@@ -197,17 +220,10 @@ bool LendTensor(PyObject* tensor, DLTensor* out) {
 }
 
 std::optional<bool> TensorRequiresGrad(PyObject* tensor) {
-  const Tensor t = TensorOf(tensor);
-  if (t == nullptr || loaded->functions.requires_grad == nullptr) [[unlikely]]
+  const Seen& seen = See(tensor);
+  if (!seen.plain || loaded->functions.requires_grad == nullptr) [[unlikely]]
     return std::nullopt;
-  return loaded->functions.requires_grad(*t);
-}
-
-std::optional<bool> TensorIsNegative(PyObject* tensor) {
-  const Tensor t = TensorOf(tensor);
-  if (t == nullptr || loaded->functions.is_negative == nullptr) [[unlikely]]
-    return std::nullopt;
-  return loaded->functions.is_negative(t);
+  return loaded->functions.requires_grad(*TensorAt(tensor, seen.place));
 }
 
 bool BumpVersion(PyObject* tensor) {

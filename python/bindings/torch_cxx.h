@@ -18,13 +18,11 @@
 
 namespace jitfuse::python {
 
-// Lends a tensor as the exchange table of DLPack does; false where that has to be asked, for its
-// error too.
+// Lends a tensor as the exchange table of DLPack does. False where that has to be asked, for its
+// error too, and where the tensor is the negative of what is in its memory, of which no loan tells.
 bool LendTensor(PyObject* tensor, DLTensor* out);
-// tensor.requires_grad, of a class that does not define it anew.
+// tensor.requires_grad; nothing where its class defines that anew.
 std::optional<bool> TensorRequiresGrad(PyObject* tensor);
-// Whether the tensor is the negative of what is in its memory, of which no loan tells.
-std::optional<bool> TensorIsNegative(PyObject* tensor);
 // What autograd has saved of the tensor counts as changed from now on.
 bool BumpVersion(PyObject* tensor);
 // Whether torch.jit.trace is recording in this thread.

@@ -67,50 +67,13 @@ PyObject* SetEvalFrame() {
   return set = at.release().ptr();
 }
 
-// tensor.requires_grad, by torch's own function or descriptor where the class has that one: half of
-// what reading it costs is looking for the name in a class and its bases.
-class RequiresGradOf {
- public:
-  RequiresGradOf() {
-    descriptor_ = nb::getattr(nb::module_::import_("torch").attr("Tensor"), name_, nb::none());
-    get_ =
-        reinterpret_cast<descrgetfunc>(PyType_GetSlot(Py_TYPE(descriptor_.ptr()), Py_tp_descr_get));
-  }
-  bool operator()(PyObject* tensor) {
-    PyTypeObject* const type = Py_TYPE(tensor);  // TypeInfoOf keeps it alive
-    const bool plain = KnownAsPlain(type);
-    if (const std::optional<bool> wants = plain ? TensorRequiresGrad(tensor) : std::nullopt)
-        [[likely]]
-      return *wants;
-    PyObject* wants = plain ? get_(descriptor_.ptr(), tensor, reinterpret_cast<PyObject*>(type))
-                            : PyObject_GetAttr(tensor, name_.ptr());
-    return nb::steal(CheckNew(wants)).is(nb::handle(Py_True));
-  }
-
- private:
-  // Calls have tensors and parameters in turn: the last two classes are remembered.
-  bool KnownAsPlain(PyTypeObject* type) {
-    if (last_[0].type != type) std::swap(last_[0], last_[1]);
-    if (last_[0].type != type) last_[0] = {type, IsPlain(reinterpret_cast<PyObject*>(type))};
-    return last_[0].plain;
-  }
-  bool IsPlain(nb::handle type) const {
-    const nb::handle object(reinterpret_cast<PyObject*>(&PyBaseObject_Type));
-    const auto is_own = [&](nb::handle name, nb::handle value) {
-      return nb::getattr(type, name, nb::none()).is(value);
-    };
-    return get_ != nullptr && is_own(name_, descriptor_) &&
-           is_own(nb::str("__getattribute__"), object.attr("__getattribute__"));
-  }
-
-  const nb::object name_ = nb::steal(PyUnicode_InternFromString("requires_grad"));
-  nb::object descriptor_;
-  descrgetfunc get_ = nullptr;
-  struct {
-    PyTypeObject* type = nullptr;
-    bool plain = false;
-  } last_[2];
-};
+// tensor.requires_grad.
+bool AsksForGrad(PyObject* tensor) {
+  if (const std::optional<bool> asks = TensorRequiresGrad(tensor)) [[likely]]
+    return *asks;
+  static PyObject* const name = PyUnicode_InternFromString("requires_grad");
+  return nb::steal(CheckNew(PyObject_GetAttr(tensor, name))).is(nb::handle(Py_True));
+}
 
 // torch.autograd.graph.increment_version is Python, around a function that takes an iterable;
 // before torch 2.6 that took one tensor.
@@ -141,8 +104,8 @@ void BumpInPython(PyObject* const* tensors, std::size_t count) {
 }  // namespace
 
 bool RequiresGrad(PyObject* tensor) {
-  static auto* const asks = new RequiresGradOf;  // guarded by the GIL
-  if (!(*asks)(tensor)) return false;
+  if (!AsksForGrad(tensor)) [[likely]]
+    return false;
   static PyObject* enabled = nullptr;
   if (enabled == nullptr)
     enabled = nb::object(nb::module_::import_("torch").attr("is_grad_enabled")).release().ptr();
@@ -150,8 +113,6 @@ bool RequiresGrad(PyObject* tensor) {
 }
 
 bool IsNegative(PyObject* tensor) {
-  if (const std::optional<bool> negative = TensorIsNegative(tensor)) [[likely]]
-    return *negative;
   const nb::object is_neg = nb::getattr(nb::handle(tensor), "is_neg", nb::none());
   return !is_neg.is_none() && is_neg().is(nb::handle(Py_True));
 }

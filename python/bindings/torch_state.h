@@ -19,7 +19,7 @@ namespace jitfuse::python {
 
 // Whether torch has gradients switched on and the tensor asks for one.
 bool RequiresGrad(PyObject* tensor);
-// Whether a tensor is the negative of what is in its memory.
+// Whether a tensor is the negative of what is in its memory: is_neg() of it.
 bool IsNegative(PyObject* tensor);
 // What autograd has saved of these tensors counts as changed from now on.
 void BumpVersions(PyObject* const* tensors, std::size_t count);
