@@ -41,12 +41,39 @@ struct Entry {
   bool direct = false;  // the arguments are the leaves, all of them arrays, in their order
   OutPlan out;
   nb::object autograd;  // gives the results of calls that torch records; may be None
+  long owners = 0;
+};
+
+// Owns an entry with others. The GIL guards the count: one of shared_ptr's is atomic, and a call
+// would wait for it four times.
+class EntryRef {
+ public:
+  EntryRef() = default;
+  explicit EntryRef(std::unique_ptr<Entry> entry) : entry_(entry.release()) { ++entry_->owners; }
+  EntryRef(const EntryRef& other) : entry_(other.entry_) {
+    if (entry_ != nullptr) ++entry_->owners;
+  }
+  EntryRef(EntryRef&& other) noexcept : entry_(std::exchange(other.entry_, nullptr)) {}
+  EntryRef& operator=(EntryRef other) noexcept {
+    std::swap(entry_, other.entry_);
+    return *this;
+  }
+  ~EntryRef() {
+    if (entry_ != nullptr && --entry_->owners == 0) delete entry_;
+  }
+  explicit operator bool() const { return entry_ != nullptr; }
+  const Entry& operator*() const { return *entry_; }
+  const Entry* operator->() const { return entry_; }
+  friend bool operator==(const EntryRef& a, const EntryRef& b) { return a.entry_ == b.entry_; }
+
+ private:
+  Entry* entry_ = nullptr;
 };
 
 struct Front {
   StaticArgs statics;
-  std::vector<std::shared_ptr<const Entry>> entries;
-  std::shared_ptr<const Entry> last;
+  std::vector<EntryRef> entries;
+  EntryRef last;
   long long hits = 0;
 };
 
@@ -68,7 +95,7 @@ JitObject* JitOf(nb::handle object) {
 
 bool SizesFit(const Entry& entry, const FlatCall& call) {
   std::int64_t symbols[kMaxSymbols];
-  std::fill_n(symbols, entry.num_symbols, -1);
+  for (std::size_t s = 0; s < entry.num_symbols; ++s) symbols[s] = -1;  // few: no call of memset
   for (std::size_t i = 0; i < entry.dims.size(); ++i) {
     if (!call.leaves[i].is_array) continue;
     const std::vector<std::int64_t>& sizes = call.arrays[i].dims();
@@ -86,17 +113,17 @@ bool SizesFit(const Entry& entry, const FlatCall& call) {
   return true;
 }
 
-bool Fits(const Entry& entry, const FlatCall& call, std::uint64_t hash) {
-  return entry.hash == hash && entry.key == call.key && SizesFit(entry, call);
+bool Fits(const Entry& entry, const FlatCall& call) {
+  return entry.key == call.key && SizesFit(entry, call);
 }
 
-std::shared_ptr<const Entry> Find(Front* front, const FlatCall& call) {
+EntryRef Find(Front* front, const FlatCall& call) {
+  if (front->last && Fits(*front->last, call)) return front->last;
   const std::uint64_t hash = call.Hash();
-  if (front->last != nullptr && Fits(*front->last, call, hash)) return front->last;
-  for (const std::shared_ptr<const Entry>& entry : front->entries) {
-    if (Fits(*entry, call, hash)) return front->last = entry;
+  for (const EntryRef& entry : front->entries) {
+    if (entry->hash == hash && Fits(*entry, call)) return front->last = entry;
   }
-  return nullptr;
+  return {};
 }
 
 // The arrays of out=, which may be one, a tuple or a list.
@@ -300,11 +327,11 @@ PyObject* JitCall(PyObject* self, PyObject* const* args, std::size_t nargsf, PyO
     const auto num_args = static_cast<std::size_t>(PyVectorcall_NARGS(nargsf));
     const Keywords keywords(args + num_args, kwnames);
     ReadCall read;
-    std::shared_ptr<const Entry> entry;
+    EntryRef entry;
     if (FlattenCall(args, num_args, keywords.names.data(), keywords.values.data(),
                     keywords.names.size(), front->statics, &read.call()))
       entry = Find(front, read.call());
-    if (entry == nullptr) return CallSlow(self, args, nargsf, kwnames);
+    if (!entry) return CallSlow(self, args, nargsf, kwnames);
     ++front->hits;
     return Run(*entry, read, keywords.out);
   });
@@ -415,9 +442,9 @@ bool AddEntry(nb::handle self, const nb::tuple& args, const nb::dict& kwargs,
   Front* front = JitOf(self)->front;
   FlatCall call;
   if (!FlattenPythonCall(*front, args, kwargs, &call)) return false;
-  if (Find(front, call) != nullptr) return true;  // another thread was first
+  if (Find(front, call)) return true;  // another thread was first
   const std::vector<std::size_t> order = OrderOf(call, order_or_none, dims);
-  auto entry = std::make_shared<Entry>();
+  auto entry = std::make_unique<Entry>();
   SetDims(entry.get(), call, order, dims);
   if (entry->num_symbols > kMaxSymbols) return false;
   entry->function = function;
@@ -428,9 +455,9 @@ bool AddEntry(nb::handle self, const nb::tuple& args, const nb::dict& kwargs,
   entry->hash = call.Hash();
   for (PyObject* object : call.named) entry->keep.push_back(nb::borrow(object));
   entry->key = std::move(call.key);
-  std::vector<std::shared_ptr<const Entry>> forgotten;  // freed last: that may run anything
+  std::vector<EntryRef> forgotten;  // freed last: that may run anything
   if (front->entries.size() >= kMaxEntries) forgotten.swap(front->entries);
-  front->entries.push_back(std::move(entry));
+  front->entries.emplace_back(std::move(entry));
   return true;
 }
 
@@ -471,7 +498,7 @@ int JitTraverse(PyObject* object, visitproc visit, void* arg) {
   if (front == nullptr) return 0;
   for (const auto& entry : front->entries) {
     // Only where the front alone holds it: a call that is going on holds its own.
-    if (entry.use_count() > (entry == front->last ? 2 : 1)) continue;
+    if (entry->owners > (entry == front->last ? 2 : 1)) continue;
     for (const Source& s : entry->sources) Py_VISIT(s.captured.ptr());
     for (const nb::object& o : entry->keep) Py_VISIT(o.ptr());
     Py_VISIT(entry->autograd.ptr());
@@ -483,9 +510,9 @@ int JitTraverse(PyObject* object, visitproc visit, void* arg) {
 int JitClear(PyObject* object) {
   Front* front = reinterpret_cast<JitObject*>(object)->front;
   if (front == nullptr) return 0;
-  std::vector<std::shared_ptr<const Entry>> entries;
+  std::vector<EntryRef> entries;
   entries.swap(front->entries);
-  front->last = nullptr;
+  const EntryRef last = std::move(front->last);
   return 0;
 }
 
