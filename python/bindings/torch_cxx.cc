@@ -60,11 +60,14 @@ Functions FindFunctions() {
   return out;
 }
 
-// Where all objects, of `size` bytes, hold the address that is torch's for them; 0 if nowhere.
-std::size_t PlaceIn(const std::vector<nb::object>& tensors, std::size_t size) {
+// Where all objects, of that class, hold the address that is torch's for them; 0 if nowhere.
+std::size_t PlaceIn(const std::vector<nb::object>& tensors, const nb::object& type) {
+  const auto size = nb::cast<std::size_t>(type.attr("__basicsize__"));
   std::vector<const void*> impls;
-  for (const nb::object& t : tensors)
+  for (const nb::object& t : tensors) {
+    if (!nb::isinstance(t, type)) return 0;
     impls.push_back(reinterpret_cast<const void*>(nb::cast<std::uintptr_t>(t.attr("_cdata"))));
+  }
   for (std::size_t at = sizeof(PyObject); at + kWord <= size && !tensors.empty(); at += kWord) {
     bool all = true;
     for (std::size_t i = 0; i < tensors.size(); ++i)
@@ -80,15 +83,16 @@ bool SameLoan(const DLTensor& a, const DLTensor& b) {
          std::memcmp(&a.dtype, &b.dtype, sizeof a.dtype) == 0 &&
          std::memcmp(&a.device, &b.device, sizeof a.device) == 0 &&
          std::equal(a.shape, a.shape + numbers, b.shape) &&
-         std::equal(a.strides, a.strides + numbers, b.strides);
+         (a.strides == nullptr) == (b.strides == nullptr) &&
+         (a.strides == nullptr || std::equal(a.strides, a.strides + numbers, b.strides));
 }
 
 bool Lends(const Functions& f, const std::vector<nb::object>& tensors, std::size_t place) {
   for (const nb::object& t : tensors) {
     const TypeInfo& type = TypeInfoOf(t.ptr());
     DLTensor own, expected;
-    if (type.api == nullptr || type.api->dltensor_from_py_object_no_sync(t.ptr(), &expected) != 0)
-      return false;
+    if (type.api == nullptr) return false;
+    if (type.api->dltensor_from_py_object_no_sync(t.ptr(), &expected) != 0) ThrowCurrent();
     f.lend(TensorAt(t.ptr(), place), &own);
     if (!SameLoan(own, expected)) return false;
   }
@@ -141,16 +145,16 @@ Torch Look() {
       tensors.push_back(nb::borrow(t));
     nb::object base = nb::module_::import_("torch").attr("Tensor").attr("__base__");
     Torch out;
-    out.place = PlaceIn(tensors, nb::cast<std::size_t>(base.attr("__basicsize__")));
+    out.place = PlaceIn(tensors, base);
     if (out.place == 0) return {};
     Functions found = FindFunctions();
     Try(tensors, out.place, &found);
     out.functions = found;
     out.type = reinterpret_cast<PyTypeObject*>(base.release().ptr());
     return out;
-  } catch (const std::exception& e) {  // of torch too
-    auto* error = dynamic_cast<const nb::python_error*>(&e);
-    if (error != nullptr && !error->matches(PyExc_Exception)) throw;  // ^C
+  } catch (const nb::python_error& e) {
+    if (!e.matches(PyExc_Exception)) throw;  // ^C
+  } catch (const std::exception&) {          // torch's, or an attribute of another kind
   }
   return {};
 }
