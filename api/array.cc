@@ -54,6 +54,21 @@ Array Array::ViewOf(void* data, DType dtype, int rank, const std::int64_t* dims,
   return View(data, dtype, {dims, dims + rank}, {strides, strides + rank}, device);
 }
 
+void Array::ResetView(void* data, DType dtype, int rank, const std::int64_t* dims,
+                      const std::int64_t* strides, Device device) {
+  const std::vector<std::int64_t>& own = this->dims();
+  const bool same = owner_ == nullptr && strides_ == nullptr && strides == nullptr &&
+                    own.size() == static_cast<std::size_t>(rank) &&
+                    std::equal(own.begin(), own.end(), dims);
+  if (!same) {
+    *this = ViewOf(data, dtype, rank, dims, strides, device);
+    return;
+  }
+  data_ = data;
+  dtype_ = dtype;
+  device_ = device;
+}
+
 StatusOr<Array> Array::Empty(DType dtype, std::vector<std::int64_t> dims, Device device,
                              void* stream) {
   if (absl::Status s = internal::CheckDType(dtype); !s.ok())

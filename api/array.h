@@ -47,6 +47,10 @@ class Array {
   // dims.
   static Array ViewOf(void* data, DType dtype, int rank, const std::int64_t* dims,
                       const std::int64_t* strides = nullptr, Device device = {});
+  // Makes this array what ViewOf gives, for less where it is a contiguous view of these dims
+  // already: then it counts no references.
+  void ResetView(void* data, DType dtype, int rank, const std::int64_t* dims,
+                 const std::int64_t* strides = nullptr, Device device = {});
   // Owned, contiguous, uninitialised; on a GPU made, and in the end freed, in the order of
   // `stream`, which must still be there then. kResourceExhausted if there is no memory,
   // kInvalidArgument for bad dims or a bad dtype.

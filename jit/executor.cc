@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "absl/container/inlined_vector.h"
+#include "absl/container/fixed_array.h"
 #include "absl/strings/str_cat.h"
 #include "ir/support/status.h"
 #include "ir/support/trace.h"
@@ -93,15 +93,15 @@ class Runner {
   }
 
   absl::Status RunKernel(const KernelStep& step, const BoundStep& bound) {
-    pointers_.resize(step.buffers.size());
-    scalars_.resize(step.scalars.size());
-    void** pointer = pointers_.data();
+    absl::FixedArray<void*, 16> pointers(step.buffers.size());
+    absl::FixedArray<uint64_t, 4> scalars(step.scalars.size());
+    void** pointer = pointers.data();
     for (BufferRef ref : step.buffers) *pointer++ = Pointer(ref);
-    for (size_t i = 0; i < scalars_.size(); ++i)
-      scalars_[i] = buffers_.scalars[static_cast<size_t>(step.scalars[i])];
+    for (size_t i = 0; i < scalars.size(); ++i)
+      scalars[i] = buffers_.scalars[static_cast<size_t>(step.scalars[i])];
     LaunchArgs args;
-    args.buffers = pointers_;
-    args.scalars = scalars_;
+    args.buffers = pointers;
+    args.scalars = scalars;
     args.sizes = bound.sizes;
     args.grid = bound.grid;
     args.rows = bound.rows;
@@ -143,8 +143,6 @@ class Runner {
   const BoundCall& call_;
   const Executable& exe_;
   const CallBuffers& buffers_;
-  absl::InlinedVector<void*, 16> pointers_;
-  absl::InlinedVector<uint64_t, 4> scalars_;
 };
 
 }  // namespace

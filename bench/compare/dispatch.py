@@ -18,21 +18,37 @@ BARE = "bare launch"
 OVER_BARE = {"jitfuse, torch, out=": 1500, "jitfuse, torch": 3000, "jitfuse, torch, alternating": 3000}  # ns, on a GPU
 
 
+def caller(call, arguments, out=None):
+    """A function that makes so many calls as a user writes them: with nothing around them that costs time but the loop."""
+    a, b, c = arguments
+
+    def new(times):
+        for _ in range(times):
+            call(a, b, c)
+
+    def into(times):
+        for _ in range(times):
+            call(a, b, c, out=out)
+
+    return new if out is None else into
+
+
 def variants(found, device):
-    """Name -> (callable of no arguments, calls it makes)."""
+    """Name -> (function that repeats something so many times, calls in it)."""
     table, failed = {}, {}
     inputs = [check.draw([Spec((n,))] * 3, 17 + i, device) for i, n in enumerate(SIZES)]
 
-    def add(name, call, sets, **more):
-        call(*sets[0], **more)
-        table[name] = (lambda: call(*sets[0], **more), 1)
+    def add(name, call, sets, out=None):
+        table[name] = (caller(call, sets[0], out), 1)
+        table[name][0](1)
 
-        def alternate():
-            for args in sets:
-                call(*args)
+        def alternate(times):
+            for _ in range(times):
+                for a, b, c in sets:
+                    call(a, b, c)
 
-        if not more:
-            alternate()
+        if out is None:
+            alternate(1)
             table[name + ", alternating"] = (alternate, len(sets))
 
     for peer in found:
@@ -54,7 +70,12 @@ def variants(found, device):
                 import torch
 
                 args = kinds[""][0]
-                table["torch.relu, one op"] = ((lambda x=args[0]: torch.relu(x)), 1)
+
+                def one_op(times, relu=torch.relu, x=args[0]):
+                    for _ in range(times):
+                        relu(x)
+
+                table["torch.relu, one op"] = (one_op, 1)
             if peer.name == "torch.compile" and device == "cuda":
                 import torch
 
@@ -82,7 +103,12 @@ def add_nvfuser(table, inputs):
         a, b, c = (fusion.from_pytorch(x) for x in inputs)
         fusion.add_output(fusion.ops.relu(fusion.ops.add(fusion.ops.mul(a, b), c)))
     fusion.execute(list(inputs))
-    table["nvFuser"] = (lambda: fusion.execute(list(inputs)), 1)
+
+    def execute(times):
+        for _ in range(times):
+            fusion.execute(list(inputs))
+
+    table["nvFuser"] = (execute, 1)
 
 
 def synchronize(device):
@@ -96,8 +122,7 @@ def measure(run, calls, repeats, device):
     """ns of a call; the device's queue is emptied before, and never so long that the host would wait for it."""
     synchronize(device)
     begin = time.perf_counter_ns()
-    for _ in range(repeats):
-        run()
+    run(repeats)
     took = (time.perf_counter_ns() - begin) / (repeats * calls)
     synchronize(device)
     return took

@@ -9,9 +9,9 @@
 
 #include "jitfuse/dlpack.h"
 #include "python/bindings/errors.h"
-#include "python/bindings/negative_bit.h"
 #include "python/bindings/numpy_abi.h"
 #include "python/bindings/streams.h"
+#include "python/bindings/torch_cxx.h"
 #include "python/bindings/torch_state.h"
 
 namespace jitfuse::python {
@@ -51,12 +51,12 @@ void CheckRank(int rank, const ArgName& what) {
                  "or f64 in the machine's byte order, got " + got);
 }
 
-Borrowed BorrowNumpy(PyObject* object, const TypeInfo& type, const ArgName& what) {
+Loan BorrowNumpy(PyObject* object, const TypeInfo& type, const ArgName& what, Array* array) {
   const auto* a = reinterpret_cast<const NumpyArray*>(object);
   const std::optional<DType> dtype = DTypeOfNumpy(a->descr);
   if (!dtype) ThrowDType(what, TextOf(nb::handle(object).attr("dtype")));
   CheckRank(a->nd, what);
-  Borrowed out;
+  Loan out;
   out.type = &type;
   out.readonly = (a->flags & kNumpyWriteable) == 0;
   std::optional<Dims> strides;
@@ -68,7 +68,7 @@ Borrowed BorrowNumpy(PyObject* object, const TypeInfo& type, const ArgName& what
   if ((a->flags & kNumpyAligned) == 0)
     ThrowValueError(what.Text() + ": its data is not aligned to its item size; copy it");
   const bool strided = strides.has_value() && !strides->empty();
-  out.array = Array::ViewOf(a->data, *dtype, a->nd, a->dims, strided ? strides->data() : nullptr);
+  array->ResetView(a->data, *dtype, a->nd, a->dims, strided ? strides->data() : nullptr);
   return out;
 }
 
@@ -127,7 +127,7 @@ Device DeviceOf(const DLDevice& device, const ArgName& what) {
 }
 
 // The tensor is checked as far as its producer may be wrong.
-Array ArrayOf(const DLTensor& t, const ArgName& what) {
+void SetArray(const DLTensor& t, const ArgName& what, Array* array) {
   const std::optional<DType> dtype = DTypeOfDLPack(t.dtype);
   if (!dtype) ThrowDType(what, DLTypeText(t.dtype));
   const Device device = DeviceOf(t.device, what);
@@ -139,7 +139,7 @@ Array ArrayOf(const DLTensor& t, const ArgName& what) {
     dense *= t.shape[d];
   }
   void* data = t.data == nullptr ? nullptr : static_cast<char*>(t.data) + t.byte_offset;
-  return Array::ViewOf(data, *dtype, t.ndim, t.shape, contiguous ? nullptr : t.strides, device);
+  array->ResetView(data, *dtype, t.ndim, t.shape, contiguous ? nullptr : t.strides, device);
 }
 
 void CheckNotNegative(PyObject* object, const ArgName& what) {
@@ -148,9 +148,10 @@ void CheckNotNegative(PyObject* object, const ArgName& what) {
                     "not its value; pass .resolve_neg()");
 }
 
-Borrowed BorrowExchange(PyObject* object, const TypeInfo& type, const ArgName& what) {
+Loan BorrowExchange(PyObject* object, const TypeInfo& type, const ArgName& what, Array* array) {
   DLTensor t;
-  if (type.api->dltensor_from_py_object_no_sync(object, &t) != 0) {
+  const bool lent = type.is_torch && LendTensor(object, &t);
+  if (!lent && type.api->dltensor_from_py_object_no_sync(object, &t) != 0) {
     nb::python_error error;
     if (type.is_torch) CheckNotTransformed(object, what.Text());
     const std::string message = MessageOf(error);  // torch's goes on with frames of C++
@@ -158,12 +159,12 @@ Borrowed BorrowExchange(PyObject* object, const TypeInfo& type, const ArgName& w
                    TypeName(object) +
                    " that cannot be borrowed: " + message.substr(0, message.find('\n')));
   }
-  Borrowed out;
-  out.type = &type;
-  out.array = ArrayOf(t, what);
-  if (type.is_torch && t.data == nullptr && out.array.num_elements() > 0)
+  SetArray(t, what, array);
+  if (type.is_torch && t.data == nullptr && array->num_elements() > 0)
     CheckNotTransformed(object, what.Text());
-  if (type.is_torch) CheckNotNegative(object, what);
+  if (type.is_torch && !lent) CheckNotNegative(object, what);
+  Loan out;
+  out.type = &type;
   return out;
 }
 
@@ -198,9 +199,9 @@ nb::object CallDLPack(nb::handle object, nb::handle stream) {
   return stream.is_none() ? method() : method("stream"_a = stream);
 }
 
-Borrowed BorrowDLPack(PyObject* object, const TypeInfo& type, const ArgName& what) {
+Loan BorrowDLPack(PyObject* object, const TypeInfo& type, const ArgName& what, Array* array) {
   if (type.is_torch) CheckNotNegative(object, what);
-  Borrowed out;
+  Loan out;
   out.type = &type;
   std::shared_ptr<void> owner;
   try {
@@ -214,17 +215,17 @@ Borrowed BorrowDLPack(PyObject* object, const TypeInfo& type, const ArgName& wha
     }
     nb::object capsule = CallDLPack(object, stream);
     if (PyCapsule_IsValid(capsule.ptr(), "dltensor_versioned")) {
-      out.array = ArrayOf(TakeCapsule<DLManagedTensorVersioned>(capsule.ptr(), "dltensor_versioned",
-                                                                "used_dltensor_versioned", &owner),
-                          what);
+      SetArray(TakeCapsule<DLManagedTensorVersioned>(capsule.ptr(), "dltensor_versioned",
+                                                     "used_dltensor_versioned", &owner),
+               what, array);
       const auto* managed = static_cast<const DLManagedTensorVersioned*>(owner.get());
       if (managed->version.major != DLPACK_MAJOR_VERSION)
         ThrowTypeError(what.Text() + ": expected DLPack 1, got " +
                        std::to_string(managed->version.major));
       out.readonly = (managed->flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0;
     } else {
-      out.array = ArrayOf(
-          TakeCapsule<DLManagedTensor>(capsule.ptr(), "dltensor", "used_dltensor", &owner), what);
+      SetArray(TakeCapsule<DLManagedTensor>(capsule.ptr(), "dltensor", "used_dltensor", &owner),
+               what, array);
     }
   } catch (nb::python_error& e) {
     if (!e.matches(PyExc_Exception)) throw;  // KeyboardInterrupt and its like
@@ -254,13 +255,13 @@ std::optional<DType> DTypeOfFormat(const char* format, Py_ssize_t item) {
   return std::nullopt;
 }
 
-Borrowed BorrowBuffer(PyObject* object, const TypeInfo& type, const ArgName& what) {
+Loan BorrowBuffer(PyObject* object, const TypeInfo& type, const ArgName& what, Array* array) {
   auto view = std::make_unique<Py_buffer>();
   if (PyObject_GetBuffer(object, view.get(), PyBUF_STRIDES | PyBUF_FORMAT) != 0) {
     nb::python_error error;
     ThrowTypeError(what.Text() + ": cannot be borrowed: " + MessageOf(error));
   }
-  Borrowed out;
+  Loan out;
   out.owner.reset(view.release(), [](Py_buffer* b) {
     PyBuffer_Release(b);
     delete b;
@@ -276,7 +277,7 @@ Borrowed BorrowBuffer(PyObject* object, const TypeInfo& type, const ArgName& wha
   if (!strides || reinterpret_cast<std::uintptr_t>(b.buf) % static_cast<std::size_t>(b.itemsize))
     ThrowValueError(what.Text() +
                     ": its data or strides are no multiples of its item size; copy it");
-  out.array = Array::View(b.buf, *dtype, Dims(b.shape, b.shape + b.ndim), *std::move(strides));
+  *array = Array::View(b.buf, *dtype, Dims(b.shape, b.shape + b.ndim), *std::move(strides));
   return out;
 }
 
@@ -346,16 +347,16 @@ std::string ArgName::Text() const {
   return out;
 }
 
-Borrowed BorrowArray(PyObject* object, const TypeInfo& type, const ArgName& what) {
+Loan BorrowInto(PyObject* object, const TypeInfo& type, const ArgName& what, Array* array) {
   switch (type.family) {
     case Family::kNumpy:
-      return BorrowNumpy(object, type, what);
+      return BorrowNumpy(object, type, what, array);
     case Family::kExchange:
-      return BorrowExchange(object, type, what);
+      return BorrowExchange(object, type, what, array);
     case Family::kDLPack:
-      return BorrowDLPack(object, type, what);
+      return BorrowDLPack(object, type, what, array);
     case Family::kBuffer:
-      return BorrowBuffer(object, type, what);
+      return BorrowBuffer(object, type, what, array);
     case Family::kNone:
       break;
   }
@@ -374,7 +375,9 @@ const TypeInfo& TypeInfoOf(PyObject* object, const ArgName& what) {
 }
 
 Borrowed BorrowArray(PyObject* object, const ArgName& what) {
-  return BorrowArray(object, TypeInfoOf(object, what), what);
+  Borrowed out;
+  out.loan = BorrowInto(object, TypeInfoOf(object, what), what, &out.array);
+  return out;
 }
 
 bool IsNumber(PyObject* object) {

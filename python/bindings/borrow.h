@@ -1,7 +1,7 @@
 // Borrowing the arrays of a call: from a Python object to a jitfuse::Array, without a copy.
 //
 // What is borrowed points into the object, which the caller keeps alive; where a producer hands
-// out a capsule or a buffer instead, the Borrowed holds it until it goes. Errors name what was got
+// out a capsule or a buffer instead, the Loan holds it until it goes. Errors name what was got
 // and, through `what` ("f: argument 1 'w'"), where. All of it needs the GIL.
 #ifndef JITFUSE_PYTHON_BINDINGS_BORROW_H_
 #define JITFUSE_PYTHON_BINDINGS_BORROW_H_
@@ -25,11 +25,16 @@ struct ArgName {
   std::string Text() const;
 };
 
-struct Borrowed {
-  Array array;
+// What comes with an array that is borrowed.
+struct Loan {
   const TypeInfo* type = nullptr;
   bool readonly = false;
   std::shared_ptr<void> owner;  // of a capsule or a buffer; else null
+};
+
+struct Borrowed {
+  Array array;
+  Loan loan;
 };
 
 // TypeInfoOf, whose TypeErrors get the argument's name.
@@ -38,8 +43,9 @@ const TypeInfo& TypeInfoOf(PyObject* object, const ArgName& what);
 // Of an array. TypeError for what is none or has a dtype that Jitfuse has not, ValueError for
 // layouts that it cannot read.
 Borrowed BorrowArray(PyObject* object, const ArgName& what);
-// As BorrowArray, of an object whose type was looked at.
-Borrowed BorrowArray(PyObject* object, const TypeInfo& type, const ArgName& what);
+// As BorrowArray, of an object whose type was looked at; for less where `array` is a view of the
+// same dims before.
+Loan BorrowInto(PyObject* object, const TypeInfo& type, const ArgName& what, Array* array);
 
 // bool, int, float, NumPy scalars and the like.
 bool IsNumber(PyObject* object);

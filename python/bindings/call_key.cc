@@ -45,6 +45,7 @@ class Flattener {
 
  private:
   bool AddLeaf(PyObject* object, int depth);
+  void AddArray(PyObject* object, const TypeInfo& type);
   bool AddItems(PyObject* sequence, Tag tag, int depth);
   bool AddDict(PyObject* dict, int depth);
   bool AddNest(PyObject* object, const TypeInfo& type, int depth);
@@ -187,9 +188,20 @@ bool Flattener::AddNest(PyObject* object, const TypeInfo& type, int depth) {
   return AddItems(object, kNamedTuple, depth);
 }
 
-bool Flattener::AddLeaf(PyObject* object, int depth) {
-  CallLeaf leaf;
+void Flattener::AddArray(PyObject* object, const TypeInfo& type) {
+  const std::size_t i = out_.leaves.size();
+  if (out_.arrays.size() <= i) out_.arrays.resize(i + 1);
+  Array& a = out_.arrays[i];
+  CallLeaf& leaf = out_.leaves.emplace_back();
   leaf.object = object;
+  leaf.is_array = true;
+  leaf.loan = BorrowInto(object, type, ArgName{}, &a);
+  out_.key.push_back(Part(kArray, static_cast<std::int64_t>(a.dtype()) |
+                                      static_cast<std::int64_t>(a.dims().size()) << 8 |
+                                      static_cast<std::int64_t>(a.device().kind) << 16));
+}
+
+bool Flattener::AddLeaf(PyObject* object, int depth) {
   if (PyFloat_CheckExact(object)) {
     out_.key.push_back(Part(kFloat));
   } else if (PyBool_Check(object)) {
@@ -199,20 +211,15 @@ bool Flattener::AddLeaf(PyObject* object, int depth) {
   } else {
     const TypeInfo& type = TypeInfoOf(object);
     if (type.nest != Nest::kNone) return AddNest(object, type, depth);
-    leaf.is_array = type.family != Family::kNone;
-    if (leaf.is_array) {
-      leaf.borrowed = BorrowArray(object, type, ArgName{});
-      const Array& a = leaf.borrowed.array;
-      out_.key.push_back(Part(kArray, static_cast<std::int64_t>(a.dtype()) |
-                                          static_cast<std::int64_t>(a.dims().size()) << 8 |
-                                          static_cast<std::int64_t>(a.device().kind) << 16));
-    } else {
-      out_.key.push_back(Part(type.is_numpy_scalar ? kNumpyScalar : kOpaque));
-      PyObject* what = type.is_numpy_scalar ? reinterpret_cast<PyObject*>(Py_TYPE(object)) : object;
-      if (!AddName(what)) return false;
+    if (type.family != Family::kNone) {
+      AddArray(object, type);
+      return true;
     }
+    out_.key.push_back(Part(type.is_numpy_scalar ? kNumpyScalar : kOpaque));
+    PyObject* what = type.is_numpy_scalar ? reinterpret_cast<PyObject*>(Py_TYPE(object)) : object;
+    if (!AddName(what)) return false;
   }
-  out_.leaves.push_back(std::move(leaf));
+  out_.leaves.emplace_back().object = object;
   return true;
 }
 
@@ -253,6 +260,7 @@ bool Flatten(PyObject* const* args, std::size_t num_args, PyObject* const* names
     const bool is_static = !statics.names.empty() && IsStaticName(statics, names[i]);
     if (!(is_static ? to.AddStatic(values[i]) : to.Add(values[i], 0))) return false;
   }
+  out->arrays.resize(out->leaves.size());
   return true;
 }
 

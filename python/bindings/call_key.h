@@ -24,16 +24,17 @@ namespace jitfuse::python {
 struct CallLeaf {
   PyObject* object = nullptr;
   bool is_array = false;
-  Borrowed borrowed;  // of an array
+  Loan loan;  // of an array
 };
 
 struct FlatCall {
   std::vector<std::int64_t> key;
   std::vector<CallLeaf> leaves;
+  std::vector<Array> arrays;     // by leaf; where that is no array, anything
   std::vector<nb::object> held;  // what is inside of nests, which others may change meanwhile
   std::vector<PyObject*> named;  // objects whose addresses are in the key
   std::uint64_t Hash() const;
-  void Clear();  // and keeps its memory
+  void Clear();  // and keeps its memory, the views of `arrays` too
 };
 
 struct StaticArgs {

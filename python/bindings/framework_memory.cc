@@ -9,6 +9,7 @@
 #include "python/bindings/borrow.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/results.h"
+#include "python/bindings/torch_cxx.h"
 
 namespace jitfuse::python {
 namespace {
@@ -72,42 +73,48 @@ const TorchMakers& Torch() {
   return *made;
 }
 
-struct SizeTuples {
+// What a maker of TorchMakers is called with: (sizes, strides, dtype) of a dense tensor.
+struct MakerArgs {
   std::vector<std::int64_t> dims;
-  nb::tuple sizes, strides;
+  DType dtype = DType::kBool;
+  nb::tuple args;
 };
 
-// A dense tensor's sizes and strides as tuples: those of dims that were asked for lately are kept.
-const SizeTuples& TuplesOf(const std::vector<std::int64_t>& dims) {
-  constexpr std::size_t kSlots = 16;
-  static auto* slots = new std::array<SizeTuples, kSlots>;  // guarded by the GIL; never freed
-  std::uint64_t hash = 0;
-  for (std::int64_t d : dims) hash = (hash ^ static_cast<std::uint64_t>(d)) * 0x9e3779b97f4a7c15u;
-  SizeTuples& slot = (*slots)[hash >> 60];
-  if (slot.strides.ptr() != nullptr && slot.dims == dims) return slot;
+nb::tuple DenseStrides(const std::vector<std::int64_t>& dims) {
   std::vector<std::int64_t> strides(dims.size());
   std::int64_t dense = 1;
   for (std::size_t d = dims.size(); d-- > 0;) {
     strides[d] = dense;
     dense *= std::max<std::int64_t>(dims[d], 1);
   }
+  return TupleOf(strides);
+}
+
+// Those that were asked for lately are kept.
+nb::tuple ArgsOf(const TorchMakers& torch, DType dtype, const std::vector<std::int64_t>& dims) {
+  constexpr std::size_t kSlots = 16;
+  static auto* slots = new std::array<MakerArgs, kSlots>;  // guarded by the GIL; never freed
+  auto hash = static_cast<std::uint64_t>(dtype);
+  for (std::int64_t d : dims) hash = (hash ^ static_cast<std::uint64_t>(d)) * 0x9e3779b97f4a7c15u;
+  MakerArgs& slot = (*slots)[hash >> 60];
+  if (slot.args.ptr() != nullptr && slot.dtype == dtype && slot.dims == dims) return slot.args;
   // Made before the slot changes: making them may run the garbage collector, and that other calls.
-  SizeTuples fresh{dims, TupleOf(dims), TupleOf(strides)};
+  const nb::object& type = torch.dtypes[static_cast<std::size_t>(dtype)];
+  MakerArgs fresh{dims, dtype, nb::make_tuple(TupleOf(dims), DenseStrides(dims), type)};
   slot = std::move(fresh);
-  return slot;
+  return slot.args;
 }
 
 nb::object NewTensor(DType dtype, const std::vector<std::int64_t>& dims, Device device,
                      bool anywhere) {
-  const SizeTuples& tuples = TuplesOf(dims);
-  const nb::tuple sizes = tuples.sizes, strides = tuples.strides;  // the slot may change meanwhile
   const TorchMakers& torch = Torch();
+  const nb::tuple args = ArgsOf(torch, dtype, dims);  // the slot may change meanwhile
   const bool on_gpu = device.kind == DeviceKind::kCuda;
   const nb::object& maker = on_gpu ? torch.on_gpu : torch.on_cpu;
-  nb::handle type = torch.dtypes[static_cast<std::size_t>(dtype)];
-  if (!anywhere && maker.is_valid()) return maker(sizes, strides, type);
+  if (!anywhere && maker.is_valid())
+    return nb::steal(CheckNew(PyObject_Call(maker.ptr(), args.ptr(), nullptr)));
   return torch.empty_strided(
-      sizes, strides, nb::arg("dtype") = type,
+      args[0], args[1], nb::arg("dtype") = args[2],
       nb::arg("device") = on_gpu ? "cuda:" + std::to_string(device.index) : std::string("cpu"));
 }
 
@@ -176,7 +183,7 @@ void ExchangeMemory::Release(PyObject** results) {
 }
 
 TorchMemory::~TorchMemory() {
-  for (PyObject* tensor : tensors_) Py_DECREF(tensor);
+  while (made_ > 0) Py_DECREF(std::exchange(results_[--made_], nullptr));
 }
 
 StatusOr<Array> TorchMemory::Make(int, DType dtype, const std::vector<std::int64_t>& dims,
@@ -186,10 +193,11 @@ StatusOr<Array> TorchMemory::Make(int, DType dtype, const std::vector<std::int64
     nb::object made;
     for (const bool anywhere : {false, true}) {
       made = NewTensor(dtype, dims, device, anywhere);
-      if (api().dltensor_from_py_object_no_sync(made.ptr(), &t) != 0) ThrowCurrent();
+      if (!LendTensor(made.ptr(), &t) && api().dltensor_from_py_object_no_sync(made.ptr(), &t) != 0)
+        ThrowCurrent();
       if (device.kind != DeviceKind::kCuda || t.device.device_id == device.index) break;
     }
-    tensors_.push_back(made.release().ptr());
+    results_[made_++] = made.release().ptr();
     return Array::ViewOf(DataOf(t), dtype, static_cast<int>(dims.size()), dims.data(), nullptr,
                          device);
   } catch (nb::python_error& e) {
@@ -197,10 +205,7 @@ StatusOr<Array> TorchMemory::Make(int, DType dtype, const std::vector<std::int64
   }
 }
 
-void TorchMemory::Release(PyObject** results) {
-  std::copy(tensors_.begin(), tensors_.end(), results);
-  tensors_.clear();
-}
+void TorchMemory::Release(PyObject**) { made_ = 0; }
 
 CupyMemory::~CupyMemory() {
   for (PyObject* object : results_) Py_DECREF(object);

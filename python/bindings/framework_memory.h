@@ -51,14 +51,17 @@ class ExchangeMemory : public FrameworkMemory {
 // DLPack, and would do nothing. Make needs the GIL.
 class TorchMemory : public ExchangeMemory {
  public:
-  using ExchangeMemory::ExchangeMemory;
+  // `results`: where Release is to put them; nothing there is anyone's before.
+  TorchMemory(const DLPackExchangeAPI& api, Device device, PyObject** results)
+      : ExchangeMemory(api, device), results_(results) {}
   ~TorchMemory() override;
   StatusOr<Array> Make(int output, DType dtype, const std::vector<std::int64_t>& dims,
                        Device device) override;
   void Release(PyObject** results) override;
 
  private:
-  std::vector<PyObject*> tensors_;
+  PyObject** const results_;
+  std::size_t made_ = 0;  // so many there are this object's
 };
 
 // Of CuPy's pool. Needs the GIL.

@@ -55,7 +55,6 @@ PyFunction::PyFunction(Function f, bool compiles_in_background)
 }
 
 void CallOutputs::Clear() {
-  arrays.clear();
   owners.clear();
   other_streams.clear();
   of_torch.clear();
@@ -83,30 +82,29 @@ void CallInputs::Clear() {
   dual_level = -1;
 }
 
-void CallInputs::Add(PyObject* object, Borrowed&& borrowed) {
-  if (borrowed.type != nullptr) {
-    const bool better = like == nullptr ||
-                        (like->family == Family::kNumpy && borrowed.type->family != Family::kNumpy);
+void CallInputs::Add(PyObject* object, Device device, Loan&& loan) {
+  if (loan.type != nullptr) {
+    const bool better =
+        like == nullptr || (like->family == Family::kNumpy && loan.type->family != Family::kNumpy);
     if (better) {
-      like = borrowed.type;
+      like = loan.type;
       like_object = object;
     }
-    if (borrowed.array.device().kind == DeviceKind::kCuda) {
+    if (device.kind == DeviceKind::kCuda) {
       if (gpu_type == nullptr) {
-        gpu_type = borrowed.type;
-        gpu_device = borrowed.array.device();
+        gpu_type = loan.type;
+        gpu_device = device;
       }
-      if (!SameFramework(*gpu_type, *borrowed.type))
-        other_streams.push_back(CurrentStream(*borrowed.type, borrowed.array.device()));
+      if (!SameFramework(*gpu_type, *loan.type))
+        other_streams.push_back(CurrentStream(*loan.type, device));
     }
   }
-  if (borrowed.owner != nullptr) owners.push_back(std::move(borrowed.owner));
-  arrays.push_back(std::move(borrowed.array));
+  if (loan.owner != nullptr) owners.push_back(std::move(loan.owner));
 }
 
-void AddBorrowed(const PyFunction& f, std::size_t i, PyObject* object, Borrowed&& borrowed,
-                 CallInputs* in) {
-  if (borrowed.type->is_torch) {
+void AddLoan(const PyFunction& f, std::size_t i, PyObject* object, Device device, Loan&& loan,
+             CallInputs* in) {
+  if (loan.type->is_torch) {
     if (in->torch_tensor == nullptr) {
       in->torch_tensor = object;
       in->dual_level = MayHaveTangents() ? 1 : 0;
@@ -119,7 +117,7 @@ void AddBorrowed(const PyFunction& f, std::size_t i, PyObject* object, Borrowed&
                       "backward(), or pass unpack_dual(it).primal");
     if (in->requires_grad < 0 && RequiresGrad(object)) in->requires_grad = static_cast<int>(i);
   }
-  in->Add(object, std::move(borrowed));
+  in->Add(object, device, std::move(loan));
 }
 
 void CheckNoGrad(const PyFunction& f, const CallInputs& in) {
@@ -138,7 +136,8 @@ void AddArg(const PyFunction& f, std::size_t i, PyObject* object, CallInputs* in
   }
   Borrowed borrowed = BorrowArray(object, what);
   CheckAgainst(info, borrowed.array, what);
-  AddBorrowed(f, i, object, std::move(borrowed), in);
+  AddLoan(f, i, object, borrowed.array.device(), std::move(borrowed.loan), in);
+  in->arrays.push_back(std::move(borrowed.array));
 }
 
 CallInputs BorrowArgs(const PyFunction& f, PyObject* const* args, std::size_t num_args) {
@@ -173,25 +172,24 @@ void BorrowOuts(const PyFunction& f, const CallOptions& options, CallInputs* in)
                    ", got " + std::to_string(options.num_outs));
   CallOutputs& out = in->outs;
   out.gpu_type = in->gpu_type;
-  out.arrays.reserve(options.num_outs);
+  out.arrays.resize(options.num_outs);
   for (std::size_t i = 0; i < options.num_outs; ++i) {
     const ArgName what{f.name.c_str(), "out", static_cast<int>(i), ""};
     const TypeInfo& type = TypeInfoOf(options.outs[i], what);
-    Borrowed borrowed = BorrowArray(options.outs[i], type, what);
-    if (borrowed.readonly || type.is_jax) ThrowValueError(what.Text() + " is read-only");
-    CheckAgainst(f.outputs[i], borrowed.array, what);
+    Loan loan = BorrowInto(options.outs[i], type, what, &out.arrays[i]);
+    if (loan.readonly || type.is_jax) ThrowValueError(what.Text() + " is read-only");
+    CheckAgainst(f.outputs[i], out.arrays[i], what);
     if (type.is_torch && RequiresGrad(options.outs[i]))
       ThrowValueError(what.Text() + " requires grad; write into a tensor that does not");
     if (type.is_torch) out.of_torch.push_back(options.outs[i]);
-    const Device device = borrowed.array.device();
+    const Device device = out.arrays[i].device();
     if (device.kind == DeviceKind::kCuda && out.gpu_type == nullptr) {
       out.gpu_type = &type;
       out.gpu_device = device;
     } else if (device.kind == DeviceKind::kCuda && !SameFramework(*out.gpu_type, type)) {
       out.other_streams.push_back(CurrentStream(type, device));
     }
-    if (borrowed.owner != nullptr) out.owners.push_back(std::move(borrowed.owner));
-    out.arrays.push_back(std::move(borrowed.array));
+    if (loan.owner != nullptr) out.owners.push_back(std::move(loan.owner));
   }
 }
 
@@ -263,7 +261,7 @@ void Execute(const PyFunction& f, CallInputs& in, const CallOptions& options, Py
   FrameworkMemory* memory = nullptr;
   if (owner != nullptr && owner->family == Family::kExchange) {
     if (owner->is_torch)
-      memory = &torch.emplace(*owner->api, in.gpu_device);
+      memory = &torch.emplace(*owner->api, in.gpu_device, results);
     else
       memory = &exchange.emplace(*owner->api, in.gpu_device);
   } else if (in.gpu_type != nullptr && in.gpu_type->is_cupy) {

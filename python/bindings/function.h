@@ -64,7 +64,7 @@ struct CallOutputs {
   std::vector<void*> other_streams;  // as CallInputs'
   std::vector<PyObject*> of_torch;
 
-  void Clear();  // and keeps its memory
+  void Clear();  // and keeps its memory, the views of `arrays` too
 };
 
 // The arguments of a call as arrays, in the order of the signature.
@@ -83,8 +83,8 @@ struct CallInputs {
 
   void Reserve(std::size_t n) { arrays.reserve(n); }
   void Clear();  // and keeps its memory
-  // Takes a borrowed argument that has been compared with the signature.
-  void Add(PyObject* object, Borrowed&& borrowed);
+  // Takes what came with an argument on that device; the caller adds the array.
+  void Add(PyObject* object, Device device, Loan&& loan);
 };
 
 struct CallOptions {
@@ -97,9 +97,10 @@ struct CallOptions {
 
 // Borrows argument `i` and compares it with the signature.
 void AddArg(const PyFunction& f, std::size_t i, PyObject* object, CallInputs* in);
-// As AddArg, of an array that is borrowed already and has the right dtype and rank.
-void AddBorrowed(const PyFunction& f, std::size_t i, PyObject* object, Borrowed&& borrowed,
-                 CallInputs* in);
+// Takes what came with argument `i`, an array that is borrowed already and has the right dtype and
+// rank; the caller adds the array.
+void AddLoan(const PyFunction& f, std::size_t i, PyObject* object, Device device, Loan&& loan,
+             CallInputs* in);
 CallInputs BorrowArgs(const PyFunction& f, PyObject* const* args, std::size_t num_args);
 // ValueError where an argument requires grad: what is called alone records nothing.
 void CheckNoGrad(const PyFunction& f, const CallInputs& in);

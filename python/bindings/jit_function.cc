@@ -38,14 +38,42 @@ struct Entry {
   nb::object function;  // keeps the next
   const PyFunction* compiled = nullptr;
   std::vector<Source> sources;
+  bool direct = false;  // the arguments are the leaves, all of them arrays, in their order
   OutPlan out;
   nb::object autograd;  // gives the results of calls that torch records; may be None
+  long owners = 0;
+};
+
+// Owns an entry with others. The GIL guards the count: one of shared_ptr's is atomic, and a call
+// would wait for it four times.
+class EntryRef {
+ public:
+  EntryRef() = default;
+  explicit EntryRef(std::unique_ptr<Entry> entry) : entry_(entry.release()) { ++entry_->owners; }
+  EntryRef(const EntryRef& other) : entry_(other.entry_) {
+    if (entry_ != nullptr) ++entry_->owners;
+  }
+  EntryRef(EntryRef&& other) noexcept : entry_(std::exchange(other.entry_, nullptr)) {}
+  EntryRef& operator=(EntryRef other) noexcept {
+    std::swap(entry_, other.entry_);
+    return *this;
+  }
+  ~EntryRef() {
+    if (entry_ != nullptr && --entry_->owners == 0) delete entry_;
+  }
+  explicit operator bool() const { return entry_ != nullptr; }
+  const Entry& operator*() const { return *entry_; }
+  const Entry* operator->() const { return entry_; }
+  friend bool operator==(const EntryRef& a, const EntryRef& b) { return a.entry_ == b.entry_; }
+
+ private:
+  Entry* entry_ = nullptr;
 };
 
 struct Front {
   StaticArgs statics;
-  std::vector<std::shared_ptr<const Entry>> entries;
-  std::shared_ptr<const Entry> last;
+  std::vector<EntryRef> entries;
+  EntryRef last;
   long long hits = 0;
 };
 
@@ -67,10 +95,10 @@ JitObject* JitOf(nb::handle object) {
 
 bool SizesFit(const Entry& entry, const FlatCall& call) {
   std::int64_t symbols[kMaxSymbols];
-  std::fill_n(symbols, entry.num_symbols, -1);
+  for (std::size_t s = 0; s < entry.num_symbols; ++s) symbols[s] = -1;  // few: no call of memset
   for (std::size_t i = 0; i < entry.dims.size(); ++i) {
     if (!call.leaves[i].is_array) continue;
-    const std::vector<std::int64_t>& sizes = call.leaves[i].borrowed.array.dims();
+    const std::vector<std::int64_t>& sizes = call.arrays[i].dims();
     for (std::size_t d = 0; d < sizes.size(); ++d) {
       const std::int64_t expected = entry.dims[i][d];
       if (expected >= 0) {
@@ -85,17 +113,17 @@ bool SizesFit(const Entry& entry, const FlatCall& call) {
   return true;
 }
 
-bool Fits(const Entry& entry, const FlatCall& call, std::uint64_t hash) {
-  return entry.hash == hash && entry.key == call.key && SizesFit(entry, call);
+bool Fits(const Entry& entry, const FlatCall& call) {
+  return entry.key == call.key && SizesFit(entry, call);
 }
 
-std::shared_ptr<const Entry> Find(Front* front, const FlatCall& call) {
+EntryRef Find(Front* front, const FlatCall& call) {
+  if (front->last && Fits(*front->last, call)) return front->last;
   const std::uint64_t hash = call.Hash();
-  if (front->last != nullptr && Fits(*front->last, call, hash)) return front->last;
-  for (const std::shared_ptr<const Entry>& entry : front->entries) {
-    if (Fits(*entry, call, hash)) return front->last = entry;
+  for (const EntryRef& entry : front->entries) {
+    if (entry->hash == hash && Fits(*entry, call)) return front->last = entry;
   }
-  return nullptr;
+  return {};
 }
 
 // The arrays of out=, which may be one, a tuple or a list.
@@ -123,7 +151,12 @@ struct Outs {
 // that is made inside of another one.
 class ReadCall {
  public:
-  ReadCall() : own_(spare_taken), at_(own_ ? new Parts : &Spare()) { spare_taken = true; }
+  ReadCall() {
+    Parts& spare = Spare();
+    own_ = spare.taken;
+    at_ = own_ ? new Parts : &spare;
+    at_->taken = true;
+  }
   ~ReadCall() {
     if (own_) {
       delete at_;
@@ -131,7 +164,7 @@ class ReadCall {
     }
     at_->call.Clear();  // which may run anything, calls too
     at_->in.Clear();
-    spare_taken = false;
+    at_->taken = false;
   }
   ReadCall(const ReadCall&) = delete;
   ReadCall& operator=(const ReadCall&) = delete;
@@ -142,17 +175,16 @@ class ReadCall {
   struct Parts {
     FlatCall call;
     CallInputs in;
+    bool taken = false;
   };
   static Parts& Spare() {
     thread_local Parts spare;
     return spare;
   }
-  static thread_local bool spare_taken;
 
-  const bool own_;
-  Parts* const at_;
+  bool own_;
+  Parts* at_;
 };
-thread_local bool ReadCall::spare_taken = false;
 
 struct Results {
   explicit Results(std::size_t n) : objects(n, nullptr) {}
@@ -190,28 +222,59 @@ struct Results {
   return Build(entry.out, results.data()).release().ptr();
 }
 
-PyObject* Run(const Entry& entry, ReadCall& read, PyObject* out) {
+// The arguments of a call whose leaves they are not, one by one.
+void AddSources(const Entry& entry, FlatCall* call, CallInputs* in) {
   const PyFunction& f = *entry.compiled;
-  FlatCall& call = read.call();
-  CallInputs& in = read.in();
-  in.Reserve(entry.sources.size());
+  in->Reserve(entry.sources.size());
   for (std::size_t i = 0; i < entry.sources.size(); ++i) {
     const Source& source = entry.sources[i];
-    if (source.captured.is_valid()) {
-      AddArg(f, i, source.captured.ptr(), &in);
+    if (source.captured.is_valid() || !call->leaves[source.leaf].is_array) {
+      const bool captured = source.captured.is_valid();
+      AddArg(f, i, captured ? source.captured.ptr() : call->leaves[source.leaf].object, in);
       continue;
     }
-    CallLeaf& leaf = call.leaves[source.leaf];
-    if (leaf.is_array && source.last)
-      AddBorrowed(f, i, leaf.object, std::move(leaf.borrowed), &in);
-    else if (leaf.is_array)
-      AddBorrowed(f, i, leaf.object, Borrowed(leaf.borrowed), &in);
-    else
-      AddArg(f, i, leaf.object, &in);
+    CallLeaf& leaf = call->leaves[source.leaf];
+    Array& array = call->arrays[source.leaf];
+    AddLoan(f, i, leaf.object, array.device(), source.last ? std::move(leaf.loan) : Loan(leaf.loan),
+            in);
+    in->arrays.push_back(source.last ? std::move(array) : Array(array));
   }
+}
+
+// While it lives, the arguments of a call are in `in`. Where they are the leaves, their arrays are
+// put there and back, so that the next call finds its views.
+class Inputs {
+ public:
+  Inputs(const Entry& entry, FlatCall* call, CallInputs* in)
+      : call_(entry.direct ? call : nullptr), in_(in) {
+    if (call_ == nullptr) {
+      AddSources(entry, call, in);
+      return;
+    }
+    for (std::size_t i = 0; i < call->leaves.size(); ++i) {
+      CallLeaf& leaf = call->leaves[i];
+      AddLoan(*entry.compiled, i, leaf.object, call->arrays[i].device(), std::move(leaf.loan), in);
+    }
+    in_->arrays.swap(call_->arrays);
+  }
+  ~Inputs() {
+    if (call_ != nullptr) in_->arrays.swap(call_->arrays);
+  }
+  Inputs(const Inputs&) = delete;
+  Inputs& operator=(const Inputs&) = delete;
+
+ private:
+  FlatCall* const call_;
+  CallInputs* const in_;
+};
+
+PyObject* Run(const Entry& entry, ReadCall& read, PyObject* out) {
+  const PyFunction& f = *entry.compiled;
+  CallInputs& in = read.in();
+  const Inputs inputs(entry, &read.call(), &in);
   const Outs outs(out);
   if (in.requires_grad >= 0) [[unlikely]] {
-    if (!entry.autograd.is_none()) return RunRecorded(entry, call, outs);
+    if (!entry.autograd.is_none()) return RunRecorded(entry, read.call(), outs);
     CheckNoGrad(f, in);
   }
   CallOptions options;
@@ -264,11 +327,11 @@ PyObject* JitCall(PyObject* self, PyObject* const* args, std::size_t nargsf, PyO
     const auto num_args = static_cast<std::size_t>(PyVectorcall_NARGS(nargsf));
     const Keywords keywords(args + num_args, kwnames);
     ReadCall read;
-    std::shared_ptr<const Entry> entry;
+    EntryRef entry;
     if (FlattenCall(args, num_args, keywords.names.data(), keywords.values.data(),
                     keywords.names.size(), front->statics, &read.call()))
       entry = Find(front, read.call());
-    if (entry == nullptr) return CallSlow(self, args, nargsf, kwnames);
+    if (!entry) return CallSlow(self, args, nargsf, kwnames);
     ++front->hits;
     return Run(*entry, read, keywords.out);
   });
@@ -299,7 +362,7 @@ void SetDims(Entry* entry, const FlatCall& call, const std::vector<std::size_t>&
   entry->num_symbols = symbols.size();
   for (std::size_t i = 0; i < call.leaves.size(); ++i) {
     const bool is_array = call.leaves[i].is_array;
-    if (is_array && entry->dims[i].size() != call.leaves[i].borrowed.array.dims().size())
+    if (is_array && entry->dims[i].size() != call.arrays[i].dims().size())
       ThrowValueError("jit_add: sizes of leaf " + std::to_string(i) + " are of another rank");
   }
 }
@@ -335,8 +398,8 @@ std::vector<std::size_t> OrderOf(const FlatCall& call, const nb::object& given,
   return order;
 }
 
-void SetSources(Entry* entry, const std::vector<std::size_t>& order, const nb::object& sources,
-                const nb::object& captured) {
+void SetSources(Entry* entry, const FlatCall& call, const std::vector<std::size_t>& order,
+                const nb::object& sources, const nb::object& captured) {
   for (nb::handle source : nb::iter(sources)) {
     const auto number = nb::cast<std::size_t>(source[nb::int_(1)]);
     const bool is_leaf = nb::cast<std::string>(source[nb::int_(0)]) == "leaf";
@@ -352,6 +415,12 @@ void SetSources(Entry* entry, const std::vector<std::size_t>& order, const nb::o
     }
     entry->sources.push_back(std::move(s));
   }
+  const auto is_leaf_itself = [&](const Source& s) {
+    const auto i = static_cast<std::size_t>(&s - entry->sources.data());
+    return !s.captured.is_valid() && s.leaf == i && call.leaves[i].is_array;
+  };
+  entry->direct = entry->sources.size() == call.leaves.size() &&
+                  std::all_of(entry->sources.begin(), entry->sources.end(), is_leaf_itself);
   const std::size_t expected = entry->compiled->inputs.size();
   if (entry->sources.size() != expected)
     ThrowValueError("jit_add: expected " + std::to_string(expected) + " sources, got " +
@@ -373,22 +442,22 @@ bool AddEntry(nb::handle self, const nb::tuple& args, const nb::dict& kwargs,
   Front* front = JitOf(self)->front;
   FlatCall call;
   if (!FlattenPythonCall(*front, args, kwargs, &call)) return false;
-  if (Find(front, call) != nullptr) return true;  // another thread was first
+  if (Find(front, call)) return true;  // another thread was first
   const std::vector<std::size_t> order = OrderOf(call, order_or_none, dims);
-  auto entry = std::make_shared<Entry>();
+  auto entry = std::make_unique<Entry>();
   SetDims(entry.get(), call, order, dims);
   if (entry->num_symbols > kMaxSymbols) return false;
   entry->function = function;
   entry->compiled = &nb::cast<const PyFunction&>(function);
-  SetSources(entry.get(), order, sources, captured);
+  SetSources(entry.get(), call, order, sources, captured);
   SetOut(entry.get(), structure, out_leaves);
   entry->autograd = autograd;
   entry->hash = call.Hash();
   for (PyObject* object : call.named) entry->keep.push_back(nb::borrow(object));
   entry->key = std::move(call.key);
-  std::vector<std::shared_ptr<const Entry>> forgotten;  // freed last: that may run anything
+  std::vector<EntryRef> forgotten;  // freed last: that may run anything
   if (front->entries.size() >= kMaxEntries) forgotten.swap(front->entries);
-  front->entries.push_back(std::move(entry));
+  front->entries.emplace_back(std::move(entry));
   return true;
 }
 
@@ -429,7 +498,7 @@ int JitTraverse(PyObject* object, visitproc visit, void* arg) {
   if (front == nullptr) return 0;
   for (const auto& entry : front->entries) {
     // Only where the front alone holds it: a call that is going on holds its own.
-    if (entry.use_count() > (entry == front->last ? 2 : 1)) continue;
+    if (entry->owners > (entry == front->last ? 2 : 1)) continue;
     for (const Source& s : entry->sources) Py_VISIT(s.captured.ptr());
     for (const nb::object& o : entry->keep) Py_VISIT(o.ptr());
     Py_VISIT(entry->autograd.ptr());
@@ -441,9 +510,9 @@ int JitTraverse(PyObject* object, visitproc visit, void* arg) {
 int JitClear(PyObject* object) {
   Front* front = reinterpret_cast<JitObject*>(object)->front;
   if (front == nullptr) return 0;
-  std::vector<std::shared_ptr<const Entry>> entries;
+  std::vector<EntryRef> entries;
   entries.swap(front->entries);
-  front->last = nullptr;
+  const EntryRef last = std::move(front->last);
   return 0;
 }
 

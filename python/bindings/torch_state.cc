@@ -1,9 +1,11 @@
 #include "python/bindings/torch_state.h"
 
+#include <optional>
 #include <utility>
 
 #include "python/bindings/borrow.h"
 #include "python/bindings/random_state.h"
+#include "python/bindings/torch_cxx.h"
 
 namespace jitfuse::python {
 namespace {
@@ -37,6 +39,8 @@ bool InDispatchMode() {
 
 // Whether torch.jit.trace is recording.
 bool InJitTrace() {
+  if (const std::optional<bool> tracing = IsTracing()) [[likely]]
+    return *tracing;
   static PyObject* is_tracing = nullptr;
   if (is_tracing == nullptr) {
     nb::object found = nb::module_::import_("torch");
@@ -63,63 +67,17 @@ PyObject* SetEvalFrame() {
   return set = at.release().ptr();
 }
 
-// tensor.requires_grad, by torch's own descriptor where the class has that one: half of what
-// reading it costs is looking for the name in a class and its bases.
-class RequiresGradOf {
- public:
-  RequiresGradOf() {
-    descriptor_ = nb::getattr(nb::module_::import_("torch").attr("Tensor"), name_, nb::none());
-    get_ =
-        reinterpret_cast<descrgetfunc>(PyType_GetSlot(Py_TYPE(descriptor_.ptr()), Py_tp_descr_get));
-  }
-  bool operator()(PyObject* tensor) {
-    PyTypeObject* const type = Py_TYPE(tensor);  // TypeInfoOf keeps it alive
-    PyObject* wants = KnownAsPlain(type)
-                          ? get_(descriptor_.ptr(), tensor, reinterpret_cast<PyObject*>(type))
-                          : PyObject_GetAttr(tensor, name_.ptr());
-    return nb::steal(CheckNew(wants)).is(nb::handle(Py_True));
-  }
-
- private:
-  // Calls have tensors and parameters in turn: the last two classes are remembered.
-  bool KnownAsPlain(PyTypeObject* type) {
-    if (last_[0].type != type) std::swap(last_[0], last_[1]);
-    if (last_[0].type != type) last_[0] = {type, IsPlain(reinterpret_cast<PyObject*>(type))};
-    return last_[0].plain;
-  }
-  bool IsPlain(nb::handle type) const {
-    const nb::handle object(reinterpret_cast<PyObject*>(&PyBaseObject_Type));
-    const auto is_own = [&](nb::handle name, nb::handle value) {
-      return nb::getattr(type, name, nb::none()).is(value);
-    };
-    return get_ != nullptr && is_own(name_, descriptor_) &&
-           is_own(nb::str("__getattribute__"), object.attr("__getattribute__"));
-  }
-
-  const nb::object name_ = nb::steal(PyUnicode_InternFromString("requires_grad"));
-  nb::object descriptor_;
-  descrgetfunc get_ = nullptr;
-  struct {
-    PyTypeObject* type = nullptr;
-    bool plain = false;
-  } last_[2];
-};
-
-}  // namespace
-
-bool RequiresGrad(PyObject* tensor) {
-  static auto* const asks = new RequiresGradOf;  // guarded by the GIL
-  if (!(*asks)(tensor)) return false;
-  static PyObject* enabled = nullptr;
-  if (enabled == nullptr)
-    enabled = nb::object(nb::module_::import_("torch").attr("is_grad_enabled")).release().ptr();
-  return nb::steal(CheckNew(PyObject_CallNoArgs(enabled))).is(nb::handle(Py_True));
+// tensor.requires_grad.
+bool AsksForGrad(PyObject* tensor) {
+  if (const std::optional<bool> asks = TensorRequiresGrad(tensor)) [[likely]]
+    return *asks;
+  static PyObject* const name = PyUnicode_InternFromString("requires_grad");
+  return nb::steal(CheckNew(PyObject_GetAttr(tensor, name))).is(nb::handle(Py_True));
 }
 
 // torch.autograd.graph.increment_version is Python, around a function that takes an iterable;
 // before torch 2.6 that took one tensor.
-void BumpVersions(PyObject* const* tensors, std::size_t count) {
-  if (count == 0) return;
+void BumpInPython(PyObject* const* tensors, std::size_t count) {
   static PyObject* bump = nullptr;  // guarded by the GIL
   static bool takes_all = true;
   if (bump == nullptr)
@@ -143,6 +101,28 @@ void BumpVersions(PyObject* const* tensors, std::size_t count) {
     nb::steal(CheckNew(PyObject_Vectorcall(bump, &tensors[i], 1, nullptr)));
 }
 
+}  // namespace
+
+bool RequiresGrad(PyObject* tensor) {
+  if (!AsksForGrad(tensor)) [[likely]]
+    return false;
+  static PyObject* enabled = nullptr;
+  if (enabled == nullptr)
+    enabled = nb::object(nb::module_::import_("torch").attr("is_grad_enabled")).release().ptr();
+  return nb::steal(CheckNew(PyObject_CallNoArgs(enabled))).is(nb::handle(Py_True));
+}
+
+bool IsNegative(PyObject* tensor) {
+  const nb::object is_neg = nb::getattr(nb::handle(tensor), "is_neg", nb::none());
+  return !is_neg.is_none() && is_neg().is(nb::handle(Py_True));
+}
+
+void BumpVersions(PyObject* const* tensors, std::size_t count) {
+  std::size_t done = 0;
+  while (done < count && BumpVersion(tensors[done])) ++done;
+  if (done < count) BumpInPython(tensors + done, count - done);
+}
+
 bool MayHaveTangents() {
   static PyObject* const name = PyUnicode_InternFromString("torch.autograd.forward_ad");
   static PyObject* const level_name = PyUnicode_InternFromString("_current_level");
@@ -150,6 +130,9 @@ bool MayHaveTangents() {
   if (members == nullptr) members = MembersOf(name);
   if (members == nullptr) return false;  // none was loaded, and so none entered
   PyObject* level = PyDict_GetItemWithError(members, level_name);
+  static PyObject* const none = CheckNew(PyLong_FromLong(-1));  // Python has one such object
+  if (level == none) [[likely]]
+    return false;
   const long value = level == nullptr ? -1 : PyLong_AsLong(level);
   if (level != nullptr && PyErr_Occurred() == nullptr) return value >= 0;
   PyErr_Clear();

@@ -19,6 +19,8 @@ namespace jitfuse::python {
 
 // Whether torch has gradients switched on and the tensor asks for one.
 bool RequiresGrad(PyObject* tensor);
+// Whether a tensor is the negative of what is in its memory: is_neg() of it.
+bool IsNegative(PyObject* tensor);
 // What autograd has saved of these tensors counts as changed from now on.
 void BumpVersions(PyObject* const* tensors, std::size_t count);
 // Whether torch is inside of a dual_level of forward-mode differentiation; and whether the tensor

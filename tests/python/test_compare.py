@@ -230,7 +230,7 @@ def test_goals_over_a_bare_launch(monkeypatch):
         def once(self, repeats):
             return 2000.0
 
-    table = {"jitfuse, torch, out=": (lambda: None, 1), "jitfuse, torch": (lambda: None, 1), "torch": (lambda: None, 1)}
+    table = {"jitfuse, torch, out=": (lambda times: None, 1), "jitfuse, torch": (lambda times: None, 1), "torch": (lambda times: None, 1)}
     monkeypatch.setattr(dispatch, "variants", lambda found, device: (table, {"CuPy": "why"}))
     monkeypatch.setattr(dispatch, "bare_launches", lambda device, failed: Launches())
     rows = {r["call"]: r for r in dispatch.run([], "no device", 2, 3)}

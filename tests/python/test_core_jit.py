@@ -315,6 +315,35 @@ def test_a_call_inside_a_call_has_arguments_of_its_own():
     np.testing.assert_array_equal(f(a, b), a + 2)
 
 
+def test_calls_in_turn_have_views_of_their_own():
+    """Views are used again from call to call: nothing of one call is seen in the next."""
+    add = jitfuse.jit(lambda x, y: x - y)
+    two = jitfuse.jit(lambda x, ys, n: (x + ys[0] * n, ys[1]))
+    swapped = jitfuse.jit(lambda x, y: y - x)
+    rng = np.random.default_rng(3)
+    big = rng.standard_normal((6, 8)).astype(np.float32)
+    shapes = [big[:4, :3], big[:3, :4].T, big[::-1], big[0], big[1, 2:3], big[2, 2, ...], big[:0], np.ascontiguousarray(big[:4, :3])]
+    for _ in range(3):
+        for x in shapes:
+            for dtype in (np.float32, np.float64, np.int32):
+                v = x if dtype is np.float32 else (4 * x).astype(dtype)
+                y = v + dtype(1)
+                np.testing.assert_array_equal(add(v, y), v - y)
+                np.testing.assert_array_equal(swapped(v, y), y - v)
+                out = np.full(v.shape, 7, dtype)
+                assert add(y, v, out=out) is out
+                np.testing.assert_array_equal(out, y - v)
+            first, second = two(x, [x, x + 1], 2)
+            np.testing.assert_allclose(first, 3 * x, rtol=1e-6)
+            np.testing.assert_array_equal(second, x + 1)
+    x, y = shapes[0], np.ones((4, 1), np.float32)
+    outs = [np.empty_like(x) for _ in range(2)]
+    for out in outs:
+        add(x, y, out=out)
+    for out in outs:
+        np.testing.assert_array_equal(out, x - 1)
+
+
 def test_an_argument_that_leaves_its_list_while_it_is_read():
     f = jitfuse.jit(lambda x, ys: x + 2 * ys[0])
     a, b = np.arange(4, dtype=np.float32), np.ones(4, np.float32)

@@ -101,6 +101,31 @@ TEST(FunctionTest, ViewsOfPlainDims) {
   EXPECT_THAT(dense.dims(), ElementsAre(3, 2));
 }
 
+TEST(FunctionTest, AViewThatIsUsedAgain) {
+  std::vector<float> storage = {1, 2, 3, 4, 5, 6};
+  const std::int64_t dims[] = {2, 3}, other[] = {3, 2}, strides[] = {1, 3};
+  Array a = Array::ViewOf(storage.data(), DType::kF32, 2, dims);
+  const std::vector<std::int64_t>* kept = &a.dims();
+  std::vector<std::int32_t> integers = {7, 8, 9, 10, 11, 12};
+  a.ResetView(integers.data(), DType::kI32, 2, dims);
+  EXPECT_EQ(&a.dims(), kept);
+  EXPECT_EQ(a.dtype(), DType::kI32);
+  EXPECT_THAT(*a.ToVector(), ElementsAre(7, 8, 9, 10, 11, 12));
+  a.ResetView(storage.data(), DType::kF32, 2, other, strides);
+  EXPECT_THAT(*a.ToVector(), ElementsAre(1, 4, 2, 5, 3, 6));
+  a.ResetView(storage.data(), DType::kF32, 2, other);  // from a strided one of the same dims
+  EXPECT_THAT(*a.ToVector(), ElementsAre(1, 2, 3, 4, 5, 6));
+  a.ResetView(storage.data() + 1, DType::kF32, 0, nullptr);
+  EXPECT_THAT(*a.ToVector(), ElementsAre(2));
+  a.ResetView(storage.data(), DType::kF32, 1, dims);
+  EXPECT_THAT(*a.ToVector(), ElementsAre(1, 2));
+  a = *Array::FromValues(DType::kF32, {2, 3}, {0, 0, 0, 0, 0, 0});
+  a.ResetView(storage.data(), DType::kF32, 2, dims);  // which gives up what it owned
+  EXPECT_THAT(*a.ToVector(), ElementsAre(1, 2, 3, 4, 5, 6));
+  a.ResetView(storage.data(), DType::kF32, 2, dims, nullptr, Device{DeviceKind::kCuda, 1});
+  EXPECT_EQ(a.device(), (Device{DeviceKind::kCuda, 1}));
+}
+
 TEST(FunctionTest, InPlaceOnAStridedView) {
   Function f = ReluChain();
   std::vector<float> storage = {1, 9, 2, 9, 3, 9};

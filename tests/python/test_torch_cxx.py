@@ -1,0 +1,83 @@
+"""torch's own C++ functions in place of Python's: found and tried once, and where they are not, Python is asked with the same results."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="borrows torch's tensors, and torch is not installed")
+if not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
+    pytest.skip("torch lends its tensors without a table", allow_module_level=True)
+
+SCRIPT = """
+import sys
+import torch
+import jitfuse as jf
+from jitfuse import _torch_state
+
+class Liar(torch.Tensor):
+    _cdata = 8
+
+made = _torch_state.samples()
+tables = {
+    "all": made,
+    "no samples": [],
+    "another address": [t.as_subclass(Liar) for t in made],
+    "no tensors": [1, 2],
+}
+_torch_state.samples = lambda: tables[sys.argv[1]]
+
+asked = 0
+is_neg = torch.Tensor.is_neg
+
+def counted(tensor):
+    global asked
+    asked += 1
+    return is_neg(tensor)
+
+def refused(call, error, text):
+    try:
+        call()
+    except error as e:
+        assert text in str(e), e
+    else:
+        raise AssertionError(f"no error with {text!r}")
+
+f = jf.jit(lambda x: x + 1)
+x, out = torch.rand(5), torch.empty(5)
+version = out._version
+for _ in range(3):
+    f(x, out=out)  # tries what there is
+torch.Tensor.is_neg = counted
+g = jf.jit(lambda x: x * 2)
+for n in (3, 4, 5):
+    y = torch.rand(n, 2)
+    assert torch.equal(g(y), y * 2) and torch.equal(g(y.T), y.T * 2)
+f(x, out=out)
+assert torch.equal(out, x + 1)
+assert out._version == version + 4
+print(asked)
+
+refused(lambda: f(torch._neg_view(x)), ValueError, "its negative bit is set")
+refused(lambda: f(x, out=torch.empty(5, requires_grad=True)), ValueError, "requires grad")
+refused(lambda: f(torch.sparse_coo_tensor([[0]], [1.0], (5,))), TypeError, "expected a dense tensor")
+refused(lambda: torch.jit.trace(f, x), RuntimeError, "torch.jit.trace is recording")
+w = torch.nn.Parameter(torch.rand(5))
+f(w).sum().backward()
+assert torch.equal(w.grad, torch.ones(5))
+with torch.no_grad():
+    assert not f(w).requires_grad
+saved = (x * w).sum()  # has saved x
+f(out, out=x)
+refused(saved.backward, RuntimeError, "modified by an inplace operation")
+"""
+
+
+@pytest.mark.parametrize("samples, in_python", [("all", False), ("no samples", True), ("another address", True), ("no tensors", True)])
+def test_python_is_asked_where_torchs_functions_are_not_found(samples, in_python):
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", SCRIPT, samples], env=env, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    asked = int(done.stdout)
+    assert asked >= 3 if in_python else asked == 0
