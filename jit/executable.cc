@@ -13,17 +13,6 @@ constexpr int64_t kArenaAlign = 256;
 
 int64_t RoundUp(int64_t v, int64_t to) { return (v + to - 1) / to * to; }
 
-BoundStep BindKernel(const KernelSource& source, absl::Span<const int64_t> symbols) {
-  BoundStep out;
-  out.sizes.reserve(source.size_args.size());
-  for (const SizeExpr& e : source.size_args) out.sizes.push_back(e.Eval(symbols));
-  out.grid = source.grid.Eval(symbols);
-  out.rows = source.rows.Eval(symbols);
-  out.cols = source.cols.Eval(symbols);
-  out.bytes_per_row = source.bytes_per_row.Eval(symbols);
-  return out;
-}
-
 // Whatever the library has against a chosen algorithm, it has one of its own.
 absl::StatusOr<std::shared_ptr<const PreparedGemm>> Prepare(const Backend& backend,
                                                             const GemmProblem& problem,
@@ -40,10 +29,10 @@ absl::StatusOr<std::shared_ptr<const PreparedGemm>> Prepare(const Backend& backe
   return step.held_b ? backend.PreparePackedGemm(problem) : backend.PrepareGemm(problem);
 }
 
-absl::StatusOr<BoundStep> BindGemm(const Backend& backend, const GemmStep& step,
+absl::StatusOr<BoundGemm> BindGemm(const Backend& backend, const GemmStep& step,
                                    absl::Span<const int64_t> symbols, int align,
                                    const std::string& algorithm, std::vector<Note>* notes) {
-  BoundStep out;
+  BoundGemm out;
   const GemmProblem problem = ProblemOf(step.call, symbols, align);
   if (problem.batch == 0 || problem.m == 0 || problem.n == 0) return out;
   if (problem.k == 0) {  // sums of nothing; the result is dense
@@ -54,6 +43,36 @@ absl::StatusOr<BoundStep> BindGemm(const Backend& backend, const GemmStep& step,
   CompileGate gate;
   JF_ASSIGN_OR_RETURN(out.gemm, Prepare(backend, problem, step, algorithm, notes));
   return out;
+}
+
+absl::Status BindGemms(const Executable& exe, absl::Span<const int64_t> symbols, int align,
+                       const BindOptions& options, BoundCall* bound, size_t* workspace) {
+  if (options.failed_gemm != nullptr) *options.failed_gemm = -1;
+  bound->gemms.reserve(exe.gemms.size());
+  for (size_t i = 0; i < exe.gemms.size(); ++i) {
+    const auto product = static_cast<size_t>(exe.gemms[i].product);
+    absl::StatusOr<BoundGemm> gemm =
+        BindGemm(*exe.backend, exe.gemms[i], symbols, align,
+                 product < options.algorithms.size() ? options.algorithms[product] : std::string(),
+                 &bound->tune_notes);
+    if (!gemm.ok()) {
+      if (options.failed_gemm != nullptr) *options.failed_gemm = static_cast<int>(i);
+      return gemm.status();
+    }
+    if (gemm->gemm != nullptr) *workspace = std::max(*workspace, gemm->gemm->workspace_bytes());
+    bound->gemms.push_back(*std::move(gemm));
+  }
+  return absl::OkStatus();
+}
+
+void BindSorts(const Executable& exe, absl::Span<const int64_t> symbols, BoundCall* bound,
+               size_t* workspace) {
+  bound->sorts.reserve(exe.sorts.size());
+  for (const SortStep& step : exe.sorts) {
+    bound->sorts.push_back(Concrete(step.call, symbols));
+    *workspace = std::max(
+        *workspace, static_cast<size_t>(exe.backend->SortWorkspaceBytes(bound->sorts.back())));
+  }
 }
 
 // With the workspace behind it.
@@ -71,52 +90,44 @@ GemmProblem ProblemOf(const GemmCall& call, absl::Span<const int64_t> symbols, i
   return problem;
 }
 
+// In this order: slots, arena, results, kernels.
+void PlanSizes(Executable* exe) {
+  SizePlan plan;
+  for (const SizeExpr& offset : exe->memory.offsets) plan.Add(offset);
+  plan.Add(exe->memory.total_bytes);
+  plan.Add(exe->unlent_bytes);
+  for (const TensorType& type : exe->outputs) {
+    for (const Dim& d : type.dims) plan.Add(d);
+  }
+  for (KernelStep& step : exe->kernels) {
+    step.sizes = plan.Add(step.source.grid);
+    for (const SizeExpr* size : {&step.source.rows, &step.source.cols, &step.source.bytes_per_row})
+      plan.Add(*size);
+    for (const SizeExpr& arg : step.source.size_args) plan.Add(arg);
+  }
+  exe->sizes = std::move(plan);
+}
+
 absl::StatusOr<std::shared_ptr<BoundCall>> Bind(std::shared_ptr<const Executable> executable,
                                                 absl::Span<const int64_t> symbols, int align,
                                                 const BindOptions& options) {
   const Executable& exe = *executable;
-  if (options.failed_gemm != nullptr) *options.failed_gemm = -1;
   auto bound = std::make_shared<BoundCall>();
-  bound->steps.reserve(exe.steps.size());
-  bound->slot_offsets.reserve(exe.memory.offsets.size());
-  bound->output_dims.reserve(exe.outputs.size());
   size_t workspace = 0;
-  for (const Step& step : exe.steps) {
-    auto i = static_cast<size_t>(step.index);
-    if (step.kind == Step::Kind::kKernel) {
-      bound->steps.push_back(BindKernel(exe.kernels[i].source, symbols));
-      continue;
-    }
-    if (step.kind == Step::Kind::kSort) {
-      BoundStep sort;
-      sort.sort = Concrete(exe.sorts[i].call, symbols);
-      workspace =
-          std::max(workspace, static_cast<size_t>(exe.backend->SortWorkspaceBytes(sort.sort)));
-      bound->steps.push_back(std::move(sort));
-      continue;
-    }
-    const auto product = static_cast<size_t>(exe.gemms[i].product);
-    absl::StatusOr<BoundStep> gemm =
-        BindGemm(*exe.backend, exe.gemms[i], symbols, align,
-                 product < options.algorithms.size() ? options.algorithms[product] : std::string(),
-                 &bound->tune_notes);
-    if (!gemm.ok()) {
-      if (options.failed_gemm != nullptr) *options.failed_gemm = step.index;
-      return gemm.status();
-    }
-    if (gemm->gemm != nullptr) workspace = std::max(workspace, gemm->gemm->workspace_bytes());
-    bound->steps.push_back(*std::move(gemm));
-  }
-  for (const SizeExpr& offset : exe.memory.offsets)
-    bound->slot_offsets.push_back(offset.Eval(symbols));
-  const int64_t slots = exe.memory.total_bytes.Eval(symbols);
+  JF_RETURN_IF_ERROR(BindGemms(exe, symbols, align, options, bound.get(), &workspace));
+  BindSorts(exe, symbols, bound.get(), &workspace);
+  bound->sizes = exe.sizes.Eval(symbols);
+  const int64_t* next = bound->sizes.data() + exe.memory.offsets.size();
+  const int64_t slots = *next++, unlent = *next++;
   bound->workspace_offset = RoundUp(slots, kArenaAlign);
   bound->arena_bytes = ArenaBytes(slots, static_cast<int64_t>(workspace));
-  bound->most_arena_bytes =
-      ArenaBytes(std::max(slots, exe.unlent_bytes.Eval(symbols)), static_cast<int64_t>(workspace));
-  for (const TensorType& type : exe.outputs)
-    bound->output_dims.push_back(
-        std::make_shared<const std::vector<int64_t>>(EvalDims(type.dims, symbols)));
+  bound->most_arena_bytes = ArenaBytes(std::max(slots, unlent), static_cast<int64_t>(workspace));
+  bound->output_dims.reserve(exe.outputs.size());
+  for (const TensorType& type : exe.outputs) {
+    const int64_t* end = next + type.dims.size();
+    bound->output_dims.push_back(std::make_shared<const std::vector<int64_t>>(next, end));
+    next = end;
+  }
   bound->eval_work = exe.eval_cost.Of(symbols);
   bound->symbols.assign(symbols.begin(), symbols.end());
   bound->executable = std::move(executable);
