@@ -133,11 +133,12 @@ class Explainer {
   }
 
   void AddPacked(json* out) const {
-    for (size_t s = 0; s < exe_.steps.size(); ++s) {
-      if (call_.steps[s].packed_b == nullptr) continue;
-      (*out)["notes"].push_back(
-          NoteJson({exe_.steps[s].group, Reason::kBoundPacked,
-                    absl::StrCat(call_.steps[s].packed_b->bytes(), " bytes")}));
+    for (const Step& step : exe_.steps) {
+      if (step.kind != Step::Kind::kGemm) continue;
+      const BoundGemm& product = call_.gemms[static_cast<size_t>(step.index)];
+      if (product.packed_b == nullptr) continue;
+      (*out)["notes"].push_back(NoteJson(
+          {step.group, Reason::kBoundPacked, absl::StrCat(product.packed_b->bytes(), " bytes")}));
     }
   }
 
@@ -159,19 +160,20 @@ class Explainer {
 
   json StepJson(size_t s) const {
     const Step& step = exe_.steps[s];
-    const BoundStep& bound = call_.steps[s];
+    const auto index = static_cast<size_t>(step.index);
     json out;
     if (step.kind == Step::Kind::kKernel) {
-      const KernelStep& kernel = exe_.kernels[static_cast<size_t>(step.index)];
+      const KernelStep& kernel = exe_.kernels[index];
       out = KernelJson(kernel);
       if (kernel.source.lang == SourceLang::kCuda)
-        out["launch"] = {{"grid", bound.grid}, {"threads", kernel.source.threads}};
+        out["launch"] = {{"grid", call_.grid(kernel)}, {"threads", kernel.source.threads}};
     } else if (step.kind == Step::Kind::kSort) {
-      out["sort"] = exe_.backend->DescribeSort(bound.sort);
+      out["sort"] = exe_.backend->DescribeSort(call_.sorts[index]);
       out["sort_kernels"] = json::array();
-      for (const KernelStep& kernel : exe_.sorts[static_cast<size_t>(step.index)].kernels)
+      for (const KernelStep& kernel : exe_.sorts[index].kernels)
         out["sort_kernels"].push_back(KernelJson(kernel));
     } else {
+      const BoundGemm& bound = call_.gemms[index];
       out["library"] = bound.gemm != nullptr   ? bound.gemm->Describe()
                        : bound.zero_bytes == 0 ? "none: the result is empty"
                                                : "none: sums of nothing, the result is zeros";

@@ -94,13 +94,8 @@ class KernelAlone {
     bound_ = *jitfuse::FunctionAccess::State(call.f)->CacheOf(backend_).Find(views, {});
     for (const Array& a : call.in) buffers_.push_back(a.data());
     buffers_.push_back(call.out[0].data());
-    const BoundStep& step = bound_->steps[0];
     args_.buffers = buffers_;
-    args_.sizes = step.sizes;
-    args_.grid = step.grid;
-    args_.rows = step.rows;
-    args_.cols = step.cols;
-    args_.bytes_per_row = step.bytes_per_row;
+    bound_->SetSizes(bound_->executable->kernels[0], &args_);
   }
   void operator()() const { (void)backend_->Launch(*bound_->executable->kernels[0].kernel, args_); }
 

@@ -418,7 +418,7 @@ struct SymbolOrigin {
 // Takes symbol values from the dims of one input that are exactly a symbol.
 absl::Status TakeSymbols(const std::string& name, const TensorType& type,
                          const std::vector<int64_t>& dims, const std::vector<std::string>& names,
-                         std::vector<int64_t>* values, std::vector<SymbolOrigin>* origin) {
+                         std::vector<int64_t>* values, absl::Span<SymbolOrigin> origin) {
   auto expected = [&] { return TypeToString(type, names); };
   if (dims.size() != type.dims.size()) {
     return InvalidArgument(Given(name, dims), " has rank ", dims.size(), ", expected rank ",
@@ -434,11 +434,11 @@ absl::Status TakeSymbols(const std::string& name, const TensorType& type,
     auto s = static_cast<size_t>(*symbol);
     if ((*values)[s] < 0) {
       (*values)[s] = dims[k];
-      (*origin)[s] = {&name, k};
+      origin[s] = {&name, k};
     } else if ((*values)[s] != dims[k]) {
       return InvalidArgument(Given(name, dims), ": dim ", k, " is ", dims[k], ", expected ",
                              (*values)[s], " = ", names[s], " as in ", expected(), " (", names[s],
-                             " comes from ", *(*origin)[s].input, "'s dim ", (*origin)[s].dim, ")");
+                             " comes from ", *origin[s].input, "'s dim ", origin[s].dim, ")");
     }
   }
   return absl::OkStatus();
@@ -458,19 +458,24 @@ std::optional<Dim> SizeOfLeast(const Graph& graph, const Guard& guard) {
 }
 
 // The sizes come from outside: what they are multiplied to must fit before anything is evaluated.
-absl::Status CheckSizesFit(const Graph& graph, absl::Span<const Guard> guards,
-                           absl::Span<const int64_t> values) {
-  auto check = [&](const SizeExpr& size) {
-    if (size.CheckedEval(values)) return absl::OkStatus();
-    return InvalidArgument(graph.name(), ": ", size.ToString(graph.symbols().names),
-                           " does not fit 64 bits for the given sizes");
-  };
+absl::Status CheckFits(const Graph& graph, const SizeExpr& size, absl::Span<const int64_t> values) {
+  if (size.CheckedEval(values)) return absl::OkStatus();
+  return InvalidArgument(graph.name(), ": ", size.ToString(graph.symbols().names),
+                         " does not fit 64 bits for the given sizes");
+}
+
+absl::Status CheckInputsFit(const Graph& graph, absl::Span<const int64_t> values) {
   for (NodeId id : graph.inputs()) {
-    for (const Dim& d : graph.type({id, 0}).dims) JF_RETURN_IF_ERROR(check(d));
+    for (const Dim& d : graph.type({id, 0}).dims) JF_RETURN_IF_ERROR(CheckFits(graph, d, values));
   }
+  return absl::OkStatus();
+}
+
+absl::Status CheckGuardsFit(const Graph& graph, absl::Span<const Guard> guards,
+                            absl::Span<const int64_t> values) {
   for (const Guard& g : guards) {
-    JF_RETURN_IF_ERROR(check(g.a));
-    JF_RETURN_IF_ERROR(check(g.b));
+    JF_RETURN_IF_ERROR(CheckFits(graph, g.a, values));
+    JF_RETURN_IF_ERROR(CheckFits(graph, g.b, values));
   }
   return absl::OkStatus();
 }
@@ -484,14 +489,15 @@ absl::StatusOr<std::vector<int64_t>> Graph::BindSymbols(
                            inputs_.size() == 1 ? "" : "s", ", got ", input_dims.size());
   }
   std::vector<int64_t> values(symbols_.names.size(), -1);
-  std::vector<SymbolOrigin> origin(symbols_.names.size());
+  absl::InlinedVector<SymbolOrigin, 8> origin(symbols_.names.size());
   for (size_t i = 0; i < inputs_.size(); ++i) {
     JF_RETURN_IF_ERROR(TakeSymbols(input_names_[i], node(inputs_[i]).types[0], input_dims[i],
-                                   symbols_.names, &values, &origin));
+                                   symbols_.names, &values, absl::MakeSpan(origin)));
   }
   for (int64_t& v : values) v = std::max<int64_t>(v, 0);  // a symbol that nothing uses
-  JF_RETURN_IF_ERROR(CheckSizesFit(*this, guards_, values));
-  JF_RETURN_IF_ERROR(CheckSizesFit(*this, nonempty_, values));
+  JF_RETURN_IF_ERROR(CheckInputsFit(*this, values));
+  JF_RETURN_IF_ERROR(CheckGuardsFit(*this, guards_, values));
+  JF_RETURN_IF_ERROR(CheckGuardsFit(*this, nonempty_, values));
   for (size_t i = 0; i < inputs_.size(); ++i) {
     const TensorType& type = node(inputs_[i]).types[0];
     for (size_t k = 0; k < type.dims.size(); ++k) {

@@ -151,6 +151,24 @@ int64_t Apply(SizeExpr::AtomKind kind, int64_t a, int64_t b) {
   }
   JF_CHECK(false);
 }
+
+// A product that knows whether it fits 64 bits; one with a factor 0 does, whatever the others are.
+class CheckedProduct {
+ public:
+  explicit CheckedProduct(int64_t factor) { Times(factor); }
+  void Times(int64_t factor) {
+    zero_ |= factor == 0;
+    overflow_ |= __builtin_mul_overflow(product_, factor, &product_);
+  }
+  std::optional<int64_t> value() const {
+    if (zero_) return 0;
+    return overflow_ ? std::nullopt : std::optional<int64_t>(product_);
+  }
+
+ private:
+  int64_t product_ = 1;
+  bool zero_ = false, overflow_ = false;
+};
 }  // namespace
 
 SizeExpr SizeExpr::Binary(AtomKind kind, const SizeExpr& a, const SizeExpr& b) {
@@ -201,20 +219,20 @@ std::optional<int64_t> SizeExpr::CheckedEval(absl::Span<const int64_t> symbols) 
   if (IsConstant()) return constant_;
   int64_t sum = 0;
   for (const Term& t : poly_->terms) {
-    std::vector<int64_t> factors = {t.coef};
+    CheckedProduct product(t.coef);
     for (const Atom& atom : t.atoms) {
       if (atom.kind == AtomKind::kSymbol) {
         JF_CHECK(static_cast<size_t>(atom.symbol) < symbols.size());
-        factors.push_back(symbols[static_cast<size_t>(atom.symbol)]);
+        product.Times(symbols[static_cast<size_t>(atom.symbol)]);
         continue;
       }
       std::optional<int64_t> a = atom.a.CheckedEval(symbols), b = atom.b.CheckedEval(symbols);
       int64_t above = 0;  // ceildiv adds its operands
       if (!a || !b || __builtin_add_overflow(*a, *b, &above)) return std::nullopt;
-      factors.push_back(Apply(atom.kind, *a, *b));
+      product.Times(Apply(atom.kind, *a, *b));
     }
-    std::optional<int64_t> product = CheckedNumElements(factors);
-    if (!product || __builtin_add_overflow(sum, *product, &sum)) return std::nullopt;
+    const std::optional<int64_t> value = product.value();
+    if (!value || __builtin_add_overflow(sum, *value, &sum)) return std::nullopt;
   }
   return sum;
 }
@@ -464,12 +482,9 @@ std::vector<int64_t> EvalDims(absl::Span<const Dim> dims, absl::Span<const int64
 }
 
 std::optional<int64_t> CheckedNumElements(absl::Span<const int64_t> dims) {
-  if (std::find(dims.begin(), dims.end(), 0) != dims.end()) return 0;
-  int64_t n = 1;
-  for (int64_t d : dims) {
-    if (__builtin_mul_overflow(n, d, &n)) return std::nullopt;
-  }
-  return n;
+  CheckedProduct n(1);
+  for (int64_t d : dims) n.Times(d);
+  return n.value();
 }
 
 std::vector<int64_t> ContiguousStrides(absl::Span<const int64_t> dims) {

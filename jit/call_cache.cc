@@ -60,7 +60,7 @@ EvalCost ExpandedCost(const Graph& graph) {
 }
 
 // What was computed of a bound input would be that of what is no longer there.
-absl::Status CheckBoundIsRead(const Graph& graph, const CallClass& cls) {
+absl::Status CheckBoundIsRead(const Graph& graph, const ClassKey& cls) {
   for (size_t o = 0; o < cls.output_aliases.size(); ++o) {
     for (int input : cls.output_aliases[o]) {
       if (cls.IsBound(input))
@@ -85,7 +85,7 @@ Counters ProcessCounters() {
 }
 
 struct CallCache::ThreadTable {
-  using Calls = absl::flat_hash_map<std::vector<int64_t>, std::shared_ptr<const BoundCall>,
+  using Calls = absl::flat_hash_map<ExactKey::Kept, std::shared_ptr<const BoundCall>,
                                     ExactKey::Hash, ExactKey::Equal>;
   Calls calls;
   // Of `calls`, what was asked for last: comparing costs less than hashing. Null after a change.
@@ -152,7 +152,6 @@ absl::StatusOr<std::shared_ptr<const BoundCall>> CallCache::Find(
     absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs,
     CompileWatcher* watcher, StreamHandle stream, bool wait) {
   const ExactKey exact(inputs, outputs);
-  const absl::Span<const int64_t> key = exact.parts();
   ThreadTable& table = TableOfThisThread();
   if (const uint64_t tunings = tunings_.load(std::memory_order_acquire); table.tunings != tunings)
       [[unlikely]] {
@@ -166,20 +165,22 @@ absl::StatusOr<std::shared_ptr<const BoundCall>> CallCache::Find(
       CountUse(*bound, inputs, outputs);
     return bound;
   };
-  if (table.last != nullptr && absl::MakeConstSpan(table.last->first) == key &&
+  if (table.last != nullptr && absl::MakeConstSpan(table.last->first.parts) == exact.parts() &&
       serves(*table.last->second))
     return found(table.last->second);
+  const ExactKey::Hashed key = exact.hashed();
   if (auto it = table.calls.find(key); it != table.calls.end() && serves(*it->second)) {
     table.last = &*it;
     return found(it->second);
   }
 
-  JF_ASSIGN_OR_RETURN(CallClass cls, Classify(inputs, outputs));
+  const absl::StatusOr<ClassKey> cls = Classify(inputs, outputs);
+  if (!cls.ok()) return cls.status();
   JF_ASSIGN_OR_RETURN(std::shared_ptr<const BoundCall> bound,
-                      BindNew(cls, {inputs, outputs, watcher, stream, wait}));
+                      BindNew(*cls, {inputs, outputs, watcher, stream, wait}));
   table.last = nullptr;
   if (table.calls.size() >= kMaxL1Entries) table.calls.clear();
-  table.calls.insert_or_assign(std::vector<int64_t>(key.begin(), key.end()), bound);
+  table.calls.insert_or_assign(ExactKey::Kept(key), bound);
   return bound;
 }
 
@@ -192,19 +193,30 @@ std::shared_ptr<const Executable> CallCache::ReadyClass(const std::string& key) 
   return it->second->executable;
 }
 
-absl::StatusOr<std::shared_ptr<const Executable>> CallCache::FindClass(const CallClass& cls,
+Options CallCache::OptionsWith(const Choices& choices) const {
+  Options out = options_;
+  out.products = choices;
+  return out;
+}
+
+absl::StatusOr<std::shared_ptr<const Executable>> CallCache::FindClass(const ClassKey& cls,
                                                                        const Choices& choices,
                                                                        CompileWatcher* watcher,
                                                                        const Backend* backend) {
-  Options options = options_;
-  options.products = choices;
-  std::string key = choices.empty() ? cls.key : absl::StrCat(cls.key, "|", options.Key().ToHex());
-  if (backend == nullptr) {
-    backend = backend_;
-  } else {
-    absl::StrAppend(&key, "|", ToAbsl(backend->name()));
-  }
+  std::string other;  // the key, if it is not of the class's own code
+  if (!choices.empty()) other = absl::StrCat(cls.key, "|", OptionsWith(choices).Key().ToHex());
+  if (backend != nullptr)
+    other = absl::StrCat(choices.empty() ? cls.key : other, "|", ToAbsl(backend->name()));
+  const std::string& key = other.empty() ? cls.key : other;
   if (std::shared_ptr<const Executable> ready = ReadyClass(key); ready != nullptr) return ready;
+  return MakeClass(key, cls, choices, watcher, backend == nullptr ? *backend_ : *backend);
+}
+
+absl::StatusOr<std::shared_ptr<const Executable>> CallCache::MakeClass(const std::string& key,
+                                                                       const ClassKey& cls,
+                                                                       const Choices& choices,
+                                                                       CompileWatcher* watcher,
+                                                                       const Backend& backend) {
   const Watched watched(watcher);
   auto entry = std::make_shared<Entry>();
   entry->generation = ForkGeneration();
@@ -222,7 +234,7 @@ absl::StatusOr<std::shared_ptr<const Executable>> CallCache::FindClass(const Cal
     classes_[key] = entry;
   }
   absl::StatusOr<std::shared_ptr<const Executable>> made =
-      Compile(graph_, cls, options, *backend, kernels_);
+      Compile(graph_, ClassOf(graph_, cls), OptionsWith(choices), backend, kernels_);
   CachesLock lock(LockOf(ForkLock::kCaches));
   entry->done = true;
   entry->status = made.status();
@@ -257,12 +269,13 @@ void CallCache::CountHealed() {
   for (Counters* c : {&counters_, &Totals()}) ++c->healed;
 }
 
-absl::StatusOr<CallClass> CallCache::Classify(absl::Span<const TensorView> inputs,
-                                              absl::Span<const TensorView> outputs,
-                                              Dynamic dynamic) const {
-  JF_ASSIGN_OR_RETURN(CallClass cls, ClassifyCall(graph_, facts_, inputs, outputs, dynamic));
-  cls.bound_inputs = held_.inputs().bound;
-  JF_RETURN_IF_ERROR(CheckBoundIsRead(graph_, cls));
+absl::StatusOr<ClassKey> CallCache::Classify(absl::Span<const TensorView> inputs,
+                                             absl::Span<const TensorView> outputs,
+                                             Dynamic dynamic) const {
+  absl::StatusOr<ClassKey> cls = ClassKeyOf(graph_, facts_, inputs, outputs, dynamic);
+  if (!cls.ok()) return cls;
+  cls->bound_inputs = held_.inputs().bound;
+  JF_RETURN_IF_ERROR(CheckBoundIsRead(graph_, *cls));
   return cls;
 }
 

@@ -144,17 +144,24 @@ class CallCache {
   };
   using Choices = std::vector<ProductChoice>;
   // `backend` null: that of this object.
-  absl::StatusOr<std::shared_ptr<const Executable>> FindClass(const CallClass& cls,
+  absl::StatusOr<std::shared_ptr<const Executable>> FindClass(const ClassKey& cls,
                                                               const Choices& choices,
                                                               CompileWatcher* watcher,
                                                               const Backend* backend = nullptr);
+  // Of a class that was not there; one thread compiles, others wait.
+  absl::StatusOr<std::shared_ptr<const Executable>> MakeClass(const std::string& key,
+                                                              const ClassKey& cls,
+                                                              const Choices& choices,
+                                                              CompileWatcher* watcher,
+                                                              const Backend& backend);
+  Options OptionsWith(const Choices& choices) const;
   // Null if it is not there, or not yet.
   std::shared_ptr<const Executable> ReadyClass(const std::string& key);
   // By what tuning has said, if anything.
-  absl::StatusOr<std::shared_ptr<const BoundCall>> BindClass(const CallClass& cls,
+  absl::StatusOr<std::shared_ptr<const BoundCall>> BindClass(const ClassKey& cls,
                                                              CompileWatcher* watcher,
                                                              StreamHandle stream);
-  absl::StatusOr<std::shared_ptr<BoundCall>> BindWith(const CallClass& cls, Choices choices,
+  absl::StatusOr<std::shared_ptr<BoundCall>> BindWith(const ClassKey& cls, Choices choices,
                                                       const std::vector<std::string>& algorithms,
                                                       CompileWatcher* watcher, StreamHandle stream);
 
@@ -166,15 +173,15 @@ class CallCache {
     bool wait = false;
   };
   // Of a call that this thread has not had.
-  absl::StatusOr<std::shared_ptr<const BoundCall>> BindNew(const CallClass& cls,
+  absl::StatusOr<std::shared_ptr<const BoundCall>> BindNew(const ClassKey& cls,
                                                            const NewCall& call);
   // Of the class's own code, which is there when this returns.
-  absl::StatusOr<std::shared_ptr<BoundCall>> BindOwn(const CallClass& cls, const NewCall& call);
-  absl::StatusOr<std::shared_ptr<BoundCall>> BindMeanwhile(const CallClass& cls,
+  absl::StatusOr<std::shared_ptr<BoundCall>> BindOwn(const ClassKey& cls, const NewCall& call);
+  absl::StatusOr<std::shared_ptr<BoundCall>> BindMeanwhile(const ClassKey& cls,
                                                            const NewCall& call);
   // The code of the exact shape if it is there; else null, and its calls are counted.
-  absl::StatusOr<std::shared_ptr<BoundCall>> BindHot(const CallClass& exact, const NewCall& call);
-  absl::StatusOr<std::shared_ptr<BoundCall>> BindInterpreted(const CallClass& general,
+  absl::StatusOr<std::shared_ptr<BoundCall>> BindHot(const ClassKey& exact, const NewCall& call);
+  absl::StatusOr<std::shared_ptr<BoundCall>> BindInterpreted(const ClassKey& general,
                                                              const NewCall& call);
   std::shared_ptr<std::atomic<int64_t>> UsesOf(const std::string& key);
   void CountUse(const BoundCall& bound, absl::Span<const TensorView> inputs,
@@ -184,8 +191,8 @@ class CallCache {
   enum class Queued : uint8_t { kNot, kWaiting, kFailed };
   Queued QueuedOf(const std::string& key) const;
   // Whether its code is being made, after this call; it is then no longer to be waited for.
-  bool Queue(const CallClass& cls, Reason counted);
-  void CompileQueued(const CallClass& cls, Reason counted);
+  bool Queue(const ClassKey& cls, Reason counted);
+  void CompileQueued(const ClassKey& cls, Reason counted);
   void CountReason(Reason reason, int64_t times = 1);
 
   Tuned TunedOf(const std::string& key);
@@ -194,25 +201,25 @@ class CallCache {
   void CountHealed();
   // What another process has kept of the key; empty if nothing, or nothing that holds here:
   // `refused` says whether there is what may hold for other sizes.
-  Tuned FindKept(const CallClass& cls, bool* refused);
+  Tuned FindKept(const ClassKey& cls, bool* refused);
   // `own_size`: beside the record of the key, which calls of other sizes take.
-  void Keep(const CallClass& cls, const TuneRecord& record, bool own_size);
-  Tuned TimeNow(const CallClass& cls, const TuneRequest& request, bool own_size);  // and keeps it
+  void Keep(const ClassKey& cls, const TuneRecord& record, bool own_size);
+  Tuned TimeNow(const ClassKey& cls, const TuneRequest& request, bool own_size);  // and keeps it
   // What the library has against algorithms of the record in this very call; "" if nothing.
-  absl::StatusOr<std::string> RefusedOf(const CallClass& cls, const TuneRecord& record);
+  absl::StatusOr<std::string> RefusedOf(const ClassKey& cls, const TuneRecord& record);
   // Null, or why it cannot be tuned (`refused`), which is an error only where timing failed.
-  absl::StatusOr<std::shared_ptr<const TuneRecord>> TuneClass(const CallClass& cls,
+  absl::StatusOr<std::shared_ptr<const TuneRecord>> TuneClass(const ClassKey& cls,
                                                               const TuneRequest& request,
                                                               std::optional<Note>* refused);
-  void Identify(const CallClass& cls, TuneRecord* record) const;
+  void Identify(const ClassKey& cls, TuneRecord* record) const;
 
   // With what is bound.
-  absl::StatusOr<CallClass> Classify(absl::Span<const TensorView> inputs,
-                                     absl::Span<const TensorView> outputs) const {
+  absl::StatusOr<ClassKey> Classify(absl::Span<const TensorView> inputs,
+                                    absl::Span<const TensorView> outputs) const {
     return Classify(inputs, outputs, options_.dynamic);
   }
-  absl::StatusOr<CallClass> Classify(absl::Span<const TensorView> inputs,
-                                     absl::Span<const TensorView> outputs, Dynamic dynamic) const;
+  absl::StatusOr<ClassKey> Classify(absl::Span<const TensorView> inputs,
+                                    absl::Span<const TensorView> outputs, Dynamic dynamic) const;
   absl::Status Prepare(BoundCall* bound, StreamHandle stream, CompileWatcher* watcher);
 
   ThreadTable& TableOfThisThread();

@@ -32,7 +32,7 @@ bool HasManyShapes(const Graph& graph, Dynamic dynamic) {
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const BoundCall>> CallCache::BindNew(const CallClass& cls,
+absl::StatusOr<std::shared_ptr<const BoundCall>> CallCache::BindNew(const ClassKey& cls,
                                                                     const NewCall& call) {
   // Where nothing may be compiled there is nothing to wait for.
   const bool compiles = kernels_->disk() == nullptr || !kernels_->disk()->required();
@@ -47,7 +47,7 @@ absl::StatusOr<std::shared_ptr<const BoundCall>> CallCache::BindNew(const CallCl
   if ((!background && !hot) || timed) return BindClass(cls, call.watcher, call.stream);
   std::shared_ptr<std::atomic<int64_t>> uses;
   if (hot) {
-    JF_ASSIGN_OR_RETURN(CallClass exact, Classify(call.inputs, call.outputs, Dynamic::kNone));
+    JF_ASSIGN_OR_RETURN(ClassKey exact, Classify(call.inputs, call.outputs, Dynamic::kNone));
     JF_ASSIGN_OR_RETURN(std::shared_ptr<BoundCall> own, BindHot(exact, call));
     if (own != nullptr) return std::shared_ptr<const BoundCall>(std::move(own));
     uses = UsesOf(exact.key);
@@ -59,7 +59,7 @@ absl::StatusOr<std::shared_ptr<const BoundCall>> CallCache::BindNew(const CallCl
   return std::shared_ptr<const BoundCall>(std::move(bound));
 }
 
-absl::StatusOr<std::shared_ptr<BoundCall>> CallCache::BindHot(const CallClass& exact,
+absl::StatusOr<std::shared_ptr<BoundCall>> CallCache::BindHot(const ClassKey& exact,
                                                               const NewCall& call) {
   if (!HasClass(exact.key)) return nullptr;
   JF_ASSIGN_OR_RETURN(std::shared_ptr<BoundCall> bound,
@@ -68,7 +68,7 @@ absl::StatusOr<std::shared_ptr<BoundCall>> CallCache::BindHot(const CallClass& e
   return bound;
 }
 
-absl::StatusOr<std::shared_ptr<BoundCall>> CallCache::BindOwn(const CallClass& cls,
+absl::StatusOr<std::shared_ptr<BoundCall>> CallCache::BindOwn(const ClassKey& cls,
                                                               const NewCall& call) {
   const bool there = !options_.background || HasClass(cls.key);
   JF_ASSIGN_OR_RETURN(std::shared_ptr<BoundCall> bound,
@@ -79,11 +79,11 @@ absl::StatusOr<std::shared_ptr<BoundCall>> CallCache::BindOwn(const CallClass& c
 }
 
 // What is there, in this order: the class's own code, code for more sizes, the interpreter.
-absl::StatusOr<std::shared_ptr<BoundCall>> CallCache::BindMeanwhile(const CallClass& cls,
+absl::StatusOr<std::shared_ptr<BoundCall>> CallCache::BindMeanwhile(const ClassKey& cls,
                                                                     const NewCall& call) {
   if (HasClass(cls.key) || QueuedOf(cls.key) == Queued::kFailed)
     return BindWith(cls, {}, {}, call.watcher, call.stream);
-  JF_ASSIGN_OR_RETURN(CallClass general, Classify(call.inputs, call.outputs, Dynamic::kAll));
+  JF_ASSIGN_OR_RETURN(ClassKey general, Classify(call.inputs, call.outputs, Dynamic::kAll));
   const bool interpretable = backend_->target().kind == TargetKind::kCpu && !held_.inputs().any() &&
                              interpreted_cost_.Of(general.symbols) <= kInterpretedWork;
   std::shared_ptr<BoundCall> bound;
@@ -107,7 +107,7 @@ absl::StatusOr<std::shared_ptr<BoundCall>> CallCache::BindMeanwhile(const CallCl
   return bound;
 }
 
-absl::StatusOr<std::shared_ptr<BoundCall>> CallCache::BindInterpreted(const CallClass& general,
+absl::StatusOr<std::shared_ptr<BoundCall>> CallCache::BindInterpreted(const ClassKey& general,
                                                                       const NewCall& call) {
   JF_ASSIGN_OR_RETURN(std::shared_ptr<const Executable> executable,
                       FindClass(general, {}, call.watcher, &Interpreter()));
@@ -126,7 +126,7 @@ void CallCache::CountUse(const BoundCall& bound, absl::Span<const TensorView> in
                          absl::Span<const TensorView> outputs) {
   if (bound.uses->fetch_add(1, std::memory_order_relaxed) + 1 != options_.specialize_after) return;
   // The views are those of a call that was classified before.
-  const absl::StatusOr<CallClass> exact = Classify(inputs, outputs, Dynamic::kNone);
+  const absl::StatusOr<ClassKey> exact = Classify(inputs, outputs, Dynamic::kNone);
   if (!exact.ok() || !Queue(*exact, Reason::kHotShape)) CountReason(Reason::kBackgroundFailed);
 }
 
@@ -143,7 +143,7 @@ CallCache::Queued CallCache::QueuedOf(const std::string& key) const {
   return there ? it->second.second : Queued::kNot;
 }
 
-bool CallCache::Queue(const CallClass& cls, Reason counted) {
+bool CallCache::Queue(const ClassKey& cls, Reason counted) {
   {
     CachesLock lock(LockOf(ForkLock::kCaches));
     auto& [generation, queued] = queued_[cls.key];
@@ -161,7 +161,7 @@ bool CallCache::Queue(const CallClass& cls, Reason counted) {
 }
 
 // Bound as well, where that needs no stream: the matrix library chooses its algorithms then.
-void CallCache::CompileQueued(const CallClass& cls, Reason counted) {
+void CallCache::CompileQueued(const ClassKey& cls, Reason counted) {
   const absl::Status made = held_.inputs().any() ? FindClass(cls, {}, nullptr).status()
                                                  : BindWith(cls, {}, {}, nullptr, nullptr).status();
   if (!made.ok()) counted = Reason::kBackgroundFailed;

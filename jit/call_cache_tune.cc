@@ -19,7 +19,7 @@ namespace {
 using CachesLock = std::lock_guard<std::mutex>;
 
 // The class, and of each size the least power of two that it does not exceed.
-std::string TuneKey(const CallClass& cls) {
+std::string TuneKey(const ClassKey& cls) {
   std::string key = absl::StrCat(cls.key, "|", cls.least_align);
   for (int64_t value : cls.symbols)
     absl::StrAppend(&key, ",",
@@ -28,7 +28,7 @@ std::string TuneKey(const CallClass& cls) {
 }
 
 // What tells sizes of one TuneKey apart.
-std::string SizeOf(const CallClass& cls) { return absl::StrJoin(cls.symbols, ","); }
+std::string SizeOf(const ClassKey& cls) { return absl::StrJoin(cls.symbols, ","); }
 
 std::string TargetName(const Backend& backend) {
   return absl::StrCat(ToAbsl(backend.name()), " ", backend.target().arch);
@@ -36,7 +36,7 @@ std::string TargetName(const Backend& backend) {
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const BoundCall>> CallCache::BindClass(const CallClass& cls,
+absl::StatusOr<std::shared_ptr<const BoundCall>> CallCache::BindClass(const ClassKey& cls,
                                                                       CompileWatcher* watcher,
                                                                       StreamHandle stream) {
   Tuned tuned;
@@ -59,7 +59,7 @@ absl::StatusOr<std::shared_ptr<const BoundCall>> CallCache::BindClass(const Call
 
 // A product for which there is no algorithm with what follows it is planned alone.
 absl::StatusOr<std::shared_ptr<BoundCall>> CallCache::BindWith(
-    const CallClass& cls, Choices choices, const std::vector<std::string>& algorithms,
+    const ClassKey& cls, Choices choices, const std::vector<std::string>& algorithms,
     CompileWatcher* watcher, StreamHandle stream) {
   while (true) {
     JF_ASSIGN_OR_RETURN(std::shared_ptr<const Executable> executable,
@@ -95,7 +95,7 @@ void CallCache::SetTuned(const std::string& key, Tuned tuned) {
   tunings_.fetch_add(1, std::memory_order_release);
 }
 
-void CallCache::Identify(const CallClass& cls, TuneRecord* record) const {
+void CallCache::Identify(const ClassKey& cls, TuneRecord* record) const {
   const std::string text = GraphToString(graph_);
   record->graph = HashBytes(text.data(), text.size()).ToHex();
   Options options = options_;
@@ -109,7 +109,7 @@ void CallCache::Identify(const CallClass& cls, TuneRecord* record) const {
 }
 
 absl::StatusOr<std::shared_ptr<const TuneRecord>> CallCache::TuneClass(
-    const CallClass& cls, const TuneRequest& request, std::optional<Note>* refused) {
+    const ClassKey& cls, const TuneRequest& request, std::optional<Note>* refused) {
   JF_ASSIGN_OR_RETURN(std::shared_ptr<const BoundCall> first,
                       BindWith(cls, {}, {}, nullptr, request.stream));
   if (!MayTune(*first)) {
@@ -134,7 +134,7 @@ absl::StatusOr<std::shared_ptr<const TuneRecord>> CallCache::TuneClass(
   return std::make_shared<const TuneRecord>(*std::move(record));
 }
 
-absl::StatusOr<std::string> CallCache::RefusedOf(const CallClass& cls, const TuneRecord& record) {
+absl::StatusOr<std::string> CallCache::RefusedOf(const ClassKey& cls, const TuneRecord& record) {
   JF_ASSIGN_OR_RETURN(std::shared_ptr<const Executable> executable,
                       FindClass(cls, record.plan().choices, nullptr));
   const absl::StatusOr<std::shared_ptr<BoundCall>> bound =
@@ -144,7 +144,7 @@ absl::StatusOr<std::string> CallCache::RefusedOf(const CallClass& cls, const Tun
                                                      : std::string();
 }
 
-CallCache::Tuned CallCache::FindKept(const CallClass& cls, bool* refused) {
+CallCache::Tuned CallCache::FindKept(const ClassKey& cls, bool* refused) {
   *refused = false;
   if (kernels_->disk() == nullptr || !backend_->CanTune()) return {};
   TuneRecord key;
@@ -167,7 +167,7 @@ CallCache::Tuned CallCache::FindKept(const CallClass& cls, bool* refused) {
   return {};
 }
 
-CallCache::Tuned CallCache::TimeNow(const CallClass& cls, const TuneRequest& request,
+CallCache::Tuned CallCache::TimeNow(const ClassKey& cls, const TuneRequest& request,
                                     bool own_size) {
   Tuned out;
   absl::StatusOr<std::shared_ptr<const TuneRecord>> record = TuneClass(cls, request, &out.refused);
@@ -180,13 +180,13 @@ CallCache::Tuned CallCache::TimeNow(const CallClass& cls, const TuneRequest& req
   return out;
 }
 
-void CallCache::Keep(const CallClass& cls, const TuneRecord& record, bool own_size) {
+void CallCache::Keep(const ClassKey& cls, const TuneRecord& record, bool own_size) {
   CompileGate gate;
   KeepTuneRecord(kernels_->disk(), record, graph_.name(), own_size ? SizeOf(cls) : "");
 }
 
 absl::StatusOr<std::shared_ptr<const BoundCall>> CallCache::TuneFirst(const TuneRequest& request) {
-  JF_ASSIGN_OR_RETURN(CallClass cls, Classify(request.inputs, request.outputs));
+  JF_ASSIGN_OR_RETURN(ClassKey cls, Classify(request.inputs, request.outputs));
   const std::string key = TuneKey(cls);
   {
     const Watched watched(request.watcher);  // while it waits for another thread, too
@@ -202,7 +202,7 @@ absl::StatusOr<std::shared_ptr<const BoundCall>> CallCache::TuneFirst(const Tune
 }
 
 absl::StatusOr<std::shared_ptr<const TuneRecord>> CallCache::Tune(const TuneRequest& request) {
-  JF_ASSIGN_OR_RETURN(CallClass cls, Classify(request.inputs, request.outputs));
+  JF_ASSIGN_OR_RETURN(ClassKey cls, Classify(request.inputs, request.outputs));
   const Watched watched(request.watcher);
   const Turn turn(&tuner_);
   Tuned tuned;
@@ -220,7 +220,7 @@ absl::StatusOr<std::shared_ptr<const TuneRecord>> CallCache::Tune(const TuneRequ
 
 absl::Status CallCache::UseRecord(absl::Span<const TensorView> inputs,
                                   absl::Span<const TensorView> outputs, const TuneRecord& record) {
-  JF_ASSIGN_OR_RETURN(CallClass cls, Classify(inputs, outputs));
+  JF_ASSIGN_OR_RETURN(ClassKey cls, Classify(inputs, outputs));
   TuneRecord own;
   Identify(cls, &own);
   for (auto [what, got, expected] :

@@ -8,12 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ir/expand.h"
-#include "ir/fix_sizes.h"
 #include "ir/support/status.h"
+#include "jit/size_plan.h"
 
 namespace jitfuse::internal {
 namespace {
@@ -133,11 +134,11 @@ absl::Status CheckAddress(const TensorView& view, Where where) {
 
 std::pair<int64_t, int64_t> OffsetRange(const TensorView& view) {
   if (IsEmpty(view)) return {0, -1};
-  std::vector<int64_t> dense = ContiguousStrides(view.dims);
-  int64_t lo = 0, hi = 0;
-  for (size_t d = 0; d < view.dims.size(); ++d) {
-    int64_t reach = (view.dims[d] - 1) * (view.strides.empty() ? dense[d] : view.strides[d]);
+  int64_t lo = 0, hi = 0, dense = 1;
+  for (size_t d = view.dims.size(); d-- > 0;) {
+    int64_t reach = (view.dims[d] - 1) * (view.strides.empty() ? dense : view.strides[d]);
     (reach < 0 ? lo : hi) += reach;
+    dense *= view.dims[d];
   }
   return {lo, hi};
 }
@@ -221,13 +222,15 @@ bool SameElements(const TensorView& a, const TensorView& b) {
 class KeyWriter {
  public:
   KeyWriter& Int(int64_t v) {
-    bytes_.append(reinterpret_cast<const char*>(&v), sizeof v);
+    numbers_.push_back(v);
     return *this;
   }
-  std::string Take() { return std::move(bytes_); }
+  std::string Take() const {
+    return {reinterpret_cast<const char*>(numbers_.data()), numbers_.size() * sizeof(int64_t)};
+  }
 
  private:
-  std::string bytes_;
+  absl::InlinedVector<int64_t, 64> numbers_;
 };
 
 }  // namespace
@@ -241,14 +244,23 @@ bool Touches(const TensorView& view, const void* begin, int64_t bytes) {
 
 namespace {
 
-// Builds one CallClass; the members are the steps of ClassifyCall.
+bool IsOne(const SizeExpr& size, const ClassKey& key) {
+  if (size.IsConstant()) return size.Is(1);
+  if (const std::optional<SymbolId> s = size.AsSymbol()) {
+    const auto i = static_cast<size_t>(*s);
+    return key.graph_symbols[i].constant && key.symbols[i] == 1;
+  }
+  return size.Substitute([&](SymbolId s) { return InClass(s, key); }).Is(1);
+}
+
+// Builds one ClassKey; the members are the steps of ClassKeyOf.
 class Classifier {
  public:
   Classifier(const Graph& graph, const GraphShapeFacts& facts, Dynamic dynamic)
       : graph_(graph), facts_(facts), dynamic_(dynamic) {}
 
-  absl::StatusOr<CallClass> Run(absl::Span<const TensorView> inputs,
-                                absl::Span<const TensorView> outputs) {
+  absl::StatusOr<ClassKey> Run(absl::Span<const TensorView> inputs,
+                               absl::Span<const TensorView> outputs) {
     JF_RETURN_IF_ERROR(CheckInputs(graph_, inputs));
     JF_RETURN_IF_ERROR(BindSymbols(inputs));
     JF_RETURN_IF_ERROR(CheckExtents());
@@ -260,11 +272,11 @@ class Classifier {
     cls_.dynamic = dynamic_;
     key_.Int(static_cast<int64_t>(dynamic_));
     if (dynamic_ == Dynamic::kAll) KnowAlignment(inputs, outputs);
-    ReplaceSymbols();
+    ClassifySymbols();
     for (size_t i = 0; i < inputs.size(); ++i) {
       NodeId id = graph_.inputs()[i];
       bool scalar = graph_.node(id).kind() == OpKind::kScalar;
-      cls_.inputs.push_back(scalar ? Layout{} : Classify(graph_.type({id, 0}), inputs[i]));
+      cls_.views.push_back(scalar ? ViewClass() : Classify(graph_.type({id, 0}), inputs[i]));
     }
     JF_RETURN_IF_ERROR(Outputs(inputs, outputs));
     OffsetBits();
@@ -278,8 +290,11 @@ class Classifier {
 
  private:
   absl::Status BindSymbols(absl::Span<const TensorView> inputs) {
-    std::vector<std::vector<int64_t>> dims;
-    for (const TensorView& input : inputs) dims.emplace_back(input.dims.begin(), input.dims.end());
+    // Kept from call to call, for its memory.
+    thread_local std::vector<std::vector<int64_t>> dims;
+    dims.resize(inputs.size());
+    for (size_t i = 0; i < inputs.size(); ++i)
+      dims[i].assign(inputs[i].dims.begin(), inputs[i].dims.end());
     JF_ASSIGN_OR_RETURN(values_, graph_.BindSymbols(dims));
     return absl::OkStatus();
   }
@@ -312,11 +327,6 @@ class Classifier {
     return known ? AlignOf(view) : std::min(16, static_cast<int>(ItemSize(view.dtype)));
   }
 
-  // What a symbol of this value becomes in the graph: constant or factor * symbol.
-  struct SymbolClass {
-    bool constant = false;
-    int64_t factor = 1, bound = 0;
-  };
   SymbolClass ClassOfSymbol(size_t s) const {
     const int64_t v = values_[s];
     if (dynamic_ == Dynamic::kNone || v == 0) return {true};
@@ -330,26 +340,20 @@ class Classifier {
     return out;
   }
 
-  void ReplaceSymbols() {
+  void ClassifySymbols() {
     for (size_t s = 0; s < values_.size(); ++s) {
       const int64_t v = values_[s];
       const SymbolClass c = ClassOfSymbol(s);
       key_.Int(c.constant ? v : -1).Int(c.factor).Int(c.bound);
-      cls_.replace.push_back(c.constant ? SizeExpr(v)
-                                        : SizeExpr::Symbol(static_cast<SymbolId>(s)) * c.factor);
+      cls_.graph_symbols.push_back(c);
       cls_.symbols.push_back(c.constant ? v : v / c.factor);
-      cls_.bound.push_back(c.bound);
     }
   }
 
-  SizeExpr Replace(const SizeExpr& size) const {
-    return size.Substitute([&](SymbolId s) { return cls_.replace[static_cast<size_t>(s)]; });
-  }
-
-  SizeExpr ClassifyStride(int64_t stride) {
+  StrideClass ClassifyStride(int64_t stride) {
     if (stride == 0 || stride == 1) {
       key_.Int(stride);
-      return SizeExpr(stride);
+      return {stride};
     }
     // Symbols are at least 1 everywhere (SizeExpr::IsKnownNonNegative), so the sign belongs to the
     // class.
@@ -357,27 +361,22 @@ class Classifier {
     const int64_t factor = stride < 0 ? -part : part;
     key_.Int(2).Int(factor);
     cls_.symbols.push_back(stride / factor);
-    cls_.bound.push_back(0);
-    return SizeExpr::Symbol(static_cast<SymbolId>(cls_.symbols.size() - 1)) * factor;
+    return {factor, static_cast<SymbolId>(cls_.symbols.size() - 1)};
   }
 
-  Layout Classify(const TensorType& type, const TensorView& view) {
-    Layout layout;
-    layout.align = AlignOfClass(view);
+  ViewClass Classify(const TensorType& type, const TensorView& view) {
+    ViewClass out;
+    out.align = AlignOfClass(view);
+    out.dense = IsContiguous(view);
+    out.first_stride = cls_.strides.size();
     cls_.least_align = std::min(cls_.least_align, AlignOf(view));
-    bool contiguous = IsContiguous(view);
-    key_.Int(layout.align).Int(contiguous);
-    Shape dims;
-    for (const Dim& d : type.dims) dims.push_back(Replace(d));
-    if (contiguous) {
-      layout.strides = ContiguousStrides(dims);
-    } else {
-      for (size_t d = 0; d < dims.size(); ++d)
-        layout.strides.push_back(dims[d].Is(1) ? 0 : ClassifyStride(view.strides[d]));
-    }
+    key_.Int(out.align).Int(out.dense);
+    for (size_t d = 0; d < type.dims.size() && !out.dense; ++d)
+      cls_.strides.push_back(IsOne(type.dims[d], cls_) ? StrideClass()
+                                                       : ClassifyStride(view.strides[d]));
     auto [lo, hi] = OffsetRange(view);
     largest_offset_ = std::max({largest_offset_, -lo, hi});
-    return layout;
+    return out;
   }
 
   absl::Status Outputs(absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs) {
@@ -385,34 +384,53 @@ class Classifier {
       return InvalidArgument("graph ", graph_.name(), ": expected ", graph_.outputs().size(),
                              " outputs, got ", outputs.size());
     }
+    cls_.output_aliases.resize(graph_.outputs().size());
     for (size_t o = 0; o < graph_.outputs().size(); ++o) {
       const TensorType& type = graph_.type(graph_.outputs()[o]);
-      std::vector<int64_t> dims = EvalDims(type.dims, values_);
-      TensorView view = outputs.empty() ? TensorView{nullptr, type.dtype, dims, {}} : outputs[o];
-      const auto where = [&] {
-        return absl::StrCat("output ", o, " (", TypeToString(type, graph_.symbols().names), ")");
-      };
-      if (view.dtype != type.dtype) {
-        return InvalidArgument(where(), ": expected dtype ", ToAbsl(DTypeName(type.dtype)),
-                               ", got ", ToAbsl(DTypeName(view.dtype)));
+      absl::InlinedVector<int64_t, kMaxRank> dims;
+      for (const Dim& d : type.dims) dims.push_back(d.Eval(values_));
+      TensorView view{nullptr, type.dtype, dims, {}};
+      if (!outputs.empty()) {
+        view = outputs[o];
+        JF_RETURN_IF_ERROR(CheckOutput(o, view, dims));
+        JF_ASSIGN_OR_RETURN(cls_.output_aliases[o], FindAliases(inputs, outputs, o));
       }
-      if (view.dims != absl::MakeConstSpan(dims)) {
-        return InvalidArgument(where(), ": expected a buffer of shape ", DimsToString(dims),
-                               ", got ", DimsToString(view.dims));
-      }
-      JF_RETURN_IF_ERROR(CheckStrides(view, where));
-      JF_RETURN_IF_ERROR(CheckAddress(view, where));
-      JF_RETURN_IF_ERROR(CheckWritable(view, where));
-      JF_ASSIGN_OR_RETURN(std::vector<int> aliases, FindAliases(inputs, outputs, o, view, where));
       // In place on a strided view: the same symbols for the same strides, so that both element
       // maps are seen to be one.
+      const std::vector<int>& aliases = cls_.output_aliases[o];
       bool in_place = !aliases.empty() && !IsContiguous(view);
       key_.Int(in_place);
-      cls_.outputs.push_back(in_place ? cls_.inputs[static_cast<size_t>(aliases[0])]
-                                      : Classify(type, view));
-      cls_.output_aliases.push_back(std::move(aliases));
+      cls_.views.push_back(in_place ? Like(aliases[0]) : Classify(type, view));
     }
     return absl::OkStatus();
+  }
+
+  ViewClass Like(int input) const {
+    ViewClass out = cls_.views[static_cast<size_t>(input)];
+    out.like = input;
+    return out;
+  }
+
+  std::string OutputWhere(size_t o) const {
+    return absl::StrCat("output ", o, " (",
+                        TypeToString(graph_.type(graph_.outputs()[o]), graph_.symbols().names),
+                        ")");
+  }
+
+  absl::Status CheckOutput(size_t o, const TensorView& view, absl::Span<const int64_t> dims) const {
+    const auto where = [&] { return OutputWhere(o); };
+    const DType dtype = graph_.type(graph_.outputs()[o]).dtype;
+    if (view.dtype != dtype) {
+      return InvalidArgument(where(), ": expected dtype ", ToAbsl(DTypeName(dtype)), ", got ",
+                             ToAbsl(DTypeName(view.dtype)));
+    }
+    if (view.dims != dims) {
+      return InvalidArgument(where(), ": expected a buffer of shape ", DimsToString(dims), ", got ",
+                             DimsToString(view.dims));
+    }
+    JF_RETURN_IF_ERROR(CheckStrides(view, where));
+    JF_RETURN_IF_ERROR(CheckAddress(view, where));
+    return CheckWritable(view, where);
   }
 
   static absl::Status CheckWritable(const TensorView& view, Where where) {
@@ -449,9 +467,11 @@ class Classifier {
   }
 
   absl::StatusOr<std::vector<int>> FindAliases(absl::Span<const TensorView> inputs,
-                                               absl::Span<const TensorView> outputs, size_t o,
-                                               const TensorView& view, Where where) const {
-    for (size_t other = 0; other < o && !outputs.empty(); ++other) {
+                                               absl::Span<const TensorView> outputs,
+                                               size_t o) const {
+    const TensorView& view = outputs[o];
+    const auto where = [&] { return OutputWhere(o); };
+    for (size_t other = 0; other < o; ++other) {
       if (Overlap(view, outputs[other]))
         return InvalidArgument(where(), ": its buffer overlaps that of output ", other);
     }
@@ -484,7 +504,7 @@ class Classifier {
   std::vector<int64_t> values_;  // of the graph's own symbols
   int64_t largest_offset_ = 0, largest_extent_ = 0;
   KeyWriter key_;
-  CallClass cls_;
+  ClassKey cls_;
 };
 
 }  // namespace
@@ -511,12 +531,13 @@ GraphShapeFacts ComputeShapeFacts(const Graph& graph) {
     if (node.kind() == OpKind::kReduce || node.kind() == OpKind::kScan)
       MarkReduced(g, node, &facts);
   }
+  facts.extents = GreatestOf(std::move(facts.extents));
   return facts;
 }
 
-absl::StatusOr<CallClass> ClassifyCall(const Graph& graph, const GraphShapeFacts& facts,
-                                       absl::Span<const TensorView> inputs,
-                                       absl::Span<const TensorView> outputs, Dynamic dynamic) {
+absl::StatusOr<ClassKey> ClassKeyOf(const Graph& graph, const GraphShapeFacts& facts,
+                                    absl::Span<const TensorView> inputs,
+                                    absl::Span<const TensorView> outputs, Dynamic dynamic) {
   return Classifier(graph, facts, dynamic).Run(inputs, outputs);
 }
 
@@ -525,22 +546,6 @@ int64_t ReducedBucket(int64_t extent) {
   if (extent <= kWarp) return kWarp;
   if (extent > kMost) return 0;
   return std::max(kLeast, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(extent))));
-}
-
-absl::StatusOr<Graph> SpecializeGraph(const Graph& graph, const CallClass& cls) {
-  auto replace = [&](const SizeExpr& size) {
-    return size.Substitute([&](SymbolId s) { return cls.replace[static_cast<size_t>(s)]; });
-  };
-  Graph out;
-  out.set_name(graph.name());
-  out.symbols() = graph.symbols();
-  for (size_t s = 0; s < out.symbols().names.size(); ++s) {
-    // Of d = 16*q the new symbol is q: its name says so, and sizes print as the caller's d.
-    const int64_t part = cls.replace[s].IsConstant() ? 1 : cls.replace[s].KnownDivisor();
-    if (part > 1) absl::StrAppend(&out.symbols().names[s], "/", part);
-  }
-  JF_RETURN_IF_ERROR(ReplaceSizes(graph, replace, &out));
-  return out;
 }
 
 }  // namespace jitfuse::internal

@@ -453,6 +453,7 @@ absl::StatusOr<std::shared_ptr<const Executable>> Compile(const Graph& graph, co
              MemoryPlanToString(planned.buffers->slots(), exe->memory, graph.symbols().names),
              LentToString(lent)));
   for (Value v : exe->graph.outputs()) exe->outputs.push_back(exe->graph.type(v));
+  PlanSizes(exe.get());
   JF_RETURN_IF_ERROR(CheckAliases(cls, *exe));
   if (backend.target().kind != TargetKind::kInterpret) RecordClass(graph, cls, options);
   if (LogEnabled(1)) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "jit/size_plan.h"
+
 namespace jitfuse::internal {
 namespace {
 
@@ -13,6 +15,10 @@ constexpr size_t kLookBack = 32;  // terms that a new one is compared with
 EvalCost::EvalCost(const Graph& graph) {
   for (NodeId id = 0; id < static_cast<NodeId>(graph.size()); ++id)
     Add(TermOf(graph, graph.node(id)));
+  for (Term& term : std::exchange(terms_, {})) {
+    term.elements = GreatestOf(std::move(term.elements));
+    Add(std::move(term));
+  }
 }
 
 EvalCost::Term EvalCost::TermOf(const Graph& graph, const Node& node) {
@@ -35,7 +41,7 @@ void EvalCost::Add(Term term) {
   const size_t first = terms_.size() > kLookBack ? terms_.size() - kLookBack : 0;
   for (size_t i = first; i < terms_.size(); ++i) {
     if (terms_[i].elements != term.elements || !(terms_[i].times == term.times)) continue;
-    terms_[i].nodes += 1;
+    terms_[i].nodes += term.nodes;
     return;
   }
   terms_.push_back(std::move(term));

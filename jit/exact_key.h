@@ -25,17 +25,27 @@ class ExactKey {
   ExactKey& operator=(const ExactKey&) = delete;
   absl::Span<const int64_t> parts() const { return {data_, size_}; }
 
-  // For tables whose keys are vectors of these parts.
+  // For tables: a key with its hash, which is computed once. What is looked for points to the parts
+  // of an ExactKey; what is kept has a copy.
+  struct Hashed {
+    size_t hash;
+    absl::Span<const int64_t> parts;
+  };
+  struct Kept {
+    size_t hash;
+    std::vector<int64_t> parts;
+    explicit Kept(const Hashed& key) : hash(key.hash), parts(key.parts.begin(), key.parts.end()) {}
+    operator Hashed() const { return {hash, parts}; }  // NOLINT(google-explicit-constructor)
+  };
+  Hashed hashed() const { return {absl::Hash<absl::Span<const int64_t>>()(parts()), parts()}; }
   struct Hash {
     using is_transparent = void;
-    size_t operator()(absl::Span<const int64_t> parts) const {
-      return absl::Hash<absl::Span<const int64_t>>()(parts);
-    }
+    size_t operator()(const Hashed& key) const { return key.hash; }
   };
   struct Equal {
     using is_transparent = void;
-    bool operator()(absl::Span<const int64_t> a, absl::Span<const int64_t> b) const {
-      return a == b;
+    bool operator()(const Hashed& a, const Hashed& b) const {
+      return a.hash == b.hash && a.parts == b.parts;
     }
   };
 

@@ -14,17 +14,6 @@ constexpr int64_t kArenaAlign = 256;
 
 int64_t RoundUp(int64_t v, int64_t to) { return (v + to - 1) / to * to; }
 
-BoundStep BindKernel(const KernelSource& source, absl::Span<const int64_t> symbols) {
-  BoundStep out;
-  out.sizes.reserve(source.size_args.size());
-  for (const SizeExpr& e : source.size_args) out.sizes.push_back(e.Eval(symbols));
-  out.grid = source.grid.Eval(symbols);
-  out.rows = source.rows.Eval(symbols);
-  out.cols = source.cols.Eval(symbols);
-  out.bytes_per_row = source.bytes_per_row.Eval(symbols);
-  return out;
-}
-
 // Whatever the library has against a chosen algorithm, it has one of its own.
 absl::StatusOr<std::shared_ptr<const PreparedGemm>> Prepare(const Backend& backend,
                                                             const GemmProblem& problem,
@@ -41,10 +30,10 @@ absl::StatusOr<std::shared_ptr<const PreparedGemm>> Prepare(const Backend& backe
   return step.held_b ? backend.PreparePackedGemm(problem) : backend.PrepareGemm(problem);
 }
 
-absl::StatusOr<BoundStep> BindGemm(const Backend& backend, const GemmStep& step,
+absl::StatusOr<BoundGemm> BindGemm(const Backend& backend, const GemmStep& step,
                                    absl::Span<const int64_t> symbols, int align,
                                    const std::string& algorithm, std::vector<Note>* notes) {
-  BoundStep out;
+  BoundGemm out;
   const GemmProblem problem = ProblemOf(step.call, symbols, align);
   if (problem.batch == 0 || problem.m == 0 || problem.n == 0) return out;
   if (problem.k == 0) {  // sums of nothing; the result is dense
@@ -57,21 +46,52 @@ absl::StatusOr<BoundStep> BindGemm(const Backend& backend, const GemmStep& step,
   return out;
 }
 
+absl::Status BindGemms(const Executable& exe, absl::Span<const int64_t> symbols, int align,
+                       const BindOptions& options, BoundCall* bound, size_t* workspace) {
+  if (options.failed_gemm != nullptr) *options.failed_gemm = -1;
+  bound->gemms.reserve(exe.gemms.size());
+  for (size_t i = 0; i < exe.gemms.size(); ++i) {
+    const auto product = static_cast<size_t>(exe.gemms[i].product);
+    absl::StatusOr<BoundGemm> gemm =
+        BindGemm(*exe.backend, exe.gemms[i], symbols, align,
+                 product < options.algorithms.size() ? options.algorithms[product] : std::string(),
+                 &bound->tune_notes);
+    if (!gemm.ok()) {
+      if (options.failed_gemm != nullptr) *options.failed_gemm = static_cast<int>(i);
+      return gemm.status();
+    }
+    if (gemm->gemm != nullptr) *workspace = std::max(*workspace, gemm->gemm->workspace_bytes());
+    bound->gemms.push_back(*std::move(gemm));
+  }
+  return absl::OkStatus();
+}
+
+void BindSorts(const Executable& exe, absl::Span<const int64_t> symbols, BoundCall* bound,
+               size_t* workspace) {
+  bound->sorts.reserve(exe.sorts.size());
+  for (const SortStep& step : exe.sorts) {
+    bound->sorts.push_back(Concrete(step.call, symbols));
+    *workspace = std::max(
+        *workspace, static_cast<size_t>(exe.backend->SortWorkspaceBytes(bound->sorts.back())));
+  }
+}
+
 // With the workspace behind it.
 int64_t ArenaBytes(int64_t slots, int64_t workspace) {
   return workspace == 0 ? slots : RoundUp(slots, kArenaAlign) + workspace;
 }
 
 // Of the executable's two plans the smaller: what is packed around fewer buffers need not be less.
-void PlaceSlots(const Executable& exe, absl::Span<const int64_t> symbols, int64_t workspace,
-                BoundCall* bound) {
-  const int64_t lent = exe.memory.total_bytes.Eval(symbols);
-  const int64_t unlent = exe.unlent.total_bytes.Eval(symbols);
-  const int64_t slots = std::min(lent, unlent);
-  for (const SizeExpr& offset : (lent <= unlent ? exe.memory : exe.unlent).offsets)
-    bound->slot_offsets.push_back(offset.Eval(symbols));
+// -> what follows them in `sizes`.
+const int64_t* PlaceSlots(const Executable& exe, int64_t workspace, BoundCall* bound) {
+  const std::vector<int64_t>& sizes = bound->sizes;
+  const size_t lent_bytes = exe.memory.offsets.size();
+  const size_t unlent = lent_bytes + 1, unlent_bytes = unlent + exe.unlent.offsets.size();
+  bound->first_slot = sizes[lent_bytes] <= sizes[unlent_bytes] ? 0 : unlent;
+  const int64_t slots = std::min(sizes[lent_bytes], sizes[unlent_bytes]);
   bound->workspace_offset = RoundUp(slots, kArenaAlign);
   bound->arena_bytes = ArenaBytes(slots, workspace);
+  return sizes.data() + unlent_bytes + 1;
 }
 
 }  // namespace
@@ -84,47 +104,42 @@ GemmProblem ProblemOf(const GemmCall& call, absl::Span<const int64_t> symbols, i
   return problem;
 }
 
+// In this order: slots and arena of the one plan and of the other, results, kernels.
+void PlanSizes(Executable* exe) {
+  SizePlan plan;
+  for (const MemoryPlan* memory : {&exe->memory, &exe->unlent}) {
+    for (const SizeExpr& offset : memory->offsets) plan.Add(offset);
+    plan.Add(memory->total_bytes);
+  }
+  for (const TensorType& type : exe->outputs) {
+    for (const Dim& d : type.dims) plan.Add(d);
+  }
+  for (KernelStep& step : exe->kernels) {
+    step.sizes = plan.Add(step.source.grid);
+    for (const SizeExpr* size : {&step.source.rows, &step.source.cols, &step.source.bytes_per_row})
+      plan.Add(*size);
+    for (const SizeExpr& arg : step.source.size_args) plan.Add(arg);
+  }
+  exe->sizes = std::move(plan);
+}
+
 absl::StatusOr<std::shared_ptr<BoundCall>> Bind(std::shared_ptr<const Executable> executable,
                                                 absl::Span<const int64_t> symbols, int align,
                                                 const BindOptions& options) {
   const Executable& exe = *executable;
-  if (options.failed_gemm != nullptr) *options.failed_gemm = -1;
   auto bound = std::make_shared<BoundCall>();
-  bound->steps.reserve(exe.steps.size());
   bound->align = align;
-  bound->slot_offsets.reserve(exe.memory.offsets.size());
-  bound->output_dims.reserve(exe.outputs.size());
   size_t workspace = 0;
-  for (const Step& step : exe.steps) {
-    auto i = static_cast<size_t>(step.index);
-    if (step.kind == Step::Kind::kKernel) {
-      bound->steps.push_back(BindKernel(exe.kernels[i].source, symbols));
-      continue;
-    }
-    if (step.kind == Step::Kind::kSort) {
-      BoundStep sort;
-      sort.sort = Concrete(exe.sorts[i].call, symbols);
-      workspace =
-          std::max(workspace, static_cast<size_t>(exe.backend->SortWorkspaceBytes(sort.sort)));
-      bound->steps.push_back(std::move(sort));
-      continue;
-    }
-    const auto product = static_cast<size_t>(exe.gemms[i].product);
-    absl::StatusOr<BoundStep> gemm =
-        BindGemm(*exe.backend, exe.gemms[i], symbols, align,
-                 product < options.algorithms.size() ? options.algorithms[product] : std::string(),
-                 &bound->tune_notes);
-    if (!gemm.ok()) {
-      if (options.failed_gemm != nullptr) *options.failed_gemm = step.index;
-      return gemm.status();
-    }
-    if (gemm->gemm != nullptr) workspace = std::max(workspace, gemm->gemm->workspace_bytes());
-    bound->steps.push_back(*std::move(gemm));
+  JF_RETURN_IF_ERROR(BindGemms(exe, symbols, align, options, bound.get(), &workspace));
+  BindSorts(exe, symbols, bound.get(), &workspace);
+  bound->sizes = exe.sizes.Eval(symbols);
+  const int64_t* next = PlaceSlots(exe, static_cast<int64_t>(workspace), bound.get());
+  bound->output_dims.reserve(exe.outputs.size());
+  for (const TensorType& type : exe.outputs) {
+    const int64_t* end = next + type.dims.size();
+    bound->output_dims.push_back(std::make_shared<const std::vector<int64_t>>(next, end));
+    next = end;
   }
-  PlaceSlots(exe, symbols, static_cast<int64_t>(workspace), bound.get());
-  for (const TensorType& type : exe.outputs)
-    bound->output_dims.push_back(
-        std::make_shared<const std::vector<int64_t>>(EvalDims(type.dims, symbols)));
   bound->eval_work = exe.eval_cost.Of(symbols);
   bound->symbols.assign(symbols.begin(), symbols.end());
   bound->executable = std::move(executable);
@@ -134,9 +149,9 @@ absl::StatusOr<std::shared_ptr<BoundCall>> Bind(std::shared_ptr<const Executable
 int64_t MostArenaBytes(const BoundCall& call) {
   const Executable& exe = *call.executable;
   int64_t workspace = std::max<int64_t>(0, call.arena_bytes - call.workspace_offset);
-  for (size_t s = 0; s < exe.steps.size(); ++s) {
-    if (call.steps[s].gemm == nullptr) continue;
-    const GemmStep& step = exe.gemms[static_cast<size_t>(exe.steps[s].index)];
+  for (size_t i = 0; i < exe.gemms.size(); ++i) {
+    if (call.gemms[i].gemm == nullptr) continue;
+    const GemmStep& step = exe.gemms[i];
     int last = ProblemOf(step.call, call.symbols, call.align).align;
     for (int align = call.align / 2; align >= 1; align /= 2) {
       const GemmProblem problem = ProblemOf(step.call, call.symbols, align);

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "codegen/fusion/group.h"
@@ -28,6 +29,7 @@
 #include "jit/backend.h"
 #include "jit/code_origin.h"
 #include "jit/eval_cost.h"
+#include "jit/size_plan.h"
 #include "jit/stage_times.h"
 #include "jit/tune_record.h"
 #include "jit/verify_log.h"
@@ -43,6 +45,7 @@ struct BufferRef {
 struct KernelStep {
   std::shared_ptr<const Kernel> kernel;
   KernelSource source;             // size_args, grid, rows, cols; text is kept for explain()
+  size_t sizes = 0;                // where the values of these are among a call's; by PlanSizes
   std::vector<BufferRef> buffers;  // by plan param
   std::vector<int> scalars;        // by plan scalar: signature position of the kScalar input
   KernelTimes times;
@@ -95,6 +98,7 @@ struct Executable {
   MemoryPlan memory;                    // slots of the arena
   MemoryPlan unlent;                    // of the same, if no output had lent its memory
   SizeExpr most_bytes;                  // of it, whatever the layouts of outputs
+  SizePlan sizes;                       // of all that Bind evaluates; by PlanSizes
   std::vector<HeldSlot> held;           // of bound functions
   std::vector<TensorType> outputs;
   EvalCost eval_cost;  // of `graph`
@@ -105,30 +109,30 @@ struct Executable {
 
 class HeldBuffer;  // jit/held_values.h
 
-// What one step needs, evaluated. Kernel: sizes, grid, rows, cols, bytes_per_row. Gemm: the
-// prepared algorithm; where an extent is 0 none, but how many bytes of zeros the result is. Sort:
-// the problem.
-struct BoundStep {
-  std::vector<int64_t> sizes;
-  int64_t grid = 0, rows = 0, cols = 0, bytes_per_row = 0;
+// Plans what Bind evaluates of an executable whose steps, arena and results are known.
+void PlanSizes(Executable* exe);
+
+// The prepared algorithm of a product; where an extent is 0 none, but how many bytes of zeros the
+// result is.
+struct BoundGemm {
   std::shared_ptr<const PreparedGemm> gemm;
   std::shared_ptr<const HeldBuffer> packed_b;  // in place of b, if gemm wants it packed
   size_t zero_bytes = 0;
-  SortProblem sort;
 };
 
 struct BoundCall {
   std::shared_ptr<const Executable> executable;
-  std::vector<BoundStep> steps;
+  std::vector<int64_t> sizes;                           // of executable->sizes, evaluated
+  std::vector<BoundGemm> gemms;                         // by product step
+  std::vector<SortProblem> sorts;                       // by sort step
   std::vector<std::shared_ptr<const HeldBuffer>> held;  // by held slot
-  std::vector<int64_t> slot_offsets;                    // arena slot -> byte offset
   int64_t arena_bytes = 0;  // with the workspace of GEMMs and sorts at its end
   int64_t workspace_offset = 0;
   int align = 16;  // that Bind was told
   // Shared with the results, so that a call copies none.
   std::vector<std::shared_ptr<const std::vector<int64_t>>> output_dims;
-  std::vector<int64_t> symbols;  // of the class, for explain()
-  double eval_work = 0;          // element operations of the evaluator, for jit/verify_run.h
+  absl::InlinedVector<int64_t, 8> symbols;  // of the class, for explain()
+  double eval_work = 0;  // element operations of the evaluator, for jit/verify_run.h
   // kDone: a call has been compared, or is being; kTooMuch: none can be.
   enum class Verify : uint8_t { kNotYet, kDone, kTooMuch };
   mutable std::atomic<Verify> verify{Verify::kNotYet};
@@ -142,6 +146,19 @@ struct BoundCall {
   std::optional<Note> meanwhile;
   std::shared_ptr<std::atomic<int64_t>> uses;
   std::vector<Note> tune_notes;  // where the record is from, and what of it is refused here
+
+  // Of `sizes`, which PlanSizes has put in order.
+  size_t first_slot = 0;  // in `sizes`: where the offsets of the plan that is used begin
+  int64_t slot_offset(size_t slot) const { return sizes[first_slot + slot]; }  // in bytes
+  int64_t grid(const KernelStep& kernel) const { return sizes[kernel.sizes]; }
+  void SetSizes(const KernelStep& kernel, LaunchArgs* args) const {
+    const int64_t* own = sizes.data() + kernel.sizes;
+    args->grid = own[0];
+    args->rows = own[1];
+    args->cols = own[2];
+    args->bytes_per_row = own[3];
+    args->sizes = {own + 4, kernel.source.size_args.size()};
+  }
 };
 
 // The product of a step as the back end is asked for it.

@@ -18,11 +18,11 @@ std::string NameOfStep(const Executable& exe, const BoundCall& call, size_t i) {
     case Step::Kind::kKernel:
       return exe.kernels[index].source.entry;
     case Step::Kind::kGemm:
-      return call.steps[i].gemm == nullptr ? "zeros" : call.steps[i].gemm->Describe();
+      return call.gemms[index].gemm == nullptr ? "zeros" : call.gemms[index].gemm->Describe();
     case Step::Kind::kSort:
       break;
   }
-  return exe.backend->DescribeSort(call.steps[i].sort);
+  return exe.backend->DescribeSort(call.sorts[index]);
 }
 
 class Runner {
@@ -39,11 +39,10 @@ class Runner {
   absl::Status Run(size_t first, size_t last, const PreparedGemm* gemm) {
     for (size_t i = first; i < last; ++i) {
       const Step& step = exe_.steps[i];
-      const BoundStep& bound = call_.steps[i];
       if (i == first && gemm != nullptr && step.kind == Step::Kind::kGemm)
-        JF_RETURN_IF_ERROR(Multiply(exe_.gemms[static_cast<size_t>(step.index)], bound, *gemm));
+        JF_RETURN_IF_ERROR(Multiply(static_cast<size_t>(step.index), *gemm));
       else
-        JF_RETURN_IF_ERROR(RunStep(step, bound));
+        JF_RETURN_IF_ERROR(RunStep(step));
     }
     return absl::OkStatus();
   }
@@ -76,23 +75,23 @@ class Runner {
       case BufferRef::Kind::kArena:
         break;
     }
-    return static_cast<char*>(buffers_.arena) + call_.slot_offsets[i];
+    return static_cast<char*>(buffers_.arena) + call_.slot_offset(i);
   }
 
-  absl::Status RunStep(const Step& step, const BoundStep& bound) {
+  absl::Status RunStep(const Step& step) {
     auto i = static_cast<size_t>(step.index);
     switch (step.kind) {
       case Step::Kind::kKernel:
-        return RunKernel(exe_.kernels[i], bound);
+        return RunKernel(exe_.kernels[i]);
       case Step::Kind::kGemm:
-        return RunGemm(exe_.gemms[i], bound);
+        return RunGemm(i);
       case Step::Kind::kSort:
         break;
     }
-    return RunSort(exe_.sorts[i], bound);
+    return RunSort(i);
   }
 
-  absl::Status RunKernel(const KernelStep& step, const BoundStep& bound) {
+  absl::Status RunKernel(const KernelStep& step) {
     absl::FixedArray<void*, 16> pointers(step.buffers.size());
     absl::FixedArray<uint64_t, 4> scalars(step.scalars.size());
     void** pointer = pointers.data();
@@ -102,23 +101,22 @@ class Runner {
     LaunchArgs args;
     args.buffers = pointers;
     args.scalars = scalars;
-    args.sizes = bound.sizes;
-    args.grid = bound.grid;
-    args.rows = bound.rows;
-    args.cols = bound.cols;
-    args.bytes_per_row = bound.bytes_per_row;
+    call_.SetSizes(step, &args);
     args.stream = buffers_.stream;
     args.in_context = buffers_.in_context;
     return exe_.backend->Launch(*step.kernel, args);
   }
 
-  absl::Status RunGemm(const GemmStep& step, const BoundStep& bound) {
+  absl::Status RunGemm(size_t i) {
+    const BoundGemm& bound = call_.gemms[i];
     if (bound.gemm == nullptr)  // an extent of 0
-      return exe_.backend->Zero(Pointer(step.d), bound.zero_bytes, buffers_.stream);
-    return Multiply(step, bound, *bound.gemm);
+      return exe_.backend->Zero(Pointer(exe_.gemms[i].d), bound.zero_bytes, buffers_.stream);
+    return Multiply(i, *bound.gemm);
   }
 
-  absl::Status Multiply(const GemmStep& step, const BoundStep& bound, const PreparedGemm& gemm) {
+  absl::Status Multiply(size_t i, const PreparedGemm& gemm) {
+    const GemmStep& step = exe_.gemms[i];
+    const BoundGemm& bound = call_.gemms[i];
     GemmBuffers buffers;
     buffers.a = Pointer(step.a);
     buffers.b = bound.packed_b != nullptr ? bound.packed_b->data() : Pointer(step.b);
@@ -129,13 +127,15 @@ class Runner {
     return exe_.backend->RunGemm(gemm, buffers, buffers_.stream);
   }
 
-  absl::Status RunSort(const SortStep& step, const BoundStep& bound) {
+  absl::Status RunSort(size_t i) {
+    const SortStep& step = exe_.sorts[i];
     SortBuffers buffers;
     buffers.indices = Pointer(step.indices);
     buffers.order = static_cast<int64_t*>(Pointer(step.order));
     buffers.begin = static_cast<int64_t*>(Pointer(step.begin));
     buffers.end = static_cast<int64_t*>(Pointer(step.end));
-    return exe_.backend->RunSort(bound.sort, step.loaded, buffers, Workspace(), buffers_.stream);
+    return exe_.backend->RunSort(call_.sorts[i], step.loaded, buffers, Workspace(),
+                                 buffers_.stream);
   }
 
   void* Workspace() const { return static_cast<char*>(buffers_.arena) + call_.workspace_offset; }

@@ -50,7 +50,7 @@ absl::StatusOr<HeldValues::Made> HeldValues::Prepare(BoundCall* call, StreamHand
   if (!inputs_.any()) return made;
   const Turn turn(&maker_);
   JF_RETURN_IF_ERROR(Compute(call, stream, &made));
-  for (size_t s = 0; s < call->steps.size(); ++s) JF_RETURN_IF_ERROR(Pack(call, s, stream, &made));
+  for (size_t i = 0; i < call->gemms.size(); ++i) JF_RETURN_IF_ERROR(Pack(call, i, stream, &made));
   return made;
 }
 
@@ -115,13 +115,12 @@ absl::StatusOr<HeldValues::Buffer> HeldValues::ComputeOne(const HeldSlot& slot, 
   return buffer;
 }
 
-absl::Status HeldValues::Pack(BoundCall* call, size_t s, StreamHandle stream, Made* made) {
-  const Step& step = call->executable->steps[s];
-  BoundStep& bound = call->steps[s];
-  if (step.kind != Step::Kind::kGemm || bound.gemm == nullptr) return absl::OkStatus();
+absl::Status HeldValues::Pack(BoundCall* call, size_t gemm, StreamHandle stream, Made* made) {
+  BoundGemm& bound = call->gemms[gemm];
+  if (bound.gemm == nullptr) return absl::OkStatus();
   const size_t bytes = bound.gemm->packed_b_bytes();
   if (bytes == 0) return absl::OkStatus();
-  const BufferRef b = call->executable->gemms[static_cast<size_t>(step.index)].b;
+  const BufferRef b = call->executable->gemms[gemm].b;
   const auto i = static_cast<size_t>(b.index);
   const bool is_input = b.kind == BufferRef::Kind::kInput;
   const Hash128 operand = is_input ? Hasher().Int(b.index).Finish() : call->executable->held[i].key;

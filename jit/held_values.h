@@ -77,7 +77,7 @@ class HeldValues {
 
   absl::Status Compute(BoundCall* call, StreamHandle stream, Made* made);
   absl::StatusOr<Buffer> ComputeOne(const HeldSlot& slot, StreamHandle stream, Made* made) const;
-  absl::Status Pack(BoundCall* call, size_t step, StreamHandle stream, Made* made);
+  absl::Status Pack(BoundCall* call, size_t gemm, StreamHandle stream, Made* made);
   absl::Status CheckNotCapturing(const BoundCall& call, StreamHandle stream) const;
 
   const Backend* const backend_;

@@ -188,13 +188,14 @@ class Tuner {
     }
     absl::flat_hash_map<std::string, int> known;  // problem -> product
     for (size_t i = 0; i < begins.size(); ++i) {
-      const GemmStep& step = exe.gemms[static_cast<size_t>(exe.steps[begins[i]].index)];
+      const auto gemm = static_cast<size_t>(exe.steps[begins[i]].index);
+      const GemmStep& step = exe.gemms[gemm];
       const auto number = static_cast<size_t>(step.product);
       if (number >= work.plan.products.size()) work.plan.products.resize(number + 1);
       TuneRecord::Product& product = work.plan.products[number];
       const GemmProblem problem = ProblemOf(step.call, bound->symbols, q_.align);
       product.problem = ProblemText(problem);
-      if (bound->steps[begins[i]].gemm == nullptr) continue;
+      if (bound->gemms[gemm].gemm == nullptr) continue;
       const auto [same, fresh] = known.emplace(problem.Key().ToHex(), step.product);
       if (!fresh && same->second < step.product) {
         product.like = same->second;
@@ -336,8 +337,8 @@ class Tuner {
 
 bool MayTune(const BoundCall& call) {
   return call.executable->backend->CanTune() &&
-         std::any_of(call.steps.begin(), call.steps.end(),
-                     [](const BoundStep& step) { return step.gemm != nullptr; });
+         std::any_of(call.gemms.begin(), call.gemms.end(),
+                     [](const BoundGemm& product) { return product.gemm != nullptr; });
 }
 
 absl::StatusOr<TuneRecord> TuneCall(const TuneQuestion& question) { return Tuner(question).Run(); }

@@ -111,7 +111,7 @@ void AddBind(const Subject& s, const std::string& name, int samples, Report* rep
     for (int k = 0; k < kSizes; ++k) {
       views.SetBatch(next++);
       const auto bound = s.cache->Find(views.get(), {});
-      if (bound.ok()) launches = (*bound)->steps.size();
+      if (bound.ok()) launches = (*bound)->executable->steps.size();
     }
     us.push_back(1e6 * Seconds(start) / kSizes);
   }

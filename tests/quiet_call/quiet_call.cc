@@ -1,4 +1,5 @@
-// What a warm call must not do: allocate, take a lock, ask the system for anything.
+// What a warm call must not do: allocate, take a lock, ask the system for anything. And what the
+// first call of another size of its class may: take one lock, and few allocations.
 //
 // RunInto of a chain that is one kernel of 16 elements, on the CPU and, where NVRTC is found, on a
 // GPU whose driver does nothing. This program's own malloc and pthread_mutex_lock take the place of
@@ -74,11 +75,30 @@ using jitfuse::Array;
 using jitfuse::DeviceKind;
 
 constexpr int kWarm = 10, kCalls = 1000;
+constexpr int kSizes = 50, kMostPerSize = 10;  // allocations
 enum Code { kPassed, kFailed, kNotHere };
 
-struct Chain {
-  jitfuse::Function f;
+struct Buffers {
   std::vector<Array> in, out;
+
+  bool Make(DeviceKind device, int64_t n) {
+    for (int i = 0; i < 4; ++i) {
+      auto host = Array::FromValues(jitfuse::DType::kF32, {n},
+                                    std::vector<double>(static_cast<std::size_t>(n), i));
+      auto array = host->CopyTo({device, 0});
+      if (!array.ok()) return Say(array.status());
+      (i < 3 ? in : out).push_back(*array);
+    }
+    return true;
+  }
+  static bool Say(const jitfuse::Status& status) {
+    std::fprintf(stderr, "quiet_call: %s\n", status.message().c_str());
+    return false;
+  }
+};
+
+struct Chain : Buffers {
+  jitfuse::Function f;
 
   bool Make(DeviceKind device) {
     if (device == DeviceKind::kCuda) jitfuse::internal::UseIdleDriver();
@@ -90,23 +110,13 @@ struct Chain {
     auto made = b.Compile({Relu(x * y + z)}, options);
     if (!made.ok()) return Say(made.status());
     f = *made;
-    for (int i = 0; i < 4; ++i) {
-      auto host = Array::FromValues(jitfuse::DType::kF32, {16}, std::vector<double>(16, i));
-      auto array = host->CopyTo({device, 0});
-      if (!array.ok()) return Say(array.status());
-      (i < 3 ? in : out).push_back(*array);
-    }
-    return Calls(kWarm);
+    return Buffers::Make(device, 16) && Calls(kWarm);
   }
   bool Calls(int n) {
     for (int i = 0; i < n; ++i) {
       if (!f.RunInto(in, out).ok()) return Say(f.RunInto(in, out));
     }
     return true;
-  }
-  static bool Say(const jitfuse::Status& status) {
-    std::fprintf(stderr, "quiet_call: %s\n", status.message().c_str());
-    return false;
   }
 };
 
@@ -134,6 +144,25 @@ Code Counted(DeviceKind device) {
     return kFailed;
   }
   return ok && quiet.allocations == 0 && quiet.locks == 0 ? kPassed : kFailed;
+}
+
+// The first calls of further sizes of a class that is there.
+Code CountedOfNewSizes(DeviceKind device) {
+  Chain chain;
+  if (!chain.Make(device)) return kFailed;
+  std::vector<Buffers> sizes(kSizes);
+  for (int i = 0; i < kSizes; ++i) {
+    if (!sizes[static_cast<std::size_t>(i)].Make(device, 17 + i)) return kFailed;
+  }
+  bool ok = true;
+  const Seen bound = During([&] {
+    for (const Buffers& size : sizes) ok = chain.f.RunInto(size.in, size.out).ok() && ok;
+  });
+  std::fprintf(stderr, "quiet_call: %ld allocations, %ld locks in the first calls of %d sizes\n",
+               bound.allocations, bound.locks, kSizes);
+  if (chain.f.stats().class_hits != kSizes || chain.f.stats().compiles != 1) return kFailed;
+  return ok && bound.allocations <= kSizes * kMostPerSize && bound.locks <= kSizes ? kPassed
+                                                                                   : kFailed;
 }
 
 // From now on any system call but read, write and exit ends the process.
@@ -171,13 +200,15 @@ Code InProcess(const std::function<Code()>& body) {
 
 bool Check(const char* where, DeviceKind device, bool filter) {
   const bool counted = InProcess([&] { return Counted(device); }) == kPassed;
+  const bool few = InProcess([&] { return CountedOfNewSizes(device); }) == kPassed;
   const bool confined = !filter || InProcess([&] { return Confined(device); }) == kPassed;
-  std::fprintf(stderr, "quiet_call, %s: allocations and locks %s, system calls %s\n", where,
-               counted ? "none" : "FAILED",
+  std::fprintf(stderr,
+               "quiet_call, %s: allocations and locks %s, of new sizes %s, system calls %s\n",
+               where, counted ? "none" : "FAILED", few ? "few" : "FAILED",
                !filter    ? "not looked at"
                : confined ? "none"
                           : "FAILED");
-  return counted && confined;
+  return counted && few && confined;
 }
 
 Code HasNvrtc() { return jitfuse::internal::LoadNvrtcApi(13).ok() ? kPassed : kNotHere; }

@@ -409,6 +409,7 @@ TEST_F(CudaBackendTest, ProductsOfNothingAreZeros) {
   step.d = {BufferRef::Kind::kOutput, 0};
   exe->gemms.push_back(step);
   exe->steps.push_back({Step::Kind::kGemm, 0, -1});
+  PlanSizes(exe.get());
   std::vector<float> d(31, 7.0f);
   void* inputs[] = {d.data(), d.data()};
   void* outputs[] = {d.data()};

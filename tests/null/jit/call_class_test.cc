@@ -154,6 +154,44 @@ TEST(CallClassTest, NegativeStridesAreSymbolsOfAtLeastOne) {
   EXPECT_NE(cls.key, c.Classify({F32(d, forwards, g_buffer + 8192), F32(d)})->key);
 }
 
+// A view that is not dense for another axis's sake: the stride of an extent that is 1 in all calls
+// of the class tells nothing apart, also where the extent is no symbol.
+TEST(CallClassTest, StridesOfExtentsThatAreOneAreNoSymbols) {
+  Case c(R"(graph f(%x: f32[n,3]) -> (f32[ceildiv(n,2),3]) {
+  %0 = slice(%x) {steps=[2,1]} : f32[ceildiv(n,2),3]
+  return %0
+})");
+  const Dims d{1, 3}, two{2, 3}, none, near{77, 2}, far{1000, 2};
+  const auto with = [&](const Dims& strides) {
+    return *c.Classify({F32(d, strides)}, {F32(d, strides, g_buffer + 16384)});
+  };
+  const CallClass cls = with(near);
+  EXPECT_EQ(cls.key, with(far).key);
+  EXPECT_THAT(cls.symbols, testing::ElementsAre(1, 1, 1));
+  for (const Layout& layout : {cls.inputs[0], cls.outputs[0]}) {
+    EXPECT_TRUE(layout.strides[0].Is(0));
+    EXPECT_EQ(layout.strides[1].Eval(cls.symbols), 2);
+  }
+  // One row of a result whose extent is a symbol: its stride is one, too.
+  const CallClass row = *c.Classify({F32(two)}, {F32(d, near, g_buffer + 16384)});
+  EXPECT_EQ(row.outputs[0].strides[0].Eval(row.symbols), 77);
+}
+
+TEST(CallClassTest, AKeyIsTheClassOfItsCall) {
+  Case c(kAdd);
+  const Dims d{12, 64}, pitch{136, 1};
+  const std::vector<TensorView> in{F32(d, pitch), F32(d, {}, g_buffer + 16384)};
+  const std::vector<TensorView> out{in[0]};
+  const CallClass whole = *c.Classify(in, out);
+  const CallClass made = ClassOf(c.graph, *ClassKeyOf(c.graph, c.facts, in, out));
+  EXPECT_EQ(made.key, whole.key);
+  EXPECT_EQ(made.symbols, whole.symbols);
+  EXPECT_EQ(made.inputs, whole.inputs);
+  EXPECT_EQ(made.outputs, whole.outputs);
+  EXPECT_EQ(made.outputs[0], made.inputs[0]);  // in place: one map of elements
+  EXPECT_EQ(made.bound.size(), made.symbols.size());
+}
+
 TEST(CallClassTest, OffsetsOf64BitsComeFromTheLargestOffset) {
   Case c(kAdd);
   Dims d{4, 64}, far{int64_t{1} << 30, 1};

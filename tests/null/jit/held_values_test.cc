@@ -167,7 +167,7 @@ TEST(HeldValuesTest, IsComputedInTheSameWayWhicheverCallIsFirst) {
         {x + first, DType::kF32, dx, {}}, {u, DType::kF32, du, {}}, {v, DType::kF32, dv, {}}};
     const auto bound = cache.Find(in, {});
     ASSERT_TRUE(bound.ok()) << bound.status();
-    EXPECT_EQ((*bound)->steps.size(), 1u);
+    EXPECT_EQ((*bound)->executable->steps.size(), 1u);
     const auto* held_value = static_cast<const float*>((*bound)->held[0]->data());
     EXPECT_THAT(std::vector<float>(held_value, held_value + 4), ElementsAre(6, 6, 15, 15));
     seen.push_back(backend.asked);
