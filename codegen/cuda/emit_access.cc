@@ -230,7 +230,7 @@ SizeExpr Emitter::WrapOf(const AccessMap& access) const {
   return walks(RunsOf(term.linear), term.linear.constant, true) ? term.mod : SizeExpr(0);
 }
 
-// Whether two aligned vectors hold one of the loop's, or the row ends in it.
+// Whether a vector of the loop lies in aligned pieces of such a row, or the row ends in it.
 bool Emitter::Wraps(const AccessMap& access, const Loop& loop) const {
   const Param& param = plan_.params[static_cast<size_t>(access.param)];
   const int size = ItemSize(param.dtype), bytes = loop.vec * size;

@@ -5,11 +5,11 @@
 // problem is among the kMaxPrepared asked for last; bound calls keep theirs), then launches on a
 // stream. Where m differs from call to call, and the product takes less than some 10 us, the
 // heuristic (0.1 ms) is asked once for each power of two, and its answer is checked (a few us) for
-// every m up to it. Accumulation in f32 (f64 for
-// f64), TF32 only where the problem allows it, and no split whose partial sums are rounded to 16
-// bits. Some algorithms turn NaN into 0 where they apply relu: each that is chosen behind relu has
-// kept it in a trial; where none does, relu comes with a mask, which all keep it with. Must run
-// with a current CUDA context. Thread-safe. Must not know: contexts, graphs.
+// every m up to it. Accumulation in f32 (f64 for f64), TF32 only where the problem allows it, and
+// no split whose partial sums are rounded to 16 bits. Some algorithms turn NaN into 0 where they
+// apply relu: each that is chosen behind relu has kept it in a trial; where none does, relu comes
+// with a mask, which all keep it with. Must run with a current CUDA context. Thread-safe. Must not
+// know: contexts, graphs.
 #ifndef JITFUSE_JIT_CUDA_GEMM_CUBLASLT_H_
 #define JITFUSE_JIT_CUDA_GEMM_CUBLASLT_H_
 

@@ -365,9 +365,9 @@ TEST(GemmCublasLt, LargeProductsAreAskedAboutByTheirOwnSize) {
   };
   // Of 400, 450 and 500 rows, each 1024 long: one bucket below the bound, three sizes above.
   for (const Row& row : {Row{DType::kF32, false, 256, 1}, Row{DType::kF32, false, 2048, 3},
-                         Row{DType::kF64, false, 2048, 3}, Row{DType::kF32, true, 2048, 1},
-                         Row{DType::kF32, true, 16384, 3}, Row{DType::kBF16, false, 2048, 1},
-                         Row{DType::kBF16, false, 16384, 3}}) {
+                         Row{DType::kF64, false, 2048, 3}, Row{DType::kF32, true, 1024, 1},
+                         Row{DType::kF32, true, 2048, 3}, Row{DType::kBF16, false, 1024, 1},
+                         Row{DType::kBF16, false, 2048, 3}}) {
     CublasLtGemms gemms(api, TryOnHost);
     counts.heuristics = 0;
     for (int64_t m : {400, 450, 500}) {
