@@ -106,8 +106,8 @@ GemmProblem LargestOfBucket(GemmProblem p) {
 
 // Whether the algorithm of a symbolic m is its bucket's: of products that an H200 is through with
 // in some 10 us. A larger one is asked about by itself, in 10 us (f32, f64) or 150 (others), once a
-// size: with the algorithm for up to twice as many rows half of them took more than 1.19 times as
-// long, one 1.9 times, in every call.
+// size: with the algorithm for up to twice as many rows half of 60 products [n,m] x [m,256] took
+// more than 1.19 times as long, one 1.9 times, in every call.
 bool IsByBucket(const GemmProblem& p) {
   constexpr double kWideFlops = 0.5e9, kFlops = 1.5e9;
   const bool wide = (p.dtype == DType::kF32 && !p.allow_tf32) || p.dtype == DType::kF64;

@@ -146,6 +146,15 @@ TEST(Schedule, FlatVectorsGoOverTheEndsOfOddRows) {
   EXPECT_EQ(PlanOf(g, "sm_90").cuda().vec, 8);
 }
 
+TEST(Schedule, ThreadsOfRowsThatAreReadAgain) {
+  for (auto [columns, threads] : {std::pair(12288, 256), {16384, 256}, {16385, 512}}) {
+    const CudaSchedule s =
+        PlanOf(Unary("softmax", absl::StrCat("f32[8,", columns, "]")), "sm_90").cuda();
+    EXPECT_EQ(s.items, 0) << columns;
+    EXPECT_EQ(s.threads_per_row, threads) << columns;
+  }
+}
+
 TEST(Schedule, LongRowsAreReadAgain) {
   KernelPlan plan = PlanOf(Unary("softmax", "f32[8,65536]"), "sm_90");
   EXPECT_TRUE(plan.keep.empty());
