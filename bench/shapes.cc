@@ -1,10 +1,13 @@
 // Kernels for any size (dynamic="all") beside those made for one shape alone, on a GPU.
 //
-//   bench_shapes [--out FILE.json] [--shapes 60] [--samples 15]
+//   bench_shapes [--out FILE.json] [--shapes 60] [--samples 15] [--each 0] [--only CASE]
 // Random shapes of 1 to 8192 rows and 1 to 16384 columns; of each, the two are timed in turn by
 // events, medians. Of the ratios, the median and the 95th percentile over the shapes whose own
-// kernel takes more than 20 us. Memory is what the allocator gave: times do not depend on values.
+// kernel takes more than 20 us; --each N prints the N shapes that lose the most, too. Memory is
+// what the allocator gave: times do not depend on values. Code is compiled beforehand, by as many
+// threads as there are.
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -12,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "api/inspect.h"
@@ -19,6 +23,7 @@
 #include "api/runtime.h"
 #include "common/gpu_name.h"
 #include "common/report.h"
+#include "ir/support/threads.h"
 #include "jit/backend.h"
 
 namespace jitfuse_bench {
@@ -64,32 +69,41 @@ jitfuse::Function Compiled(const std::string& text, jitfuse::Dynamic dynamic) {
   return Must(jitfuse::CompileText(text, options));
 }
 
+struct Timed {
+  std::int64_t rows, columns;
+  double general_us, own_us;
+  double Ratio() const { return general_us / own_us; }
+};
+
+struct Settings {
+  int shapes, samples, each;
+};
+
 class Bench {
  public:
-  explicit Bench(int samples) : samples_(samples) {
+  explicit Bench(const Settings& settings) : settings_(settings) {
     auto backend = jitfuse::internal::GetBackend(jitfuse::DeviceKind::kCuda);
     if (!backend.ok()) Fail(std::string(backend.status().message()));
     backend_ = *backend;
   }
 
-  void Run(const Case& c, const std::string& dtype, int shapes, Report* report) {
+  void Run(const Case& c, const std::string& dtype, Report* report) {
     const std::string text = absl::StrReplaceAll(c.text, {{"f32", dtype}});
-    const auto any = Compiled(text, jitfuse::Dynamic::kAll),
+    const auto general = Compiled(text, jitfuse::Dynamic::kAll),
                own = Compiled(text, jitfuse::Dynamic::kNone);
-    std::vector<double> ratios;
-    std::mt19937_64 random(1);
-    for (int s = 0; s < shapes; ++s) {
-      const auto n = static_cast<std::int64_t>(1 + random() % 8192),
-                 m = static_cast<std::int64_t>(1 + random() % 16384);
-      const double ratio = RatioOf(any, own, text, n, m);
-      if (ratio > 0) ratios.push_back(ratio);
-    }
-    if (ratios.empty()) return;
-    std::sort(ratios.begin(), ratios.end());
-    const std::string name = absl::StrCat(c.name, " ", dtype, ", ", ratios.size(), " shapes, ",
-                                          any.stats().compiled, " kernels: ");
-    Add(name + "median", ratios[ratios.size() / 2], 1.05, report);
-    Add(name + "95th percentile", ratios[ratios.size() * 95 / 100], 1.15, report);
+    std::vector<Timed> shapes = Shapes();
+    WarmAll(own, text, shapes);
+    for (Timed& shape : shapes) TimeBoth(general, own, text, &shape);
+    std::erase_if(shapes, [](const Timed& shape) { return shape.own_us <= kLeastUs; });
+    if (shapes.empty()) return;
+    std::sort(shapes.begin(), shapes.end(),
+              [](const Timed& x, const Timed& y) { return x.Ratio() < y.Ratio(); });
+    const std::string name = absl::StrCat(c.name, " ", dtype);
+    PrintWorst(name, shapes);
+    const std::string of = absl::StrCat(name, ", ", shapes.size(), " shapes, ",
+                                        general.stats().compiled, " kernels: ");
+    Add(of + "median", shapes[shapes.size() / 2].Ratio(), 1.05, report);
+    Add(of + "95th percentile", shapes[shapes.size() * 95 / 100].Ratio(), 1.15, report);
   }
 
  private:
@@ -97,24 +111,65 @@ class Bench {
     report->Add({name, "times", ratio, "code for the shape alone", 1, ratio, goal, true});
   }
 
-  // 0 for calls that are too short.
-  double RatioOf(const jitfuse::Function& any, const jitfuse::Function& own,
-                 const std::string& text, std::int64_t n, std::int64_t m) {
+  std::vector<Timed> Shapes() const {
+    std::vector<Timed> shapes;
+    std::mt19937_64 random(1);
+    for (int s = 0; s < settings_.shapes; ++s) {
+      const auto n = static_cast<std::int64_t>(1 + random() % 8192),
+                 m = static_cast<std::int64_t>(1 + random() % 16384);
+      shapes.push_back({n, m, 0, 0});
+    }
+    return shapes;
+  }
+
+  void PrintWorst(const std::string& name, const std::vector<Timed>& shapes) const {
+    const auto count = std::min(shapes.size(), static_cast<std::size_t>(settings_.each));
+    if (count > 0) std::printf("%s:\n  rows columns general us   own us  ratio\n", name.c_str());
+    for (std::size_t i = 1; i <= count; ++i) {
+      const Timed& t = shapes[shapes.size() - i];
+      std::printf("%6d %7d %10.1f %8.1f %6.3f\n", static_cast<int>(t.rows),
+                  static_cast<int>(t.columns), t.general_us, t.own_us, t.Ratio());
+    }
+  }
+
+  static std::vector<std::vector<std::int64_t>> DimsOf(const std::string& text,
+                                                       const Timed& shape) {
+    return Must(jitfuse::InputDims(text, {{"n", shape.rows}, {"m", shape.columns}}));
+  }
+
+  static void WarmAll(const jitfuse::Function& own, const std::string& text,
+                      const std::vector<Timed>& shapes) {
     const auto infos = Must(jitfuse::ParseInputs(text));
-    const auto dims = Must(jitfuse::InputDims(text, {{"n", n}, {"m", m}}));
+    std::atomic<std::size_t> next = 0;
+    jitfuse::internal::RunWithHelpers(jitfuse::internal::NumThreads(), [&] {
+      for (std::size_t s = next++; s < shapes.size(); s = next++) {
+        const auto dims = DimsOf(text, shapes[s]);
+        std::vector<Array> inputs;
+        for (std::size_t i = 0; i < dims.size(); ++i)
+          inputs.push_back(
+              Array::View(static_cast<void*>(nullptr), infos[i].dtype, dims[i], {}, kGpu));
+        if (const jitfuse::Status warm = own.Warm(inputs); !warm.ok()) Fail(warm.message());
+      }
+    });
+  }
+
+  void TimeBoth(const jitfuse::Function& general, const jitfuse::Function& own,
+                const std::string& text, Timed* shape) {
+    const auto infos = Must(jitfuse::ParseInputs(text));
+    const auto dims = DimsOf(text, *shape);
     std::vector<Array> inputs;
     for (std::size_t i = 0; i < dims.size(); ++i)
       inputs.push_back(Must(Array::Empty(infos[i].dtype, dims[i], kGpu)));
-    const std::vector<Array> outputs = Must(any.Run(inputs));
-    std::vector<double> any_us, own_us;
-    for (int i = -2; i < samples_; ++i) {  // the first ones warm up
-      const double a = Time(any, inputs, outputs), o = Time(own, inputs, outputs);
+    const std::vector<Array> outputs = Must(general.Run(inputs));
+    std::vector<double> general_us, own_us;
+    for (int i = -2; i < settings_.samples; ++i) {  // the first ones warm up
+      const double g = Time(general, inputs, outputs), o = Time(own, inputs, outputs);
       if (i < 0) continue;
-      any_us.push_back(a);
+      general_us.push_back(g);
       own_us.push_back(o);
     }
-    const double alone = Median(own_us);
-    return alone > kLeastUs ? Median(any_us) / alone : 0;
+    shape->general_us = Median(general_us);
+    shape->own_us = Median(own_us);
   }
 
   double Time(const jitfuse::Function& f, const std::vector<Array>& inputs,
@@ -130,7 +185,7 @@ class Bench {
   }
 
   const jitfuse::internal::Backend* backend_ = nullptr;
-  const int samples_;
+  const Settings settings_;
 };
 
 }  // namespace
@@ -139,15 +194,21 @@ class Bench {
 int main(int argc, char** argv) {
   using namespace jitfuse_bench;  // NOLINT
   constexpr const char* kUsage =
-      "bench_shapes [--out FILE.json] [--shapes 60] [--samples 15]\n"
+      "bench_shapes [--out FILE.json] [--shapes 60] [--samples 15] [--each 0] [--only CASE]\n"
       "kernels for any size against those for one shape alone; needs a GPU";
-  if (const auto code = ExitCode(argc, argv, kUsage, {"--out", "--shapes", "--samples"}))
+  if (const auto code =
+          ExitCode(argc, argv, kUsage, {"--out", "--shapes", "--samples", "--each", "--only"}))
     return *code;
-  Bench bench(std::atoi(Flag(argc, argv, "--samples", "15").c_str()));
+  const auto number = [&](const char* flag, const char* otherwise) {
+    return std::atoi(Flag(argc, argv, flag, otherwise).c_str());
+  };
+  Bench bench({number("--shapes", "60"), number("--samples", "15"), number("--each", "0")});
   Report report("shapes", GpuName());
-  const int shapes = std::atoi(Flag(argc, argv, "--shapes", "60").c_str());
+  const std::string only = Flag(argc, argv, "--only");
   for (const Case& c : kCases) {
-    for (const char* dtype : {"f32", "bf16"}) bench.Run(c, dtype, shapes, &report);
+    for (const char* dtype : {"f32", "bf16"}) {
+      if (absl::StrContains(absl::StrCat(c.name, " ", dtype), only)) bench.Run(c, dtype, &report);
+    }
   }
   return report.Write(Flag(argc, argv, "--out")) ? 0 : 1;
 }

@@ -207,13 +207,47 @@ AccessShape Emitter::LoadShape(int load, const Loop& loop) const {
     return {};
   if (loop.window && CrossesWindow(plan_, access, *window_, loop.vec))
     return {AccessKind::kVector, loop.vec, SizeExpr(1), /*between=*/true};
-  return Shape(access, loop);
+  const AccessShape shape = Shape(access, loop);
+  if (shape.kind == AccessKind::kElement && Wraps(access, loop))
+    return {AccessKind::kVector, loop.vec, SizeExpr(1), /*between=*/true, /*wraps=*/true};
+  return shape;
+}
+
+// Of an access that walks a dense row again and again (the bias of rows that begin anywhere) how
+// long the row is; 0: it does not. As a run of the plan's axes or, where they are one, as a term.
+SizeExpr Emitter::WrapOf(const AccessMap& access) const {
+  const auto walks = [](const std::vector<IndexRun>& runs, const SizeExpr& constant, bool whole) {
+    return runs.size() == 1 && runs[0].div.Is(1) && runs[0].coef.Is(1) && constant.Is(0) &&
+           runs[0].mod.Is(0) == whole;
+  };
+  if (!access.masks.empty() || access.indirect || access.terms.size() > 1) return 0;
+  const std::vector<IndexRun> runs = RunsOf(access.linear);
+  if (access.terms.empty())
+    return walks(runs, access.linear.constant, false) ? runs[0].mod : SizeExpr(0);
+  const IndexTerm& term = access.terms[0];
+  const bool alone = runs.empty() && access.linear.constant.Is(0);
+  if (!alone || !term.div.Is(1) || !term.coef.Is(1)) return 0;
+  return walks(RunsOf(term.linear), term.linear.constant, true) ? term.mod : SizeExpr(0);
+}
+
+// Whether a vector of the loop lies in aligned pieces of such a row, or the row ends in it.
+bool Emitter::Wraps(const AccessMap& access, const Loop& loop) const {
+  const Param& param = plan_.params[static_cast<size_t>(access.param)];
+  const int size = ItemSize(param.dtype), bytes = loop.vec * size;
+  return !HasRows() && !IsTile() && (size == 2 || size == 4) && (bytes == 8 || bytes == 16) &&
+         param.align >= bytes && !WrapOf(access).Is(0);
 }
 
 // A load at a position that is computed in the loop cannot be among those that come first.
 bool Emitter::IsLate(int load) const {
   const Inst& i = inst(load);
   return LoadAccess(i).indirect.has_value() && inst(i.in[0]).elem;
+}
+
+// Whether a load stands beside the values: also where it would take twice the registers among
+// those that come first. What lies so are the same few rows for all, which the caches hold.
+bool Emitter::ComesLate(int load, const Loop& loop) const {
+  return IsLate(load) || (LoadsApart(loop) && loop.vec > 1 && LoadShape(load, loop).between);
 }
 
 // Whether all elements of a vector have the same value, which is computed in this loop.
@@ -450,6 +484,7 @@ std::string Emitter::RawType(const AccessMap& access, const AccessShape& shape, 
 std::string Emitter::RawLoad(int load, const AccessShape& shape, const Point& point, int vec) {
   if (shape.kind != AccessKind::kVector) return Element(load, point);
   const AccessMap& access = LoadAccess(inst(load));
+  if (shape.wraps) return WrappedLoad(access, point, vec);
   if (shape.between) return BetweenLoad(access, point);
   const std::string type = RawType(access, shape, vec);
   const std::string address = Address(access, PointOfLoad(load, point));
@@ -462,6 +497,12 @@ std::string Emitter::RawLoad(int load, const AccessShape& shape, const Point& po
   const std::string conditions = Conditions(access, point);
   if (conditions.empty()) return value;
   return absl::StrCat(conditions, " ? ", value, " : ", type, "{}");
+}
+
+std::string Emitter::WrappedLoad(const AccessMap& access, const Point& point, int vec) {
+  const int size = ItemSize(ParamType(access));
+  return absl::StrCat("jf_wrapped<", vec * size / 4, ", ", size, ">(p", access.param, ", ",
+                      point.parallel, ", ", SizeText(WrapOf(access), false), ")");
 }
 
 // Element j of what RawLoad gave as a vector.

@@ -62,7 +62,9 @@ struct AccessShape {  // of an access within one vector
   AccessKind kind = AccessKind::kElement;
   int width = 1;         // kVector: elements per memory instruction
   SizeExpr step;         // kStrided: distance of neighbours
-  bool between = false;  // kVector, loads: it lies between two that are aligned
+  bool between = false;  // kVector, loads: it lies between others that are aligned
+  bool wraps = false;    // Flat, kVector, loads: so it does, or over the end of a row and on at its
+                         // beginning
 };
 
 enum class Part : uint8_t {
@@ -116,7 +118,10 @@ class Emitter {
   std::vector<IndexRun> RunsOf(const Affine& affine) const;
   AccessShape Shape(const AccessMap& access, const Loop& loop) const;
   AccessShape LoadShape(int load, const Loop& loop) const;
+  SizeExpr WrapOf(const AccessMap& access) const;
+  bool Wraps(const AccessMap& access, const Loop& loop) const;
   bool IsLate(int load) const;
+  bool ComesLate(int load, const Loop& loop) const;
   bool IsOnceAVector(int id, const Loop& loop) const;
   std::vector<bool> PositionsOnceAVector(const Stage& stage, const Loop& loop) const;
   bool IsOneOfVector(const AccessMask& mask, const Loop& loop) const;
@@ -136,6 +141,7 @@ class Emitter {
   std::string StructType(const AccessMap& access, const AccessShape& shape, int vec) const;
   std::string RawType(const AccessMap& access, const AccessShape& shape, int vec) const;
   std::string RawLoad(int load, const AccessShape& shape, const Point& point, int vec);
+  std::string WrappedLoad(const AccessMap& access, const Point& point, int vec);
   void VectorStore(const Store& store, const AccessShape& shape, const Point& point, int vec,
                    const std::string& room);
   std::string VectorElement(const AccessMap& access, const AccessShape& shape, int vec,

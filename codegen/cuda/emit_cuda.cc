@@ -325,7 +325,7 @@ void Emitter::ItemLoads(const Stage& stage, const Loop& loop) {
     if (i.kind != Inst::Kind::kLoad) continue;
     const AccessShape shape = LoadShape(id, loop);
     if (loop.vec > 1 && shape.kind != AccessKind::kVector) continue;
-    if (IsLate(id)) continue;
+    if (ComesLate(id, loop)) continue;
     out_.Line(RawType(LoadAccess(i), shape, loop.vec), " r", id, loop.batch,
               loop.items > 1 ? absl::StrCat("[", loop.items, "]") : "", ";");
     any = true;
@@ -347,7 +347,7 @@ void Emitter::LoadBatch(const Stage& stage, const Loop& loop, const std::string&
     if (i.kind != Inst::Kind::kLoad) continue;
     const AccessMap& access = LoadAccess(i);
     const AccessShape shape = LoadShape(id, loop);
-    if (IsLate(id)) continue;
+    if (ComesLate(id, loop)) continue;
     // Scalars are batched where there are several items; alone, they are loaded where they are
     // used.
     if (shape.kind != AccessKind::kVector && (loop.vec > 1 || item.empty())) continue;
@@ -396,7 +396,7 @@ void Emitter::VectorPrologue(const Stage& stage, int number, const Loop& loop) {
     const AccessMap& access = LoadAccess(inst(id));
     const AccessShape shape = LoadShape(id, loop);
     if (shape.kind == AccessKind::kUniform && !IsKept(id)) Statement(id, point);
-    if (shape.kind == AccessKind::kVector && IsLate(id)) {
+    if (shape.kind == AccessKind::kVector && ComesLate(id, loop)) {
       out_.Line("const ", RawType(access, shape, loop.vec), " r", id, " = ",
                 RawLoad(id, shape, point, loop.vec), ";");
     }
@@ -444,7 +444,8 @@ void Emitter::Element(const Stage& stage, int number, const Loop& loop, const st
     const DType dtype = ParamType(access);
     std::string value;
     if (shape.kind == AccessKind::kVector) {
-      value = VectorElement(access, shape, loop.vec, absl::StrCat("r", id, IsLate(id) ? "" : item));
+      value = VectorElement(access, shape, loop.vec,
+                            absl::StrCat("r", id, ComesLate(id, loop) ? "" : item));
     } else if (loop.vec == 1 && !item.empty() && !IsLate(id)) {
       value = CudaLoadedValue(dtype, absl::StrCat("r", id, item));
     } else if (shape.kind == AccessKind::kStrided) {

@@ -2,8 +2,8 @@
 // is aligned: `head` elements behind the row's beginning, up to `tail`. The few elements before and
 // behind them are taken one by one, each by a thread of its own: what a thread keeps of them lies
 // behind what it keeps of its vectors. An operand that lies otherwise (a weight of the columns) is
-// read as the two aligned vectors that hold a vector of the window, which is why the last one is
-// left to the single elements. Nothing outside of the row is read.
+// read as the aligned pieces of 8 bytes that hold a vector of the window, which is why the last one
+// is left to the single elements. Nothing outside of the row is read.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -41,20 +41,20 @@ std::string Emitter::BetweenLoad(const AccessMap& access, const Point& point) {
   const std::string offset = OffsetFrom(access, point);
   return absl::StrCat("jf_between<", schedule_.vec * size / 4, ", ", size, ">(",
                       Address(access, point), ", (unsigned)(", offset.empty() ? "0" : offset,
-                      ") & ", schedule_.vec - 1, "u)");
+                      ") & ", 8 / size - 1, "u)");
 }
 
-// Elements behind the vectors that these must leave, as the second of two aligned vectors may reach
-// so far.
+// Elements behind the vectors that these must leave, as the last piece of one may reach so far.
 int Emitter::WindowSlack() const {
+  int slack = 0;
   for (const Stage& stage : plan_.stages) {
     for (int id : stage.elem_insts) {
       if (inst(id).kind == Inst::Kind::kLoad &&
           CrossesWindow(plan_, LoadAccess(inst(id)), *window_, schedule_.vec))
-        return schedule_.vec;
+        slack = std::max(slack, 8 / ItemSize(ParamType(LoadAccess(inst(id)))));
     }
   }
-  return 0;
+  return slack;
 }
 
 // The variable of where its rows begin; empty: all begin at 0.

@@ -83,7 +83,7 @@ struct GemmProblem {  // GemmCall with numbers, and what pointers are aligned to
   int64_t ldc = 0, batch_stride_c = 0;
   int align = 16;  // of the least aligned of A, B, C, D and bias, up to 16
   bool allow_tf32 = false;
-  bool symbolic_m = false;  // other calls have other m: the algorithm is that of m's bucket
+  bool symbolic_m = false;  // other calls have other m
   DType result() const { return f32_result ? DType::kF32 : dtype; }
   Hash128 Key() const;
   friend bool operator==(const GemmProblem&, const GemmProblem&) = default;

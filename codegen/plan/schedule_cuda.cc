@@ -139,11 +139,14 @@ int64_t PowerOfTwoFrom(int64_t x) {
   return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(1, x))));
 }
 
-// Threads of one row: 32 for short ones, else 1 to 4 vectors or some 16 elements each.
-int64_t ThreadsAlongRow(int64_t n, bool unrolled) {
+// Threads of one row: 32 for short ones, else 1 to 4 vectors or some 16 elements each; in windows,
+// where each thread has more to do besides its elements, 32 of 16 bits.
+int64_t ThreadsAlongRow(int64_t n, bool unrolled, const Width& width) {
   if (n > 0 && n <= 256) return 32;
-  if (unrolled) return std::clamp<int64_t>(PowerOfTwoFrom((n + 15) / 16), n <= 512 ? 64 : 128, 512);
-  return n == 0 || n < 16 * 1024 ? 256 : 512;
+  if (!unrolled) return n <= 16 * 1024 ? 256 : 512;
+  const bool many = width.window && width.vec == 8;
+  const int64_t each = many ? 32 : 16, least = many || n <= 512 ? 64 : 128;
+  return std::clamp<int64_t>(PowerOfTwoFrom((n + each - 1) / each), least, 512);
 }
 
 bool WritesRows(const KernelPlan& plan) {
@@ -173,7 +176,7 @@ CudaSchedule PickRow(const KernelPlan& plan, const Target& target, const Width& 
   s.window = width.window;
   int64_t n = InnerPoints(plan);
   bool one_pass = plan.stages.size() == 1 && n > 0 && n <= 16 * 1024;
-  int64_t threads = ThreadsAlongRow(n, !plan.keep.empty() || one_pass);
+  int64_t threads = ThreadsAlongRow(n, !plan.keep.empty() || one_pass, width);
   auto too_much = [&] {
     return (n + threads - 1) / threads * KeptRegisters(plan) > kElementsPerThread;
   };

@@ -21,7 +21,7 @@ const AccessMap* WindowOf(const KernelPlan& plan, int vec);
 bool FitsWindow(const KernelPlan& plan, const AccessMap& a, const AccessMap& leader, int vec);
 
 // Whether an access that does not fit walks the row as densely, so that a vector of the window lies
-// between two neighbouring ones that are aligned in `a`.
+// in neighbouring pieces of 8 bytes that are aligned in `a`.
 bool CrossesWindow(const KernelPlan& plan, const AccessMap& a, const AccessMap& leader, int vec);
 
 // Whether a flat plan's linear index is, up to a constant, the offset itself, and vectors that

@@ -104,6 +104,18 @@ GemmProblem LargestOfBucket(GemmProblem p) {
   return p;
 }
 
+// Whether the algorithm of a symbolic m is its bucket's: of products that an H200 is through with
+// in some 10 us. A larger one is asked about by itself, in 10 us (f32, f64) or 150 (others), once a
+// size: with the algorithm for up to twice as many rows half of 60 products [n,m] x [m,256] took
+// more than 1.19 times as long, one 1.9 times, in every call.
+bool IsByBucket(const GemmProblem& p) {
+  constexpr double kWideFlops = 0.5e9, kFlops = 1.5e9;
+  const bool wide = (p.dtype == DType::kF32 && !p.allow_tf32) || p.dtype == DType::kF64;
+  const double flops = 2.0 * static_cast<double>(p.batch) * static_cast<double>(p.m) *
+                       static_cast<double>(p.n) * static_cast<double>(p.k);
+  return p.symbolic_m && flops < (wide ? kWideFlops : kFlops);
+}
+
 // A product that takes the same kernels and microseconds: small, and aligned like `p`.
 GemmProblem Small(GemmProblem p) {
   auto shrink = [](int64_t extent) { return extent <= 128 ? extent : 128 + extent % 8; };
@@ -195,8 +207,9 @@ absl::StatusOr<std::shared_ptr<const PreparedGemm>> CublasLtGemms::PrepareLocked
   const Hash128 key = problem.Key();
   if (const auto* there = prepared_.Find(key)) return *there;
   JF_RETURN_IF_ERROR(Handle().status());
-  JF_ASSIGN_OR_RETURN(std::shared_ptr<LtGemm> gemm,
-                      problem.symbolic_m ? ChooseByBucket(problem, types) : Choose(problem, types));
+  JF_ASSIGN_OR_RETURN(std::shared_ptr<LtGemm> gemm, IsByBucket(problem)
+                                                        ? ChooseByBucket(problem, types)
+                                                        : Choose(problem, types));
   return prepared_.Insert(key, std::move(gemm));
 }
 
@@ -208,7 +221,7 @@ absl::StatusOr<std::vector<std::shared_ptr<const PreparedGemm>>> CublasLtGemms::
   std::vector<std::shared_ptr<const PreparedGemm>> out = {first};
   const auto& chosen = static_cast<const LtGemm&>(*first);
   if (chosen.IsEmpty()) return out;
-  const GemmProblem largest = problem.symbolic_m ? LargestOfBucket(problem) : problem;
+  const GemmProblem largest = IsByBucket(problem) ? LargestOfBucket(problem) : problem;
   LtGemm asked(api_, chosen.aux ? OneByOne(largest) : RunsOf(largest, MatrixEnd::kLastElement),
                *types);
   asked.aux = chosen.aux;

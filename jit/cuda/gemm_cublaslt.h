@@ -3,12 +3,13 @@
 // In: a row-major GemmProblem. Out: a prepared product (descriptors, and the algorithm of
 // cuBLASLt's own heuristic for exactly this problem and this alignment, asked once while the
 // problem is among the kMaxPrepared asked for last; bound calls keep theirs), then launches on a
-// stream. Where m differs from call to call, the heuristic (0.1 ms) is asked once for each power of
-// two, and its answer is checked (a few us) for every m up to it. Accumulation in f32 (f64 for
-// f64), TF32 only where the problem allows it, and no split whose partial sums are rounded to 16
-// bits. Some algorithms turn NaN into 0 where they apply relu: each that is chosen behind relu has
-// kept it in a trial; where none does, relu comes with a mask, which all keep it with. Must run
-// with a current CUDA context. Thread-safe; a log sink that is told of trials may use it. Must not
+// stream. Where m differs from call to call, and the product takes less than some 10 us, the
+// heuristic (0.1 ms) is asked once for each power of two, and its answer is checked (a few us) for
+// every m up to it. Accumulation in f32 (f64 for f64), TF32 only where the problem allows it, and
+// no split whose partial sums are rounded to 16 bits. Some algorithms turn NaN into 0 where they
+// apply relu: each that is chosen behind relu has kept it in a trial; where none does, relu comes
+// with a mask, which all keep it with. Must run with a current CUDA context. Thread-safe; a log
+// sink that is told of trials may use it. Must not
 // know: contexts, graphs.
 #ifndef JITFUSE_JIT_CUDA_GEMM_CUBLASLT_H_
 #define JITFUSE_JIT_CUDA_GEMM_CUBLASLT_H_
@@ -43,7 +44,7 @@ class CublasLtGemms {
   // library's.
   absl::StatusOr<std::shared_ptr<const PreparedGemm>> Prepare(const GemmProblem& problem);
   // The algorithms to choose from, Prepare's first, at most `most`: those of the heuristic (where m
-  // is a symbol, for the greatest m of its bucket) that fit `problem` and keep NaN.
+  // has a bucket, for the greatest m of it) that fit `problem` and keep NaN.
   absl::StatusOr<std::vector<std::shared_ptr<const PreparedGemm>>> Candidates(
       const GemmProblem& problem, int most);
   // With what algorithm() of one of them said. NotFound if it does not fit or loses NaN.

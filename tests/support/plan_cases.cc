@@ -123,8 +123,35 @@ KernelPlan Layouts(int layout, int bits, int vec) {
 
 }  // namespace
 
+namespace {
+
+// Rows of a bias that begin anywhere in a vector: shorter than one, not much longer, and so long
+// that most vectors lie within one.
+void AddBiasCases(std::vector<PlanCase>* cases) {
+  constexpr int64_t kRows = 5;
+  for (auto [dtype, bias] : {std::pair(DType::kF32, DType::kF32),
+                             {DType::kF32, DType::kBF16},
+                             {DType::kF16, DType::kF16},
+                             {DType::kBF16, DType::kBF16},
+                             {DType::kF64, DType::kF64}}) {
+    const int vec = 16 / ItemSize(dtype);
+    for (int64_t n : {1, 3, 7, 8, 13, 16, 17, 77, 500, 1001}) {
+      for (int bits : {32, 64}) {
+        KernelPlan known = AddBias(dtype, bias, kRows, n, 32, vec),
+                   any = AddBias(dtype, bias, kN, kM, 32, vec, 2);
+        known.offset_bits = any.offset_bits = bits;
+        cases->push_back({std::move(known), {kRows * n, n, kRows * n}, {}});
+        cases->push_back({std::move(any), {kRows * n, n, kRows * n}, {kRows, n}});
+      }
+    }
+  }
+}
+
+}  // namespace
+
 std::vector<PlanCase> FlatCases() {
   std::vector<PlanCase> cases;
+  AddBiasCases(&cases);
   for (DType dtype : {DType::kF32, DType::kF16, DType::kBF16, DType::kF64}) {
     const int vec = 16 / ItemSize(dtype);
     for (int items : {1, 2}) {
@@ -193,6 +220,11 @@ void AddWindowCases(std::vector<PlanCase>* cases) {
         cases->back().op = Op::kSoftmax;
         add(LayerNorm(dtype, rows, columns, s.threads, s.per_block, vec, items), {n, n, s.rows});
         add(ArgMax(dtype, rows, columns, s.threads, s.per_block, vec, items), {n, s.rows});
+        for (DType weight : {DType::kF32, DType::kBF16, DType::kF64}) {  // across the window
+          if ((weight == DType::kF64) == (dtype == DType::kF64))
+            add(WeighRows(dtype, weight, rows, columns, s.threads, s.per_block, vec, items),
+                {n, s.columns, n});
+        }
       }
     }
   }

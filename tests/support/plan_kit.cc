@@ -239,6 +239,16 @@ KernelPlan AddMulRelu(DType dtype, Shape shape, int threads, int vec, int items,
   return k.Flat(threads, vec, items);
 }
 
+KernelPlan AddBias(DType dtype, DType bias, SizeExpr rows, SizeExpr columns, int threads, int vec,
+                   int items) {
+  PlanKit k(absl::StrCat("bias_", ToAbsl(DTypeName(dtype)), "_", ToAbsl(DTypeName(bias))),
+            {rows, columns});
+  const int x = k.Input(dtype), b = k.Input(bias), y = k.Output(dtype);
+  const int vx = k.Load(k.Dense(x)), vb = k.Load(k.Strided(b, {0, 1}));
+  k.Store(k.Op(ScalarOp::kAdd, {vx, vb}), k.Dense(y));
+  return k.Flat(threads, vec, items);
+}
+
 KernelPlan Softmax(DType dtype, SizeExpr rows, SizeExpr columns, int threads_per_row,
                    int rows_per_block, int vec, int items) {
   PlanKit k(absl::StrCat("softmax_", ToAbsl(DTypeName(dtype))), {rows}, {columns});
@@ -284,6 +294,24 @@ KernelPlan LayerNorm(DType dtype, SizeExpr rows, SizeExpr columns, int threads_p
     k.Keep(v);
   }
   k.Store(k.Op(ScalarOp::kMul, {k.Op(ScalarOp::kSub, {v, r[1]}), scale}), k.Dense(y));
+  return k.Row(threads_per_row, rows_per_block, vec, items);
+}
+
+KernelPlan WeighRows(DType dtype, DType weight, SizeExpr rows, SizeExpr columns,
+                     int threads_per_row, int rows_per_block, int vec, int items) {
+  PlanKit k(absl::StrCat("weigh_", ToAbsl(DTypeName(dtype)), "_", ToAbsl(DTypeName(weight))),
+            {rows}, {columns});
+  const int x = k.Input(dtype), w = k.Input(weight), y = k.Output(dtype);
+  const int v = k.Load(k.Dense(x));
+  const int most = k.Reduce({v}, {-__builtin_inf()}, "{maximum(a0, b0)}")[0];
+  k.NextStage();
+  if (items == 0) {
+    k.Again(v);
+  } else {
+    k.Keep(v);
+  }
+  const int by = k.Load(k.Strided(w, {0, 1}));
+  k.Store(k.Op(ScalarOp::kMul, {k.Op(ScalarOp::kSub, {v, most}), by}), k.Dense(y));
   return k.Row(threads_per_row, rows_per_block, vec, items);
 }
 

@@ -63,12 +63,18 @@ class PlanKit {
 // relu(a * b + c) over the shape.
 KernelPlan AddMulRelu(DType dtype, Shape shape, int threads, int vec, int items = 1,
                       int align = 16);
+// x + bias over [rows, columns], of which the bias has the columns.
+KernelPlan AddBias(DType dtype, DType bias, SizeExpr rows, SizeExpr columns, int threads, int vec,
+                   int items = 1);
 // softmax over the last axis: max, then sum of exp, then the quotient. `kept`: in registers.
 KernelPlan Softmax(DType dtype, SizeExpr rows, SizeExpr columns, int threads_per_row,
                    int rows_per_block, int vec, int items);
 // Layer norm without weights, moments by Chan's merging; also stores the mean of each row as f32.
 KernelPlan LayerNorm(DType dtype, SizeExpr rows, SizeExpr columns, int threads_per_row,
                      int rows_per_block, int vec, int items);
+// (x - the row's maximum) * weight, of which the weight has the columns.
+KernelPlan WeighRows(DType dtype, DType weight, SizeExpr rows, SizeExpr columns,
+                     int threads_per_row, int rows_per_block, int vec, int items);
 // Position of the first largest value per row, as i64.
 KernelPlan ArgMax(DType dtype, SizeExpr rows, SizeExpr columns, int threads_per_row,
                   int rows_per_block, int vec, int items);

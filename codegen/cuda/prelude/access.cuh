@@ -98,26 +98,58 @@ JF_FN jf_words<(K + 3) / 4> jf_ld1(const void* p) {
   return r;
 }
 
-// W words from the element p, of S bytes, `shift` of which lie between it and where 4 * W bytes are aligned.
+// W words from the element p, of S bytes, `shift` of which lie between it and where 8 bytes are aligned. Read are the aligned pieces
+// of 8 bytes that hold them, and no other. (Fewer instructions than from pieces of 16; loops over an array of the words would
+// keep it in local memory.)
 //: jf_between
 template <int W, int S>
 JF_FN jf_words<W> jf_between(const void* p, unsigned shift) {
-  const unsigned char* const at = static_cast<const unsigned char*>(p) - shift * S;
-  jf_words<2 * W> t;
+  const uint2* const at = reinterpret_cast<const uint2*>(static_cast<const unsigned char*>(p) - shift * S);
+  const bool one = (shift * S & 4u) != 0u, odd = (shift * S & 2u) != 0u;
+  const uint2 x = at[0];
+  uint2 y = x, z = {0u, 0u};
+  if constexpr (W == 4) y = at[1];
+  if (shift != 0u) z = at[W / 2];
+  const unsigned a0 = one ? x.y : x.x, a1 = one ? (W == 4 ? y.x : z.x) : x.y, a2 = one ? (W == 4 ? y.y : z.y) : (W == 4 ? y.x : z.x);
+  jf_words<W> r;
+  r.w[0] = jf_straddle<S>(a0, a1, odd);
+  r.w[1] = jf_straddle<S>(a1, a2, odd);
   if constexpr (W == 4) {
-    t = jf_ld16<2>(at);
-  } else {
-    t = jf_ld8<2>(at);
+    const unsigned a3 = one ? z.x : y.y, a4 = one ? z.y : z.x;
+    r.w[2] = jf_straddle<S>(a2, a3, odd);
+    r.w[3] = jf_straddle<S>(a3, a4, odd);
   }
-  const unsigned words = shift * S / 4;
-#pragma unroll
-  for (int step = W / 2; step > 0; step /= 2) {
-#pragma unroll
-    for (int k = 0; k + step < 2 * W; ++k) t.w[k] = (words & (unsigned)step) != 0u ? t.w[k + step] : t.w[k];
-  }
+  return r;
+}
+
+// The word that begins in the middle of `lo`, if `odd`; of elements of S bytes.
+//: jf_straddle
+template <int S>
+JF_FN unsigned jf_straddle(unsigned lo, unsigned hi, bool odd) {
+  if constexpr (S == 4) return lo;
+  return (unsigned)(((unsigned long long)hi << 32 | lo) >> (odd ? 16 : 0));
+}
+
+// W words from element `first` % n of a row of n elements of S bytes that begins at p, and on at its beginning behind its end.
+//: jf_wrapped
+template <int W, int S, typename Index>
+JF_FN jf_words<W> jf_wrapped(const void* p, Index first, Index n) {
+  constexpr unsigned kElements = 4 * W / S, kPiece = 8 / S;
+  const Index at = first % n;
+  const unsigned shift = (unsigned)at % kPiece;
+  const unsigned reach = shift == 0u ? kElements : kElements + kPiece - shift;
+  if (at + reach <= n) return jf_between<W, S>(static_cast<const unsigned char*>(p) + at * S, shift);
   jf_words<W> r;
 #pragma unroll
-  for (int k = 0; k < W; ++k) r.w[k] = S == 2 && shift % 2u != 0u ? t.w[k] >> 16 | t.w[k + 1] << 16 : t.w[k];
+  for (unsigned j = 0; j < kElements; ++j) {
+    const Index over = at + j, k = over < n ? over : over - n < n ? over - n : over % n;
+    if constexpr (S == 4) {
+      r.w[j] = static_cast<const unsigned*>(p)[k];
+    } else {
+      const unsigned v = static_cast<const unsigned short*>(p)[k];
+      r.w[j / 2] = j % 2 == 0 ? v : r.w[j / 2] | v << 16;
+    }
+  }
   return r;
 }
 

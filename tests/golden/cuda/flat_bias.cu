@@ -1,5 +1,5 @@
-// Jitfuse kernel bias for sm_90
-//   made by hand: bias
+// Jitfuse kernel bias_f16_f16 for sm_90
+//   made by hand: bias_f16_f16
 // p0: input f16, align 16
 // p1: input f16, align 16
 // p2: output f16, align 16
@@ -7,15 +7,16 @@
 // launch: grid 1, 256 threads
 
 extern "C" __global__ void __launch_bounds__(256)
-bias(const unsigned short* __restrict__ p0, const unsigned short* __restrict__ p1, unsigned short* __restrict__ p2) {
+bias_f16_f16(const unsigned short* __restrict__ p0, const unsigned short* __restrict__ p1, unsigned short* __restrict__ p2) {
   const unsigned e = (blockIdx.x * 256u + threadIdx.x) * 8u;
   if (e < 224u) {
     const jf_f16x8 r0 = *(const jf_f16x8*)(p0 + e);
+    const jf_words<4> r1 = jf_wrapped<4, 2>(p1, e, 77u);
     float w0[8];
     #pragma unroll
     for (int j = 0; j < 8; ++j) {
       const float v0 = jf_get_f16(r0, j);
-      const float v1 = jf_f16_value(p1[(e + j) % 77u]);
+      const float v1 = jf_get_f16(r1, j);
       const float v2 = v0 + v1;
       w0[j] = v2;
     }

@@ -27,12 +27,7 @@ KernelSource Emit(const KernelPlan& plan, std::string_view arch = "sm_90") {
 }
 
 // x[3,n] + bias[n], n odd or not: the operand that is gathered.
-KernelPlan Bias(SizeExpr n) {
-  PlanKit k("bias", {SizeExpr(3), n});
-  const int x = k.Input(DType::kF16), b = k.Input(DType::kF16), y = k.Output(DType::kF16);
-  k.Store(k.Op(ScalarOp::kAdd, {k.Load(k.Dense(x)), k.Load(k.Strided(b, {0, 1}))}), k.Dense(y));
-  return k.Flat(256, 8);
-}
+KernelPlan Bias(SizeExpr n) { return AddBias(DType::kF16, DType::kF16, 3, n, 256, 8); }
 
 TEST(EmitCuda, Goldens) {
   ExpectGolden("cuda/flat.cu", Emit(AddMulRelu(DType::kF32, {4096, 768}, 512, 4)).text);
@@ -104,12 +99,35 @@ TEST(EmitCuda, FourOrEight16BitFloatsAreAStructOfWords) {
   EXPECT_THAT(Emit(AddMulRelu(DType::kBF16, {1024}, 128, 2)).text, HasSubstr("jf_ld4<1>(p0"));
 }
 
-TEST(EmitCuda, OddRowsGatherEvenRowsDoNot) {
-  EXPECT_THAT(Emit(Bias(77)).text, HasSubstr("jf_f16_value(p1[(e + j) % 77u])"));
+TEST(EmitCuda, RowsThatWrapAreReadBetweenVectors) {
+  EXPECT_THAT(Emit(Bias(77)).text, HasSubstr("r1 = jf_wrapped<4, 2>(p1, e, 77u)"));
   EXPECT_THAT(Emit(Bias(80)).text, HasSubstr("*(const jf_f16x8*)(p1 + (e % 80u))"));
   // A symbol may be odd; twice eight of it is not.
-  EXPECT_THAT(Emit(Bias(kN)).text, HasSubstr("p1[jf_wrap(e, j, n"));
+  EXPECT_THAT(Emit(Bias(kN)).text, HasSubstr("r1 = jf_wrapped<4, 2>(p1, e, n"));
   EXPECT_THAT(Emit(Bias(kN * 16)).text, HasSubstr("*(const jf_f16x8*)(p1 + (e % n"));
+  // 8 bytes of 2-byte elements beside 16 of 4-byte ones; neither bytes nor 8-byte elements.
+  EXPECT_THAT(Emit(AddBias(DType::kF32, DType::kBF16, 3, kN, 256, 4)).text,
+              HasSubstr("r1 = jf_wrapped<2, 2>(p1, e, n"));
+  for (DType dtype : {DType::kF64, DType::kU8}) {
+    EXPECT_THAT(Emit(AddBias(dtype, dtype, 3, kN, 256, 16 / ItemSize(dtype))).text,
+                HasSubstr("p1[jf_wrap(e, j, n"));
+  }
+  KernelPlan unaligned = Bias(kN);
+  unaligned.params[1].align = 2;
+  EXPECT_THAT(Emit(unaligned).text, HasSubstr("p1[jf_wrap(e, j, n"));
+}
+
+// They take more registers than what is read once, and lie in the caches.
+TEST(EmitCuda, WhatCrossesAWindowIsReadWhereItIsUsed) {
+  KernelPlan plan = WeighRows(DType::kBF16, DType::kBF16, 8, 1001, 64, 1, 8, 2);
+  std::get<CudaSchedule>(plan.schedule).window = true;
+  const std::string text = Emit(plan).text;
+  EXPECT_THAT(text, HasSubstr("jf_bf16x8 r0[2];"));
+  EXPECT_THAT(text,
+              HasSubstr("const jf_words<4> r2 = jf_between<4, 2>(p1 + c, (unsigned)(c) & 3u);"));
+  // The last piece that is read ends within the row: 4 elements are left to single ones.
+  EXPECT_THAT(text,
+              HasSubstr("const unsigned middle = 1001u - head < 4u ? 0u : (1001u - head - 4u)"));
 }
 
 TEST(EmitCuda, OffsetsOf64Bits) {

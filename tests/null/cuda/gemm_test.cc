@@ -396,6 +396,32 @@ TEST(GemmCublasLt, SizesOfABatchShareTheAlgorithmOfTheirBucket) {
   EXPECT_EQ(counts.layouts, 0);
 }
 
+// Where it takes long, what another size's algorithm loses is more than the question costs.
+TEST(GemmCublasLt, LargeProductsAreAskedAboutByTheirOwnSize) {
+  const CublasLtApi api = FakeApi();
+  struct Row {
+    DType dtype;
+    bool tf32;
+    int64_t n;
+    int asked;
+  };
+  // Of 400, 450 and 500 rows, each 1024 long: one bucket below the bound, three sizes above.
+  for (const Row& row : {Row{DType::kF32, false, 256, 1}, Row{DType::kF32, false, 2048, 3},
+                         Row{DType::kF64, false, 2048, 3}, Row{DType::kF32, true, 1024, 1},
+                         Row{DType::kF32, true, 2048, 3}, Row{DType::kBF16, false, 1024, 1},
+                         Row{DType::kBF16, false, 2048, 3}}) {
+    CublasLtGemms gemms(api, TryOnHost);
+    counts.heuristics = 0;
+    for (int64_t m : {400, 450, 500}) {
+      GemmProblem p = Problem(row.dtype, 1, m, row.n, 1024, false, false);
+      p.symbolic_m = true;
+      p.allow_tf32 = row.tf32;
+      ASSERT_TRUE(gemms.Prepare(p).ok());
+    }
+    EXPECT_EQ(counts.heuristics, row.asked) << row.n << static_cast<int>(row.dtype);
+  }
+}
+
 TEST(GemmCublasLt, Tf32OnlyWhereAllowed) {
   const CublasLtApi api = FakeApi();
   CublasLtGemms gemms(api, TryOnHost);

@@ -2,6 +2,7 @@
 // is slow.
 #include "codegen/plan/schedule.h"
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "tests/test_util/run_plan.h"
@@ -114,11 +115,44 @@ TEST(Schedule, WindowsOfRowsThatBeginAnywhere) {
   EXPECT_TRUE(PlanOf(g, "sm_90", odd).cuda().window);
 }
 
+TEST(Schedule, ThreadsOfWindowsHaveMore16BitElements) {
+  struct Case {
+    const char* dtype;
+    int columns;
+    int threads_per_row, items;
+  };
+  for (const Case& c : {Case{"bf16", 257, 64, 1},
+                        {"bf16", 1001, 64, 2},
+                        {"bf16", 2001, 64, 4},
+                        {"f16", 4097, 256, 3},
+                        {"bf16", 8191, 256, 4},
+                        {"f32", 1001, 128, 2},
+                        {"f32", 8191, 512, 4}}) {
+    const std::string in = absl::StrCat(c.dtype, "[64,", c.columns, "]"),
+                      out = absl::StrCat(c.dtype, "[64]");
+    const Graph g = *ParseGraph(absl::StrCat(
+        "graph f(%x: ", in, ") -> (", out, ") { %0 = sum(%x) {axes=[1]} : ", out, " return %0 }"));
+    const CudaSchedule s = PlanOf(g, "sm_90").cuda();
+    EXPECT_TRUE(s.window) << in;
+    EXPECT_EQ(s.threads_per_row, c.threads_per_row) << in;
+    EXPECT_EQ(s.items, c.items) << in;
+  }
+}
+
 TEST(Schedule, FlatVectorsGoOverTheEndsOfOddRows) {
   const Graph g = *ParseGraph(
       "graph f(%x: bf16[n,77], %b: bf16[77]) -> (bf16[n,77]) { %0 = add(%x, %b) : bf16[n,77] "
       "return %0 }");
   EXPECT_EQ(PlanOf(g, "sm_90").cuda().vec, 8);
+}
+
+TEST(Schedule, ThreadsOfRowsThatAreReadAgain) {
+  for (auto [columns, threads] : {std::pair(12288, 256), {16384, 256}, {16385, 512}}) {
+    const CudaSchedule s =
+        PlanOf(Unary("softmax", absl::StrCat("f32[8,", columns, "]")), "sm_90").cuda();
+    EXPECT_EQ(s.items, 0) << columns;
+    EXPECT_EQ(s.threads_per_row, threads) << columns;
+  }
 }
 
 TEST(Schedule, LongRowsAreReadAgain) {
