@@ -428,15 +428,6 @@ bool AreAligned(absl::Span<void* const> data) {
   });
 }
 
-// Of a call that is not made yet: its own code, whatever would run it meanwhile.
-absl::StatusOr<std::shared_ptr<const internal::BoundCall>> BindOwn(detail::FunctionState& f,
-                                                                   const std::vector<Array>& inputs,
-                                                                   const RunOptions& options) {
-  Call call;
-  JF_RETURN_IF_ERROR(MakeCall(f, inputs, nullptr, /*shapes_only=*/true, options.rng, &call));
-  return Find(call, {}, options, /*wait=*/true);
-}
-
 // What would run the call now, with the names that its author gave.
 absl::StatusOr<std::shared_ptr<const internal::BoundCall>> BindNamed(
     detail::FunctionState& f, const std::vector<Array>& inputs, const RunOptions& options,
@@ -502,15 +493,24 @@ Status Function::RunInto(const std::vector<Array>& inputs, const std::vector<Arr
 
 Status Function::Warm(const std::vector<Array>& inputs, const RunOptions& options) const {
   if (state_ == nullptr) return Empty();
-  return internal::ToPublic(BindOwn(*state_, inputs, options).status());
+  Call call;
+  JF_API_RETURN_IF_ERROR(
+      MakeCall(*state_, inputs, nullptr, /*shapes_only=*/true, options.rng, &call));
+  return internal::ToPublic(Find(call, {}, options, /*wait=*/true).status());
 }
 
 StatusOr<std::size_t> Function::WorkspaceBytes(const std::vector<Array>& inputs,
                                                const RunOptions& options) const {
   if (state_ == nullptr) return Empty();
-  JF_API_ASSIGN_OR_RETURN(std::shared_ptr<const internal::BoundCall> bound,
-                          BindOwn(*state_, inputs, options));
-  return static_cast<std::size_t>(internal::MostArenaBytes(*bound));
+  Call call;
+  JF_API_RETURN_IF_ERROR(
+      MakeCall(*state_, inputs, nullptr, /*shapes_only=*/true, options.rng, &call));
+  std::optional<Watcher> watcher;
+  if (options.long_work != nullptr) watcher.emplace(options.long_work);
+  JF_API_ASSIGN_OR_RETURN(
+      const std::int64_t bytes,
+      call.cache->MostArena(call.inputs, watcher ? &*watcher : nullptr, options.stream));
+  return static_cast<std::size_t>(bytes);
 }
 
 StatusOr<std::string> Function::Tune(const std::vector<Array>& inputs,

@@ -50,8 +50,8 @@ class Function {
   Status Warm(const std::vector<Array>& inputs, const RunOptions& options = {}) const;
   // Bytes of scratch memory that are enough for such a call into outputs of any strides, aligned or
   // not, of their own or in place of inputs (compiles if needed). What runs in the meantime
-  // (CompileOptions::background) counts for neither of them; with specialize_after ask again where
-  // a call says that it needs more.
+  // (CompileOptions::background) counts for neither of them. Ask again where a call says that it
+  // needs more: specialize_after, Tune, UseTuning, and autotune when it times a call, may do that.
   StatusOr<std::size_t> WorkspaceBytes(const std::vector<Array>& inputs,
                                        const RunOptions& options = {}) const;
 

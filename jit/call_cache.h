@@ -100,6 +100,12 @@ class CallCache {
                                                         CompileWatcher* watcher = nullptr,
                                                         StreamHandle stream = nullptr,
                                                         bool wait = false);
+  // Arena bytes that are enough for such a call's own code and outputs of any strides and
+  // alignment, of their own or in place of inputs, unless timing chooses anew. May ask the library
+  // for algorithms, and compile where it has none for less aligned outputs.
+  absl::StatusOr<int64_t> MostArena(absl::Span<const TensorView> inputs,
+                                    CompileWatcher* watcher = nullptr,
+                                    StreamHandle stream = nullptr);
 
   // Times what this call may choose from (Options::autotune) unless its key has been tuned or was
   // refused, and gives the call to run. What cannot be timed is a note of the call, not an error.
@@ -164,6 +170,10 @@ class CallCache {
   absl::StatusOr<std::shared_ptr<BoundCall>> BindWith(const ClassKey& cls, Choices choices,
                                                       const std::vector<std::string>& algorithms,
                                                       CompileWatcher* watcher, StreamHandle stream);
+  // Of a bound function without what it computes once.
+  absl::StatusOr<std::shared_ptr<BoundCall>> BindUnheld(const ClassKey& cls, Choices choices,
+                                                        const std::vector<std::string>& algorithms,
+                                                        CompileWatcher* watcher);
 
   // ---- While code is compiled in the background (call_cache_background.cc).
   struct NewCall {
@@ -200,11 +210,10 @@ class CallCache {
   void CountTuned(const Tuned& tuned);  // under the lock of caches
   void CountHealed();
   // What another process has kept of the key; empty if nothing, or nothing that holds here:
-  // `refused` says whether there is what may hold for other sizes.
-  Tuned FindKept(const ClassKey& cls, bool* refused);
-  // `own_size`: beside the record of the key, which calls of other sizes take.
-  void Keep(const ClassKey& cls, const TuneRecord& record, bool own_size);
-  Tuned TimeNow(const ClassKey& cls, const TuneRequest& request, bool own_size);  // and keeps it
+  // `place` is where a record goes then, beside those that may hold for other sizes.
+  Tuned FindKept(const ClassKey& cls, int* place);
+  void Keep(const TuneRecord& record, int place);
+  Tuned TimeNow(const ClassKey& cls, const TuneRequest& request, int place);  // and keeps it
   // What the library has against algorithms of the record in this very call; "" if nothing.
   absl::StatusOr<std::string> RefusedOf(const ClassKey& cls, const TuneRecord& record);
   // Null, or why it cannot be tuned (`refused`), which is an error only where timing failed.

@@ -3,7 +3,6 @@
 #include <bit>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "ir/support/dump.h"
 #include "ir/support/fork.h"
 #include "ir/support/status.h"
@@ -26,9 +25,6 @@ std::string TuneKey(const ClassKey& cls) {
                     value <= 1 ? value : std::bit_width(static_cast<uint64_t>(value - 1)));
   return key;
 }
-
-// What tells sizes of one TuneKey apart.
-std::string SizeOf(const ClassKey& cls) { return absl::StrJoin(cls.symbols, ","); }
 
 std::string TargetName(const Backend& backend) {
   return absl::StrCat(ToAbsl(backend.name()), " ", backend.target().arch);
@@ -57,18 +53,25 @@ absl::StatusOr<std::shared_ptr<const BoundCall>> CallCache::BindClass(const Clas
   return std::shared_ptr<const BoundCall>(std::move(bound));
 }
 
-// A product for which there is no algorithm with what follows it is planned alone.
 absl::StatusOr<std::shared_ptr<BoundCall>> CallCache::BindWith(
     const ClassKey& cls, Choices choices, const std::vector<std::string>& algorithms,
     CompileWatcher* watcher, StreamHandle stream) {
+  JF_ASSIGN_OR_RETURN(std::shared_ptr<BoundCall> bound,
+                      BindUnheld(cls, std::move(choices), algorithms, watcher));
+  if (held_.inputs().any()) JF_RETURN_IF_ERROR(Prepare(bound.get(), stream, watcher));
+  return bound;
+}
+
+// A product for which there is no algorithm with what follows it is planned alone.
+absl::StatusOr<std::shared_ptr<BoundCall>> CallCache::BindUnheld(
+    const ClassKey& cls, Choices choices, const std::vector<std::string>& algorithms,
+    CompileWatcher* watcher) {
   while (true) {
     JF_ASSIGN_OR_RETURN(std::shared_ptr<const Executable> executable,
                         FindClass(cls, choices, watcher));
     int failed = -1;
     absl::StatusOr<std::shared_ptr<BoundCall>> bound =
         Bind(executable, cls.symbols, cls.least_align, {algorithms, &failed});
-    if (bound.ok() && held_.inputs().any())
-      JF_RETURN_IF_ERROR(Prepare(bound->get(), stream, watcher));
     if (bound.ok() || failed < 0 || bound.status().code() != absl::StatusCode::kUnimplemented)
       return bound;
     const GemmStep& step = executable->gemms[static_cast<size_t>(failed)];
@@ -78,6 +81,28 @@ absl::StatusOr<std::shared_ptr<BoundCall>> CallCache::BindWith(
     choices[product].epilogue = ProductChoice::Epilogue::kNone;
     choices[product].no_algorithm = true;
   }
+}
+
+// Outputs of other strides or alignment make other keys, for which nothing was chosen by timing.
+absl::StatusOr<int64_t> CallCache::MostArena(absl::Span<const TensorView> inputs,
+                                             CompileWatcher* watcher, StreamHandle stream) {
+  JF_ASSIGN_OR_RETURN(std::shared_ptr<const BoundCall> bound,
+                      Find(inputs, {}, watcher, stream, /*wait=*/true));
+  const Executable& exe = *bound->executable;
+  int64_t most = MostArenaBytes(*bound);
+  if (exe.gemms.empty()) return most;
+  int lowest = bound->align;
+  for (const TensorType& type : exe.outputs)
+    lowest = std::min(lowest, static_cast<int>(ItemSize(type.dtype)));
+  JF_ASSIGN_OR_RETURN(ClassKey cls, Classify(inputs, {}, exe.dynamic));
+  for (int align = bound->tuned != nullptr ? bound->align : bound->align / 2; align >= lowest;
+       align /= 2) {
+    cls.least_align = align;
+    const absl::StatusOr<std::shared_ptr<BoundCall>> other = BindUnheld(cls, {}, {}, watcher);
+    // Else that is for calls with such outputs to say.
+    if (other.ok()) most = std::max(most, MostArenaBytes(**other));
+  }
+  return most;
 }
 
 CallCache::Tuned CallCache::TunedOf(const std::string& key) {
@@ -144,45 +169,44 @@ absl::StatusOr<std::string> CallCache::RefusedOf(const ClassKey& cls, const Tune
                                                      : std::string();
 }
 
-CallCache::Tuned CallCache::FindKept(const ClassKey& cls, bool* refused) {
-  *refused = false;
+CallCache::Tuned CallCache::FindKept(const ClassKey& cls, int* place) {
+  *place = 0;
   if (kernels_->disk() == nullptr || !backend_->CanTune()) return {};
   TuneRecord key;
   Identify(cls, &key);
   KeptRecords kept;
   {
     CompileGate gate;
-    kept = FindTuneRecords(kernels_->disk(), key, SizeOf(cls));
+    kept = FindTuneRecords(kernels_->disk(), key);
   }
+  *place = kept.next_place;
   for (KeptRecord& one : kept.records) {
     const absl::StatusOr<std::string> why = RefusedOf(cls, *one.record);
     if (!why.ok()) return {};
     if (why->empty())
       return {std::move(one.record), std::nullopt, Note{-1, Reason::kTuneFound, one.path}};
     // It may hold for other sizes of the key.
-    *refused = true;
     Log(1, absl::StrCat("tuning record ", one.path, " is left aside for this call: ", *why));
   }
   if (kept.healed) CountHealed();
   return {};
 }
 
-CallCache::Tuned CallCache::TimeNow(const ClassKey& cls, const TuneRequest& request,
-                                    bool own_size) {
+CallCache::Tuned CallCache::TimeNow(const ClassKey& cls, const TuneRequest& request, int place) {
   Tuned out;
   absl::StatusOr<std::shared_ptr<const TuneRecord>> record = TuneClass(cls, request, &out.refused);
   if (!record.ok()) {
     out.refused = Note{-1, Reason::kTuneFailed, record.status().ToString()};
   } else if (*record != nullptr) {
     out.record = *std::move(record);
-    Keep(cls, *out.record, own_size);
+    Keep(*out.record, place);
   }
   return out;
 }
 
-void CallCache::Keep(const ClassKey& cls, const TuneRecord& record, bool own_size) {
+void CallCache::Keep(const TuneRecord& record, int place) {
   CompileGate gate;
-  KeepTuneRecord(kernels_->disk(), record, graph_.name(), own_size ? SizeOf(cls) : "");
+  KeepTuneRecord(kernels_->disk(), record, graph_.name(), place);
 }
 
 absl::StatusOr<std::shared_ptr<const BoundCall>> CallCache::TuneFirst(const TuneRequest& request) {
@@ -192,9 +216,9 @@ absl::StatusOr<std::shared_ptr<const BoundCall>> CallCache::TuneFirst(const Tune
     const Watched watched(request.watcher);  // while it waits for another thread, too
     const Turn turn(&tuner_);
     if (TunedOf(key).empty()) {  // another thread may have been first
-      bool refused = false;
-      Tuned tuned = FindKept(cls, &refused);
-      if (tuned.empty()) tuned = TimeNow(cls, request, refused);
+      int place = 0;
+      Tuned tuned = FindKept(cls, &place);
+      if (tuned.empty()) tuned = TimeNow(cls, request, place);
       SetTuned(key, std::move(tuned));
     }
   }
@@ -207,7 +231,7 @@ absl::StatusOr<std::shared_ptr<const TuneRecord>> CallCache::Tune(const TuneRequ
   const Turn turn(&tuner_);
   Tuned tuned;
   JF_ASSIGN_OR_RETURN(tuned.record, TuneClass(cls, request, &tuned.refused));
-  if (tuned.record != nullptr) Keep(cls, *tuned.record, /*own_size=*/false);
+  if (tuned.record != nullptr) Keep(*tuned.record, /*place=*/0);
   if (tuned.refused && tuned.refused->reason == Reason::kTuneCapturing)
     return absl::FailedPreconditionError(
         absl::StrCat("graph ", graph_.name(),

@@ -147,22 +147,8 @@ absl::StatusOr<std::shared_ptr<BoundCall>> Bind(std::shared_ptr<const Executable
 }
 
 int64_t MostArenaBytes(const BoundCall& call) {
-  const Executable& exe = *call.executable;
-  int64_t workspace = std::max<int64_t>(0, call.arena_bytes - call.workspace_offset);
-  for (size_t i = 0; i < exe.gemms.size(); ++i) {
-    if (call.gemms[i].gemm == nullptr) continue;
-    const GemmStep& step = exe.gemms[i];
-    int last = ProblemOf(step.call, call.symbols, call.align).align;
-    for (int align = call.align / 2; align >= 1; align /= 2) {
-      const GemmProblem problem = ProblemOf(step.call, call.symbols, align);
-      if (std::exchange(last, problem.align) == problem.align) continue;
-      const CompileGate gate;
-      const auto gemm = Prepare(*exe.backend, problem, step, "", nullptr);
-      if (gemm.ok())
-        workspace = std::max(workspace, static_cast<int64_t>((*gemm)->workspace_bytes()));
-    }
-  }
-  return ArenaBytes(exe.most_bytes.Eval(call.symbols), workspace);
+  return ArenaBytes(call.executable->most_bytes.Eval(call.symbols),
+                    std::max<int64_t>(0, call.arena_bytes - call.workspace_offset));
 }
 
 }  // namespace jitfuse::internal

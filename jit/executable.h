@@ -179,8 +179,8 @@ absl::StatusOr<std::shared_ptr<BoundCall>> Bind(std::shared_ptr<const Executable
                                                 absl::Span<const int64_t> symbols, int align,
                                                 const BindOptions& options = {});
 
-// Arena bytes that are enough for the same inputs and outputs of any strides and alignment, if they
-// are in memory of their own or in place of inputs. May ask the library for algorithms.
+// Arena bytes that are enough for the same inputs and outputs of any strides, if they are in memory
+// of their own or in place of inputs and products run these algorithms.
 int64_t MostArenaBytes(const BoundCall& call);
 
 }  // namespace jitfuse::internal

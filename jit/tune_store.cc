@@ -1,5 +1,6 @@
 #include "jit/tune_store.h"
 
+#include <algorithm>
 #include <tuple>
 #include <utility>
 
@@ -10,9 +11,9 @@
 namespace jitfuse::internal {
 namespace {
 
-CacheKey KeyOf(const TuneRecord& record, std::string_view size) {
+CacheKey KeyOf(const TuneRecord& record, int place) {
   return {std::string(kTuneEntries), record.target,
-          size.empty() ? record.call : absl::StrCat(record.call, " of ", ToAbsl(size)),
+          place == 0 ? record.call : absl::StrCat(record.call, " ", place),
           ToolchainName(absl::StrCat(ToAbsl(kTuneEntries), " ", record.library)), record.graph};
 }
 
@@ -21,12 +22,15 @@ bool SameKey(const TuneRecord& a, const TuneRecord& b) {
          std::tie(b.graph, b.call, b.target, b.library);
 }
 
-void AddRecords(DiskCache* disk, const TuneRecord& key, std::string_view size, KeptRecords* out) {
-  DiskCache::Values values = disk->FindValues(KeyOf(key, size));
+// Of one place. -> whether the own cache has one there.
+bool AddRecords(DiskCache* disk, const TuneRecord& key, int place, KeptRecords* out) {
+  bool own = false;
+  DiskCache::Values values = disk->FindValues(KeyOf(key, place));
   out->healed |= values.healed;
   for (DiskCache::Found& found : values.found) {
     absl::StatusOr<TuneRecord> record = ParseTuneRecord(found.compiled.bytes);
     if (record.ok() && SameKey(*record, key)) {
+      own |= found.origin == CodeOrigin::kDisk;
       out->records.push_back(
           {std::make_shared<const TuneRecord>(*std::move(record)), std::move(found.path)});
     } else {
@@ -34,22 +38,22 @@ void AddRecords(DiskCache* disk, const TuneRecord& key, std::string_view size, K
       out->healed = true;
     }
   }
+  return own;
 }
 
 }  // namespace
 
-KeptRecords FindTuneRecords(DiskCache* disk, const TuneRecord& key, std::string_view size) {
+KeptRecords FindTuneRecords(DiskCache* disk, const TuneRecord& key) {
   KeptRecords out;
-  if (disk == nullptr) return out;
-  AddRecords(disk, key, "", &out);
-  if (!size.empty()) AddRecords(disk, key, size, &out);
+  for (int place = 0; disk != nullptr && place < kTunePlaces; ++place) {
+    if (!AddRecords(disk, key, place, &out)) out.next_place = std::min(out.next_place, place);
+  }
   return out;
 }
 
-void KeepTuneRecord(DiskCache* disk, const TuneRecord& record, const std::string& name,
-                    std::string_view size) {
+void KeepTuneRecord(DiskCache* disk, const TuneRecord& record, const std::string& name, int place) {
   if (disk == nullptr) return;
-  disk->StoreValue({KeyOf(record, size), name, TuneRecordToText(record), ""});
+  disk->StoreValue({KeyOf(record, place), name, TuneRecordToText(record), ""});
 }
 
 }  // namespace jitfuse::internal

@@ -153,7 +153,7 @@ TEST_F(LayerTest, TuningRecordsAreServedAndNotListed) {
   DiskCacheOptions options;
   options.layers = {dir_};
   DiskCache disk(options);
-  EXPECT_EQ(FindTuneRecords(&disk, record, "").records.size(), 1u);
+  EXPECT_EQ(FindTuneRecords(&disk, record).records.size(), 1u);
 }
 
 TEST_F(LayerTest, FoldersThatAreNoLayersAreLeftAlone) {

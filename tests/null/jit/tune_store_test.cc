@@ -3,6 +3,8 @@
 // checked.
 #include "jit/tune_store.h"
 
+#include <algorithm>
+#include <filesystem>
 #include <random>
 
 #include <gmock/gmock.h>
@@ -178,6 +180,7 @@ TEST(TuneStore, WhatTheLibraryRefusesStays) {
 
   for (const auto& [bytes, n] :
        {std::pair(good, 77), std::pair(WithText(good, " a2 ", " a77 "), 100)}) {
+    for (const std::string& beside : EntryFiles(folder.path)) std::filesystem::remove(beside);
     WriteFile(file, bytes);
     const Seen seen = Fresh(In(folder.path), 1, n, Refusing);
     EXPECT_GT(seen.timings, 0);
@@ -211,6 +214,71 @@ TEST(TuneStore, SizesThatRefuseEachOthersRecordHaveOneEach) {
   // A size that takes the key's record has no need of its own.
   EXPECT_THAT(run(90, 0).ran, ElementsAre(2));
   EXPECT_THAT(EntryFiles(folder.path), SizeIs(2));
+}
+
+// A library that refuses the record for all sizes, as on another device of the architecture: what
+// is timed for the first of them serves the others, and the first device goes on with its own.
+TEST(TuneStore, WhatIsRefusedForAllSizesIsTimedOnce) {
+  const TempFolder folder;
+  EXPECT_GT(Fresh(In(folder.path), 2).timings, 0);
+  const auto other = [](TimedBackend* b) {
+    for (int64_t m = 65; m <= 128; ++m) b->unfit.insert({m, 2});
+  };
+  EXPECT_GT(Fresh(In(folder.path), 1, 101, other).timings, 0);
+  for (const int64_t n : {65, 102, 103, 128}) {
+    const Seen seen = Fresh(In(folder.path), 0, n, other);
+    EXPECT_EQ(seen.timings, 0) << n;
+    EXPECT_THAT(seen.ran, ElementsAre(1)) << n;
+  }
+  EXPECT_THAT(Fresh(In(folder.path), 0).ran, ElementsAre(2));
+  EXPECT_THAT(EntryFiles(folder.path), SizeIs(2));
+}
+
+// Each goes to the first place that is free in the own cache, whatever layers have; a place in the
+// middle may become free, as when the cache was too large; when there is none, the last is taken.
+TEST(TuneStore, PlacesOfAKey) {
+  const TempFolder layer, own;
+  TuneRecord record = *Harness(kProduct).Tune(Product(100)).value();
+  const auto keep = [&](const std::string& folder, int place, double us) {
+    DiskCache disk(In(folder));
+    record.plans[0].us = us;
+    KeepTuneRecord(&disk, record, "f", place);
+  };
+  const auto found = [&](int* next) {
+    DiskCacheOptions options = In(own.path);
+    options.layers = {layer.path};
+    DiskCache disk(options);
+    std::vector<double> out;
+    const KeptRecords kept = FindTuneRecords(&disk, record);
+    for (const KeptRecord& one : kept.records) out.push_back(one.record->plans[0].us);
+    EXPECT_FALSE(kept.healed);
+    *next = kept.next_place;
+    return out;
+  };
+  int next = -1;
+  EXPECT_THAT(found(&next), IsEmpty());
+  EXPECT_EQ(next, 0);
+  keep(layer.path, 0, 1);
+  EXPECT_THAT(found(&next), ElementsAre(1));
+  EXPECT_EQ(next, 0);
+  std::vector<std::string> second;
+  for (int place = 0; place < kTunePlaces; ++place) {
+    found(&next);
+    EXPECT_EQ(next, place);
+    const std::vector<std::string> before = EntryFiles(own.path);
+    keep(own.path, next, 10 + place);
+    if (place == 1) {
+      for (const std::string& file : EntryFiles(own.path)) {
+        if (std::find(before.begin(), before.end(), file) == before.end()) second.push_back(file);
+      }
+    }
+  }
+  EXPECT_THAT(found(&next), ElementsAre(1, 10, 11, 12, 13));
+  EXPECT_EQ(next, kTunePlaces - 1);
+  ASSERT_THAT(second, SizeIs(1));
+  std::filesystem::remove(second[0]);
+  EXPECT_THAT(found(&next), ElementsAre(1, 10, 12, 13));
+  EXPECT_EQ(next, 1);
 }
 
 // A layer's entry that is no record, or whose algorithm is refused, does not hide what this user's
@@ -256,7 +324,7 @@ TEST(TuneStore, TenThousandDamagesAreNeverARecord) {
       bad[random() % bad.size()] ^= static_cast<char>(1 + random() % 255);
     }
     WriteFile(file, bad);
-    const KeptRecords kept = FindTuneRecords(&disk, key, "");
+    const KeptRecords kept = FindTuneRecords(&disk, key);
     ASSERT_TRUE(kept.records.empty() && kept.healed) << i;
   }
 }
