@@ -3,7 +3,8 @@
 // behind them are taken one by one, each by a thread of its own: what a thread keeps of them lies
 // behind what it keeps of its vectors. An operand that lies otherwise (a weight of the columns) is
 // read as the aligned pieces of 8 bytes that hold a vector of the window, which is why the last one
-// is left to the single elements. Nothing outside of the row is read.
+// is left to the single elements. Of other rows at most what shares 8 bytes with this one is read,
+// and nothing outside of the array.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"

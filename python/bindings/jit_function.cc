@@ -456,7 +456,10 @@ bool AddEntry(nb::handle self, const nb::tuple& args, const nb::dict& kwargs,
   for (PyObject* object : call.named) entry->keep.push_back(nb::borrow(object));
   entry->key = std::move(call.key);
   std::vector<EntryRef> forgotten;  // freed last: that may run anything
-  if (front->entries.size() >= kMaxEntries) forgotten.swap(front->entries);
+  if (front->entries.size() >= kMaxEntries) {
+    forgotten.swap(front->entries);
+    forgotten.push_back(std::move(front->last));
+  }
   front->entries.emplace_back(std::move(entry));
   return true;
 }

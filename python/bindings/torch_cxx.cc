@@ -128,35 +128,47 @@ bool KnowsTracing(const Functions& f) {
   return (*f.tracing_state() != nullptr) == nb::cast<bool>(asked);
 }
 
+// Errors of torch and Python, but no ^C, are no.
+template <typename Trial>
+bool Passes(const Trial& trial) {
+  try {
+    return trial();
+  } catch (const nb::python_error& e) {
+    if (!e.matches(PyExc_Exception)) throw;
+  } catch (const std::exception&) {  // torch's, or an attribute of another kind
+  }
+  return false;
+}
+
 // Keeps of torch's functions those that do what Python does.
 void Try(const std::vector<nb::object>& tensors, std::size_t place, Functions* f) {
-  if (f->lend != nullptr && !Lends(*f, tensors, place)) f->lend = nullptr;
-  if (f->requires_grad != nullptr && !KnowsGrad(*f, tensors, place)) f->requires_grad = nullptr;
-  if (f->is_negative != nullptr && !KnowsNegative(*f, tensors, place)) f->is_negative = nullptr;
-  if (f->bump_version != nullptr && !Bumps(*f, tensors, place)) f->bump_version = nullptr;
-  if (f->tracing_state != nullptr && !KnowsTracing(*f)) f->tracing_state = nullptr;
+  const auto keep = [](auto* function, const auto& trial) {
+    if (*function != nullptr && !Passes(trial)) *function = nullptr;
+  };
+  keep(&f->lend, [&] { return Lends(*f, tensors, place); });
+  keep(&f->requires_grad, [&] { return KnowsGrad(*f, tensors, place); });
+  keep(&f->is_negative, [&] { return KnowsNegative(*f, tensors, place); });
+  keep(&f->bump_version, [&] { return Bumps(*f, tensors, place); });
+  keep(&f->tracing_state, [&] { return KnowsTracing(*f); });
 }
 
 Torch Look() {
   const WithoutDynamo without_dynamo;
-  try {
+  Torch out;
+  Passes([&] {
     std::vector<nb::object> tensors;
     for (nb::handle t : nb::iter(nb::module_::import_("jitfuse._torch_state").attr("samples")()))
       tensors.push_back(nb::borrow(t));
     nb::object base = nb::module_::import_("torch").attr("Tensor").attr("__base__");
-    Torch out;
     out.place = PlaceIn(tensors, base);
-    if (out.place == 0) return {};
+    if (out.place == 0) return false;
     Functions found = FindFunctions();
     Try(tensors, out.place, &found);
     out.functions = found;
     out.type = reinterpret_cast<PyTypeObject*>(base.release().ptr());
-    return out;
-  } catch (const nb::python_error& e) {
-    if (!e.matches(PyExc_Exception)) throw;  // ^C
-  } catch (const std::exception&) {          // torch's, or an attribute of another kind
-  }
-  return {};
+    return true;
+  });
+  return out;
 }
 
 const Torch* loaded = nullptr;  // guarded by the GIL
@@ -167,6 +179,17 @@ const Torch& Loaded() {
   return *loaded;
 }
 
+// Whether the class's own __torch_function__, if any, is left out of what torch does.
+bool IsNotAsked(nb::handle type, nb::handle tensor) {
+  const auto body = [](nb::handle of) {
+    return nb::getattr(nb::getattr(of, "__torch_function__", nb::none()), "__func__", nb::none());
+  };
+  const nb::object disabled =
+      nb::module_::import_("torch").attr("_C").attr("_disabled_torch_function_impl");
+  return nb::getattr(type, "__torch_function__", nb::none()).is(disabled) ||
+         (!body(type).is_none() && body(type).is(body(tensor)));
+}
+
 // Whether objects of a class of tensors say what torch does of requires_grad.
 bool SaysAsTorch(PyTypeObject* type) {
   const nb::handle own(reinterpret_cast<PyObject*>(type));
@@ -175,7 +198,7 @@ bool SaysAsTorch(PyTypeObject* type) {
   const auto same = [&](nb::handle other, const char* name) {
     return nb::getattr(own, name, nb::none()).is(nb::getattr(other, name, nb::none()));
   };
-  return same(base, "requires_grad") && same(object, "__getattribute__");
+  return IsNotAsked(own, base) && same(base, "requires_grad") && same(object, "__getattribute__");
 }
 
 // A class of objects, as far as it matters here.

@@ -12,6 +12,9 @@ import torch  # type: ignore[import-not-found,unused-ignore]
 from ._fork import ForkLock
 
 _MASK = 2**64 - 1
+# The versions whose C++ functions python/bindings/torch_cxx.cc was run with: their names do not say
+# what they return.
+_FIRST, _LAST = (2, 11), (2, 13)
 _drawing = ForkLock()
 _own = threading.local()
 
@@ -61,8 +64,16 @@ def mixed(seed: int) -> int:
 
 def samples() -> list[Any]:
     """Tensors on which torch's C++ functions are tried that a call uses in place of Python's: of
-    several layouts, with a gradient and without, negative and not."""
-    with torch._C._DisableTorchDispatch(), torch.inference_mode(False), torch.no_grad():
+    several layouts, with a gradient and without, negative and not. None of a torch that they were
+    not run with."""
+    if not _FIRST <= tuple(map(int, torch.__version__.split(".")[:2])) <= _LAST:
+        return []
+    with (
+        torch._C._DisableTorchDispatch(),
+        torch._C._DisableFuncTorch(),
+        torch.inference_mode(False),
+        torch.no_grad(),
+    ):
         made = [
             torch.ones(3, device="cpu"),
             torch.ones(2, 5, dtype=torch.float64, device="cpu", requires_grad=True),

@@ -81,3 +81,65 @@ def test_python_is_asked_where_torchs_functions_are_not_found(samples, in_python
     assert done.returncode == 0, done.stderr
     asked = int(done.stdout)
     assert asked >= 3 if in_python else asked == 0
+
+
+FIRST_CALL_INSIDE_GRAD = """
+import torch
+import jitfuse as jf
+
+f = jf.jit(lambda x: x + 1)
+out = torch.empty(5)
+
+def inside(x):
+    f(torch.rand(5).detach(), out=out)
+    return (x * x).sum()
+
+try:
+    torch.func.grad(inside)(torch.rand(5))
+except (RuntimeError, TypeError, ValueError):
+    pass  # the call may be refused there
+asked = 0
+is_neg = torch.Tensor.is_neg
+
+def counted(tensor):
+    global asked
+    asked += 1
+    return is_neg(tensor)
+
+torch.Tensor.is_neg = counted
+f(torch.rand(5), out=out)
+print(asked)
+"""
+
+
+def test_a_first_call_inside_of_grad_finds_them_too():
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", FIRST_CALL_INSIDE_GRAD], env=env, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) == 0
+
+
+def test_a_class_that_answers_for_its_gradient_is_asked():
+    import jitfuse as jf
+
+    class Answers(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            if func is torch.Tensor.requires_grad.__get__:
+                return True
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    x = torch.rand(3).as_subclass(Answers)
+    assert x.requires_grad
+    out = torch.empty(3)
+    with pytest.raises((ValueError, RuntimeError)):
+        jf.jit(lambda a: a + 1)(x, out=out)
+
+
+def test_a_torch_that_was_not_tried_is_asked_through_python(monkeypatch):
+    from jitfuse import _torch_state
+
+    assert _torch_state.samples()
+    for version in ("2.10.1", "2.14.0+cu140", "3.0"):
+        monkeypatch.setattr(torch, "__version__", version)
+        assert _torch_state.samples() == []

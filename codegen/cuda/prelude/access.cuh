@@ -138,7 +138,7 @@ JF_FN jf_words<W> jf_wrapped(const void* p, Index first, Index n) {
   const Index at = first % n;
   const unsigned shift = (unsigned)at % kPiece;
   const unsigned reach = shift == 0u ? kElements : kElements + kPiece - shift;
-  if (at + reach <= n) return jf_between<W, S>(static_cast<const unsigned char*>(p) + at * S, shift);
+  if (at + reach <= n) return jf_between<W, S>(static_cast<const unsigned char*>(p) + (unsigned long long)at * S, shift);
   jf_words<W> r;
 #pragma unroll
   for (unsigned j = 0; j < kElements; ++j) {
