@@ -125,7 +125,7 @@ def test_a_class_that_answers_for_its_gradient_is_asked():
     class Answers(torch.Tensor):
         @classmethod
         def __torch_function__(cls, func, types, args=(), kwargs=None):
-            if func is torch.Tensor.requires_grad.__get__:
+            if func == torch.Tensor.requires_grad.__get__:
                 return True
             return super().__torch_function__(func, types, args, kwargs or {})
 
