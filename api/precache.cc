@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -37,7 +38,8 @@ namespace {
 struct AskedCalls {
   std::string where, graph;
   std::map<std::string, std::string> dtypes;
-  std::vector<std::pair<size_t, std::map<std::string, int64_t>>> jobs;
+  std::vector<std::pair<size_t, std::map<std::string, int64_t>>> jobs;  // each once
+  std::set<size_t> known;                                               // of these
 };
 
 // What the jobs of a manifest are made with.
@@ -87,7 +89,20 @@ class JobMaker {
       if (!read.ok()) return Annotate(read.status(), absl::StrCat(entry.where, "/graph"));
       text = *std::move(read);
     }
+    JF_RETURN_IF_ERROR(CheckNames(entry, dtypes, text,
+                                  entry.source == ManifestSource::kFile ? entry.what : "the text"));
     return AddCalls(entry, entry.calls, WithDTypes(text, dtypes), Options(), {dtypes});
+  }
+
+  // With a name that stands nowhere each of its dtypes would be the same.
+  static absl::Status CheckNames(const ManifestEntry& entry, const DTypes& dtypes,
+                                 const std::string& text, std::string_view where) {
+    for (const auto& [name, dtype] : dtypes) {
+      if (WithDTypes(text, {{name, ""}}) == text)
+        return InvalidArgument(entry.where, "/dtypes/", name, ": expected $", name, " in ",
+                               ToAbsl(where), ", where it stands for ", dtype);
+    }
+    return absl::OkStatus();
   }
 
   // The function is traced as a call with each combination of sizes does it.
@@ -99,6 +114,7 @@ class JobMaker {
           "can: pip install . in a clone (docs/python_install.md), then run that jitfuse, or "
           "python "
           "-m jitfuse, with the same arguments");
+    JF_RETURN_IF_ERROR(CheckNames(entry, dtypes, absl::StrJoin(entry.args, "\n"), "args"));
     PythonCall call{entry.what, {}, {}};
     for (const std::string& arg : entry.args) call.arguments.push_back(WithDTypes(arg, dtypes));
     for (const ManifestCall& of : entry.calls) {
@@ -166,7 +182,8 @@ class JobMaker {
         const std::string key = absl::StrCat(c.graph->Fingerprint().ToHex(), options.Key().ToHex(),
                                              absl::StrJoin(c.cls.bound_inputs, ""), c.cls.key);
         const auto [known, fresh] = classes_.try_emplace(key, jobs_.all.size());
-        asked.jobs.emplace_back(known->second, asking.sizes ? *asking.sizes : std::move(c.sizes));
+        if (asked.known.insert(known->second).second)  // each call of a Python function is traced
+          asked.jobs.emplace_back(known->second, asking.sizes ? *asking.sizes : std::move(c.sizes));
         if (fresh)
           jobs_.all.push_back(
               {std::move(c.graph), std::move(c.cls), options, call.where, cuda_only});
@@ -181,7 +198,7 @@ class JobMaker {
         asked_.try_emplace(std::pair(call.where, dtypes), jobs_.asked.size());
     if (fresh)
       jobs_.asked.push_back(
-          {call.where, entry.source == ManifestSource::kText ? graph : entry.what, dtypes, {}});
+          {call.where, entry.source == ManifestSource::kText ? graph : entry.what, dtypes, {}, {}});
     return jobs_.asked[place->second];
   }
 
@@ -309,8 +326,8 @@ absl::StatusOr<PrecacheReport> RunPrecache(const std::string& manifest, const st
   JF_ASSIGN_OR_RETURN(const WantedKernels wanted, CollectKernels(jobs.all, targets.all));
   JF_ASSIGN_OR_RETURN(const std::vector<LayerKernel> kernels,
                       layer.Compile(wanted.kernels, ReadCodeFigures, Telling(options)));
-  JF_RETURN_IF_ERROR(layer.Finish(ReadCodeFigures, Version()));
   PrecacheReport report;
+  JF_ASSIGN_OR_RETURN(report.deleted, layer.Finish(ReadCodeFigures, Version()));
   report.graphs = jobs.graphs;
   report.classes = static_cast<long long>(jobs.all.size());
   report.products = wanted.products;

@@ -66,6 +66,9 @@ struct PrecacheReport {
   long long products = 0;
   std::vector<PrecachedKernel> kernels;  // each once
   std::vector<std::string> compilers;    // "nvrtc-13.0", "llvm-19.1.7"
+  // Entries that were in the layer and would not have been used, such as those that others could
+  // write to or that were damaged; each with its reason. Those asked for were compiled again.
+  std::vector<std::string> deleted;
 };
 
 // `out`: a new folder, or a layer, which is added to.

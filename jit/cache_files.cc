@@ -121,16 +121,24 @@ void ForEachIn(const std::string& dir, Visit visit) {
 
 int64_t Nanoseconds(const timespec& t) { return int64_t{t.tv_sec} * 1000000000 + t.tv_nsec; }
 
+// One folder, which the umask may close to others no more than `mode` does.
+absl::Status MakeOne(const std::string& dir, mode_t mode) {
+  if (mkdir(dir.c_str(), mode) != 0)
+    return errno == EEXIST ? absl::OkStatus() : SystemError("cannot make the folder", dir);
+  struct stat s{};
+  const bool closed = (mode & 077) != 0 && stat(dir.c_str(), &s) == 0 && (s.st_mode & mode) != mode;
+  if (!closed || chmod(dir.c_str(), (s.st_mode & 07777) | mode) == 0) return absl::OkStatus();
+  return SystemError("cannot make readable", dir);
+}
+
 }  // namespace
 
 absl::Status MakeCacheFolder(const std::string& dir, mode_t mode) {
-  if (mkdir(dir.c_str(), mode) == 0 || errno == EEXIST) return absl::OkStatus();
+  absl::Status made = MakeOne(dir, mode);
   const size_t slash = dir.find_last_of('/');
-  if (errno != ENOENT || slash == std::string::npos || slash == 0)
-    return SystemError("cannot make the folder", dir);
+  if (!absl::IsNotFound(made) || slash == std::string::npos || slash == 0) return made;
   JF_RETURN_IF_ERROR(MakeCacheFolder(dir.substr(0, slash), mode));
-  if (mkdir(dir.c_str(), mode) == 0 || errno == EEXIST) return absl::OkStatus();
-  return SystemError("cannot make the folder", dir);
+  return MakeOne(dir, mode);
 }
 
 absl::StatusOr<std::string> OpenOwnFolder(const std::string& dir) {

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "ir/support/status.h"
 #include "jit/disk_cache.h"
 
 namespace jitfuse::internal {
@@ -20,14 +21,10 @@ ListedEntry ListOne(FileInfo file, Trust trust) {
   ListedEntry out;
   out.file = std::move(file);
   const std::string& path = out.file.path;
-  const absl::StatusOr<CacheFile> bytes = ReadCacheFile(path, trust);
-  out.refused = !bytes.ok();
-  absl::StatusOr<CacheEntry> entry =
-      bytes.ok() ? DecodeEntry(bytes->bytes) : absl::StatusOr<CacheEntry>(bytes.status());
-  if (entry.ok() && path.substr(path.rfind('/') + 1) != entry->key.Hash().ToHex())
-    entry = absl::DataLossError("it is of another kernel than its name says");
+  absl::StatusOr<CacheEntry> entry = ReadEntryFile(path, trust);
   if (!entry.ok()) {
     out.damage = WithoutPath(entry.status(), path);
+    out.refused = !absl::IsDataLoss(entry.status());
     return out;
   }
   out.symbol = std::move(entry->symbol);
@@ -39,6 +36,15 @@ ListedEntry ListOne(FileInfo file, Trust trust) {
 }
 
 }  // namespace
+
+absl::StatusOr<CacheEntry> ReadEntryFile(const std::string& path, Trust trust) {
+  JF_ASSIGN_OR_RETURN(const CacheFile file, ReadCacheFile(path, trust));
+  absl::StatusOr<CacheEntry> entry = DecodeEntry(file.bytes);
+  if (!entry.ok()) return Annotate(entry.status(), path);
+  if (path.substr(path.rfind('/') + 1) != entry->key.Hash().ToHex())
+    return absl::DataLossError(absl::StrCat(path, ": it is of another kernel than its name says"));
+  return entry;
+}
 
 std::vector<ListedEntry> ListEntries(const std::string& root, Trust trust) {
   std::vector<ListedEntry> out;

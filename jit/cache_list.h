@@ -7,9 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
+#include "jit/cache_entry.h"
 #include "jit/cache_files.h"
 
 namespace jitfuse::internal {
+
+// Whole, and of the kernel that its file's name says: else DataLoss. Errors name the file.
+absl::StatusOr<CacheEntry> ReadEntryFile(const std::string& path, Trust trust);
 
 struct ListedEntry {
   FileInfo file;

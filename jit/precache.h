@@ -78,7 +78,8 @@ class LayerWriter {
   LayerWriter(const LayerWriter&) = delete;
   LayerWriter& operator=(const LayerWriter&) = delete;
 
-  // Makes the folder, and those above it so that all may come through and nobody else write.
+  // Makes the folder, and those above it so that all may come through and nobody else write,
+  // whatever the umask.
   // FailedPrecondition: it has something else in it, or another process fills it.
   absl::Status Open(const std::string& dir);
   // What is there, whole, is not compiled again. In parallel, by kernel. Errors name the first
@@ -86,10 +87,12 @@ class LayerWriter {
   absl::StatusOr<std::vector<LayerKernel>> Compile(
       absl::Span<const WantedKernel> kernels, const ReadFigures& figures,
       const std::function<void(const LayerProgress&)>& progress);
-  // Makes all of the layer readable for all, writable for this user alone, whatever the umask, and
-  // writes index.json, of all its kernels. An entry that others could write to is not made one that
-  // is trusted: it is deleted, as damaged ones are. `version`: of this library.
-  absl::Status Finish(const ReadFigures& figures, const std::string& version);
+  // Makes what this user has in the layer readable for all, writable for this user alone, whatever
+  // the umask, and writes index.json, of all its kernels. An entry that others could write to is
+  // not made one that is trusted: it is deleted, as damaged ones are. Returns these, and why;
+  // sorted by path. `version`: of this library.
+  absl::StatusOr<std::vector<std::string>> Finish(const ReadFigures& figures,
+                                                  const std::string& version);
 
  private:
   absl::StatusOr<LayerKernel> Make(const WantedKernel& wanted, const ReadFigures& figures) const;

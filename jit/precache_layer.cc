@@ -22,6 +22,7 @@
 #include "ir/support/status.h"
 #include "ir/support/threads.h"
 #include "jit/cache_files.h"
+#include "jit/cache_list.h"
 #include "jit/disk_cache.h"
 #include "jit/kernel_cache.h"
 #include "jit/precache.h"
@@ -37,21 +38,13 @@ constexpr const char* kHead = "jitfuse_layer";
 constexpr int kIndexVersion = 1;
 constexpr size_t kShownFailures = 3;
 
-// Whole, and of this key.
-absl::StatusOr<CacheEntry> ReadEntryFile(const std::string& path, Trust trust) {
-  JF_ASSIGN_OR_RETURN(const CacheFile file, ReadCacheFile(path, trust));
-  return DecodeEntry(file.bytes);
-}
-
 // As a process that uses the layer looks for it; the error says what is wrong with what is there,
 // NotFound that nothing is.
 absl::Status Serves(const std::string& root, const CacheKey& key) {
   const std::string path = EntryPathOf(root, key);
-  JF_ASSIGN_OR_RETURN(const CacheFile file, ReadCacheFile(path, Trust::kLayer));
-  const absl::StatusOr<CacheEntry> entry = DecodeEntry(file.bytes);
-  if (!entry.ok()) return Annotate(entry.status(), path);
-  if (entry->key == key) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat(path, ": it is of another kernel than its name says"));
+  JF_ASSIGN_OR_RETURN(const CacheEntry entry, ReadEntryFile(path, Trust::kLayer));
+  if (entry.key == key) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(path, ": it is of another key with the same hash"));
 }
 
 LayerKernel Describe(const CacheEntry& entry, const ReadFigures& figures) {
@@ -67,10 +60,21 @@ LayerKernel Describe(const CacheEntry& entry, const ReadFigures& figures) {
   return out;
 }
 
+// What is another's (root's, since it is trusted) is left as it is.
 absl::Status MakeReadable(const std::string& path, mode_t mode) {
-  if (chmod(path.c_str(), mode) == 0) return absl::OkStatus();
+  struct stat s{};
+  const bool found = stat(path.c_str(), &s) == 0;
+  if (found && (s.st_uid != geteuid() || (s.st_mode & 07777) == mode)) return absl::OkStatus();
+  if (found && chmod(path.c_str(), mode) == 0) return absl::OkStatus();
   return absl::UnavailableError(
       absl::StrCat("cannot make ", path, " readable: ", std::generic_category().message(errno)));
+}
+
+absl::Status Delete(const std::string& path, const absl::Status& why) {
+  if (unlink(path.c_str()) == 0) return absl::OkStatus();
+  const std::string reason = std::generic_category().message(errno);
+  return absl::UnavailableError(
+      absl::StrCat("cannot delete an entry that is not used: ", reason, ": ", why.message()));
 }
 
 // A folder that holds something else is not made a layer, nor are files in it touched.
@@ -157,7 +161,7 @@ absl::Status LayerWriter::Open(const std::string& dir) {
 absl::StatusOr<LayerKernel> LayerWriter::Make(const WantedKernel& wanted,
                                               const ReadFigures& figures) const {
   const std::string path = EntryPathOf(CacheRootOf(dir_), wanted.key);
-  const absl::StatusOr<CacheEntry> there = ReadEntryFile(path, Trust::kOwn);
+  const absl::StatusOr<CacheEntry> there = ReadEntryFile(path, Trust::kLayer);
   if (there.ok() && there->key == wanted.key) return Describe(*there, figures);
   absl::StatusOr<CompiledKernel> made = absl::UnknownError("not compiled");
   {
@@ -206,19 +210,22 @@ absl::StatusOr<std::vector<LayerKernel>> LayerWriter::Compile(
   return out;
 }
 
-absl::Status LayerWriter::Finish(const ReadFigures& figures, const std::string& version) {
+absl::StatusOr<std::vector<std::string>> LayerWriter::Finish(const ReadFigures& figures,
+                                                             const std::string& version) {
   const std::string root = CacheRootOf(dir_);
   RemoveTemporaries(dir_);
   std::vector<LayerKernel> kernels;
+  std::vector<std::string> deleted;
   const std::vector<std::string> toolchains = FoldersIn(root);
   for (const std::string& toolchain : toolchains) {
     const std::string folder = absl::StrCat(root, "/", toolchain);
     RemoveTemporaries(folder);
     for (const FileInfo& file : FilesIn(folder)) {
       // As it is: with the mode below one that others may have written would be trusted.
-      const absl::StatusOr<CacheEntry> entry = ReadEntryFile(file.path, Trust::kOwn);
-      if (!entry.ok()) {  // damaged, or others may write to it, and not wanted any more
-        unlink(file.path.c_str());
+      const absl::StatusOr<CacheEntry> entry = ReadEntryFile(file.path, Trust::kLayer);
+      if (!entry.ok()) {  // damaged, or others may write to it, and not asked for now
+        JF_RETURN_IF_ERROR(Delete(file.path, entry.status()));
+        deleted.emplace_back(entry.status().message());
         continue;
       }
       JF_RETURN_IF_ERROR(MakeReadable(file.path, 0644));
@@ -230,7 +237,8 @@ absl::Status LayerWriter::Finish(const ReadFigures& figures, const std::string& 
   JF_RETURN_IF_ERROR(WriteCacheFile(dir_, kIndex, IndexJson(kernels, version)));
   JF_RETURN_IF_ERROR(MakeReadable(absl::StrCat(dir_, "/", kIndex), 0644));
   if (!toolchains.empty()) JF_RETURN_IF_ERROR(MakeReadable(root, 0755));
-  return MakeReadable(dir_, 0755);
+  JF_RETURN_IF_ERROR(MakeReadable(dir_, 0755));
+  return deleted;
 }
 
 LayerGaps GapsIn(const std::string& dir, absl::Span<const WantedKernel> kernels) {

@@ -19,11 +19,14 @@
 namespace jitfuse::internal {
 namespace {
 
+// Digits, behind a minus perhaps; python/jitfuse/_logging.py reads LOG alike.
 std::optional<int64_t> ParseInt(const std::string& text) {
+  const size_t first = !text.empty() && text[0] == '-' ? 1 : 0;
+  if (text.find_first_not_of("0123456789", first) != std::string::npos) return std::nullopt;
   char* end = nullptr;
   errno = 0;
   const long long value = std::strtoll(text.c_str(), &end, 10);
-  if (text.empty() || *end != '\0' || errno != 0) return std::nullopt;
+  if (end == text.c_str() || errno != 0) return std::nullopt;
   return value;
 }
 

@@ -44,12 +44,18 @@ def debug(message: str, *args: Any) -> None:
 
 def library_level() -> int:
     """What JITFUSE_LOG says; 0 where it says nothing, or what the library does not take."""
-    text = os.environ.get("JITFUSE_LOG", "")
-    return int(text) if _is_level(text) else 0
+    return _parse(os.environ.get("JITFUSE_LOG", "")) or 0
 
 
-def _is_level(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text.lstrip("0")) <= 10 and int(text) < 2**31
+def _parse(text: str) -> int | None:
+    """As ir/support/flags.cc takes it; None where it does not."""
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit()):
+        return None
+    digits = digits.lstrip("0") or "0"
+    if len(digits) > 10 or int(digits) >= 2**31 or (digits != "0" and text[0] == "-"):
+        return None
+    return int(digits)
 
 
 def start() -> None:
@@ -64,7 +70,7 @@ def start() -> None:
         if not logger.hasHandlers():
             logger.addHandler(logging.StreamHandler())
     text = os.environ.get("JITFUSE_LOG", "")
-    if text and not _is_level(text):  # as ir/support/flags.cc says it
+    if text and _parse(text) is None:  # as ir/support/flags.cc says it
         warning(
             "JITFUSE_LOG=%s: expected a whole number from 0 on; the variable counts as not set",
             text,

@@ -68,13 +68,20 @@ def main():
         assert json.loads(recorded.read_text())["entries"][0]["calls"] == [{"sizes": {"n": 1000}}]
         assert "0 of them missing" in run("cache", "diff", moved, manifest)
         said = run("cache", "diff", moved, recorded, "--arch", "x86-64-v3", code=1)
-        assert "for x86-64-v3\n1 kernels for x86-64-v3, 1 of them missing" in said and "adds them" in said, said
+        assert "for x86-64-v3\n1 kernels for x86-64-v3, 1 of them missing" in said and said.endswith(f"{moved} lacks kernels; jitfuse precache {recorded} --arch x86-64-v3 --out {moved} adds them\n"), said
+        nowhere = run("cache", "diff", elsewhere + "/none", recorded, "--arch", "x86-64-v2,x86-64-v3", "--cuda", "12", code=1)
+        assert nowhere.endswith(f"there is no folder {elsewhere}/none; jitfuse precache {recorded} --arch x86-64-v2,x86-64-v3 --cuda 12 --out {elsewhere}/none makes it\n"), nowhere
         assert said.startswith(f"incomplete {recorded}: /entries/0/calls/0 (f1000) for x86-64-v3 lacks 1 of 1 kernels, with n=1000\n"), said
         run("precache", recorded, "--arch", "x86-64-v3", "--out", moved)
         assert "1 kernels for x86-64-v3, 0 of them missing" in run("cache", "diff", moved, recorded, "--arch", "x86-64-v3")
 
         said = run("precache", manifest, "--arch", "sm_99", "--out", layer, code=1)
         assert "known: sm_75, " in said and "driver here: " in said and "NVRTC here: " in said, said
+        # What others could write to is not made trusted, and that is said.
+        first = min(f for f in moved.rglob("*") if len(f.name) == 32)
+        first.chmod(0o666)
+        said = run("precache", recorded, "--arch", "x86-64-v2", "--out", moved)
+        assert f"\ndeleted    {first}: everyone may write to it\n" in said and not first.exists(), said
         # A layer that a target would not use lacks all; what it names is an absolute path.
         moved.chmod(0o777)
         said = run("cache", "diff", moved, recorded, "--arch", "x86-64-v3", code=1)
@@ -94,7 +101,7 @@ def main():
         assert said == "jitfuse precache: --arch: expected a value, got an empty one\njitfuse precache --help lists what there is\n", said
         # What follows -- is the program's own.
         run("precache", recorded, "--record", "--", command, *call, "--backend=", "cpu", code=2)
-        for wrong in ([], [manifest], [manifest, "--arch", "sm_90"], [manifest, "--out", layer], [manifest, "program"], [manifest, "--record"],
+        for wrong in ([], [manifest], [manifest, "--arch", "sm_90"], [manifest, "--out", layer], [manifest, "program"], [manifest, "--record"], [manifest, "--record", "--", ""],
                       [manifest, "--record", "--out", layer, "--", "true"], [manifest, "--arch", "sm_90", "--out", layer, "--cuda", "11"]):
             run("precache", *wrong, code=2)
         for wrong in (["diff"], ["diff", layer], ["diff", layer, manifest, layer], ["stats", layer], ["list", "--arch", "sm_90"]):

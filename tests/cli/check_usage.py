@@ -65,8 +65,11 @@ def main():
                 if value:
                     for words in ([option + "="], [option, ""], [option + "=", "n=3"]):
                         says(f"jitfuse {verb}: {option}: expected a value, got an empty one\n", verb, graph, *words, code=2)
+                    says(f"jitfuse {verb}: {option}: expected a value, got the option {options[0][0]}\n", verb, graph, option, options[0][0], code=2)
                 else:
                     says(f"jitfuse {verb}: {option}=: expected no value", verb, graph, option + "=", code=2)
+            says(f"jitfuse {verb}: expected no empty word, got ''\n", verb, "", code=2)
+        says("jitfuse explain: --json=true: expected no value, --json alone says it", "explain", graph, "--json=true", code=2)
         assert run("run", graph, "--backend=cpu", "--set=n=3", code=0) == ""
         for backend in ["0", "2", "gpu"]:
             says("not in {auto,cpu,cuda,interpret}", "run", graph, "--backend", backend, code=2)

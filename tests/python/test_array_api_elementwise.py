@@ -250,9 +250,11 @@ def test_bfloat16():
 
 @pytest.mark.parametrize("name", [*FLOATS, "bfloat16"])
 def test_remainders_of_large_quotients(name):
-    ml_dtypes = pytest.importorskip("ml_dtypes", reason="NumPy has no bfloat16 without ml_dtypes")
-    dtype = np.dtype(getattr(ml_dtypes, name, name))
-    info = ml_dtypes.finfo(dtype)
+    if name == "bfloat16":
+        ml_dtypes = pytest.importorskip("ml_dtypes", reason="NumPy has no bfloat16 without ml_dtypes")
+        dtype, info = np.dtype(ml_dtypes.bfloat16), ml_dtypes.finfo(ml_dtypes.bfloat16)
+    else:
+        dtype, info = np.dtype(name), np.finfo(name)
     rng = np.random.default_rng(5)
     edges = [info.max, -info.max, info.smallest_normal, info.smallest_subnormal, -3 * float(info.smallest_subnormal), 0.0, -0.0, 3, -7, 0.1, np.inf, -np.inf, np.nan]
     x, y = (a.ravel() for a in np.meshgrid(np.asarray(edges, dtype), np.asarray(edges, dtype)))

@@ -230,12 +230,21 @@ def test_nvtx_that_is_not_there_is_warned_of(nvtx, tmp_path):
         ("JITFUSE_NVTX", "2", "0 or 1"),
         ("JITFUSE_LOG", "x", "a whole number from 0 on"),
         ("JITFUSE_LOG", "\u00b2", "a whole number from 0 on"),  # a digit, and no number
+        ("JITFUSE_LOG", "+1", "a whole number from 0 on"),
+        ("JITFUSE_LOG", "-1", "a whole number from 0 on"),
+        ("JITFUSE_LOG", "2147483648", "a whole number from 0 on"),
         ("JITFUSE_NUM_THREADS", "0", "a whole number from 1 on"),
     ],
 )
 def test_switches_with_other_values_are_warned_of(variable, value, wanted):
     said = run("f(x)", {variable: value})
     assert said == f"{variable}={value}: expected {wanted}; the variable counts as not set\n"
+
+
+@pytest.mark.parametrize("value", ["0" * 5000, "-0"])  # Python limits the digits of a number
+def test_levels_of_the_log_with_zeros_are_taken(value):
+    assert run("f(x)", {"JITFUSE_LOG": value}) == ""
+    assert "compiled" in run("f(x)", {"JITFUSE_LOG": value.removeprefix("-") + "1"})
 
 
 def test_the_command_traces_a_run(tmp_path):

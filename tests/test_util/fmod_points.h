@@ -26,10 +26,11 @@ class FmodPoints {
         return {Any(), y};
       case 1:  // small quotients
         return {Rounded(std::ldexp(y, static_cast<int>(rng_() % 30)) * Factor()), y};
-      case 2:  // a multiple
-        return {Multiple(y), y};
-      case 3:  // next to one
-        return {Beside(Multiple(y)), y};
+      case 2:    // a multiple
+      case 3: {  // next to one
+        const double d = Short(y), x = Multiple(d);
+        return {count_ % 2 == 1 ? x : Beside(x), d};
+      }
       case 4:
         return {Any(), Rounded(smallest() * static_cast<double>(rng_() % 1000))};
       default:
@@ -52,8 +53,16 @@ class FmodPoints {
     return f64() ? std::bit_cast<double>(bits)
                  : double{std::bit_cast<float>(static_cast<uint32_t>(bits))};
   }
+  // Of few significant bits, so that its multiples are values too.
+  double Short(double y) {
+    const uint64_t low = (uint64_t{1} << (f64() ? rng_() % 53 : 29 + rng_() % 24)) - 1;
+    return std::bit_cast<double>(std::bit_cast<uint64_t>(y) & ~low);
+  }
+  // Quotients of all sizes: below 2^53, where shortcuts end, and with a power of two far above.
   double Multiple(double y) {
-    return Rounded(y * static_cast<double>(rng_() >> (40 + rng_() % 24)));
+    const auto quotient = static_cast<double>(rng_() >> (11 + rng_() % 53));
+    const int power = rng_() % 2 == 0 ? 0 : static_cast<int>(rng_() % (1 << rng_() % 11));
+    return Rounded(std::ldexp(y * quotient, power));
   }
   double Beside(double v) {
     const double to = rng_() % 2 == 0 ? 0 : std::numeric_limits<double>::infinity();

@@ -42,9 +42,10 @@ std::string UsageMessage(const CLI::App* app, const CLI::Error& error) {
   return Usage(verb, what);
 }
 
-// What is wrong with an option that is given an empty value, as --arch= or --arch ''; "": nothing.
-// CLI11 takes the next word for that of --arch=, and others may read an empty one as none.
-std::string EmptyValue(const CLI::App& app, int argc, const char* const* argv) {
+// What is wrong with an empty word or value, as --arch= or --arch '', with an option where one's
+// value is expected, or with a value of a flag; "": nothing. CLI11 takes the next word for the
+// value of --arch=, an option for that of --arch, and others may read an empty one as none.
+std::string WrongWord(const CLI::App& app, int argc, const char* const* argv) {
   const auto named = app.get_subcommands(
       [argv](const CLI::App* command) { return command->get_name() == argv[1]; });
   if (named.empty()) return "";  // an option before any command
@@ -53,11 +54,16 @@ std::string EmptyValue(const CLI::App& app, int argc, const char* const* argv) {
   for (int i = 2; i < argc; ++i) {
     const std::string word = argv[i];
     if (word == "--") break;  // what follows is a program's
-    if (word.empty() && before != nullptr && before->get_items_expected_min() > 0)
-      return before->get_name() + ": expected a value, got an empty one";
+    const bool value = before != nullptr && before->get_items_expected_min() > 0;
+    if (word.empty() && value) return before->get_name() + ": expected a value, got an empty one";
+    if (word.empty()) return "expected no empty word, got ''";
     const std::size_t equals = word.find('=');
     const std::string name = word.substr(0, equals);
-    before = name.rfind("--", 0) == 0 ? command.get_option_no_throw(name) : nullptr;
+    const CLI::Option* const option =
+        name.rfind("--", 0) == 0 ? command.get_option_no_throw(name) : nullptr;
+    if (option != nullptr && value)
+      return before->get_name() + ": expected a value, got the option " + name;
+    before = option;
     if (before == nullptr || equals == std::string::npos) continue;
     if (before->get_items_expected_min() == 0)
       return word + ": expected no value, " + name + " alone says it";
@@ -209,7 +215,7 @@ std::string CheckPrecache(const Args& args) {
   if (args.record && compiles)
     return "--record runs a program and compiles nothing; expected no --arch, --cuda or --out "
            "beside it";
-  if (args.record && args.program.empty())
+  if (args.record && (args.program.empty() || args.program[0].empty()))
     return "--record: expected a program behind it: jitfuse precache MANIFEST --record -- PROGRAM";
   if (!args.record && !args.program.empty())
     return "unexpected '" + args.program[0] + "'; a program needs --record before it";
@@ -330,7 +336,7 @@ int Main(int argc, const char* const* argv, const Tracer& tracer) {
   const Commands verbs(&app, &args);
   app.failure_message(UsageMessage);
   if (!HasCommand(app, argc, argv)) return 2;
-  if (const std::string wrong = EmptyValue(app, argc, argv); !wrong.empty()) {
+  if (const std::string wrong = WrongWord(app, argc, argv); !wrong.empty()) {
     std::fputs(Usage(argv[1], wrong).c_str(), stderr);
     return 2;
   }

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <system_error>
 
 #include "commands.h"
@@ -93,9 +94,9 @@ std::string Absolute(const std::string& path) {
   return failed ? path : out.string();
 }
 
-std::string Joined(const std::vector<std::string>& words) {
+std::string Joined(const std::vector<std::string>& words, const std::string& by = ", ") {
   std::string out;
-  for (const std::string& word : words) out += (out.empty() ? "" : ", ") + word;
+  for (const std::string& word : words) out += (out.empty() ? "" : by) + word;
   return out;
 }
 
@@ -183,6 +184,7 @@ void PrintReport(const PrecacheReport& report, const std::string& out) {
   std::printf("precached  %lld graphs, %lld classes of calls\n", report.graphs, report.classes);
   std::printf("kernels    %lld: %lld compiled in %.1f s of the compilers, %lld were there\n",
               kernels, compiled, ms / 1000, kernels - compiled);
+  PrintSome("deleted   ", report.deleted);
   std::printf("compilers  %s\n",
               report.compilers.empty() ? "none was needed" : Joined(report.compilers).c_str());
   PrintArchs(report);
@@ -201,6 +203,16 @@ void PrintReport(const PrecacheReport& report, const std::string& out) {
         "to be used it has to be in a folder without ':' in its path, since JITFUSE_CACHE_PATH "
         "separates folders by it\n");
   }
+}
+
+// The command that makes what is missing.
+std::string Remedy(const Args& args, const jitfuse::LayerDiff& diff) {
+  std::set<std::string> archs;
+  for (const auto& kernel : diff.missing) archs.insert(kernel.arch);
+  return "jitfuse precache " + args.cache_operands[1] + " --arch " +
+         Joined({archs.begin(), archs.end()}, ",") +
+         (args.cuda != 0 ? " --cuda " + std::to_string(args.cuda) : "") + " --out " +
+         args.cache_operands[0];
 }
 
 }  // namespace
@@ -236,9 +248,11 @@ Status CacheDiff(const Args& args, const Tracer& tracer) {
                       "; expected a folder that belongs to root or to the user who runs the "
                       "application, and that nobody else may write to");
   if (diff->missing.empty()) return Status();
-  return Status(StatusCode::kFailedPrecondition, layer + " lacks kernels; jitfuse precache " +
-                                                     manifest + " --arch " + diff->archs[0] +
-                                                     "... --out " + layer + " adds them");
+  std::error_code failed;
+  const bool there = std::filesystem::exists(layer, failed) || failed;
+  return Status(StatusCode::kFailedPrecondition,
+                there ? layer + " lacks kernels; " + Remedy(args, *diff) + " adds them"
+                      : "there is no folder " + layer + "; " + Remedy(args, *diff) + " makes it");
 }
 
 Status RecordProgram(const Args& args) {

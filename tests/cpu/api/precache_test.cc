@@ -258,6 +258,50 @@ TEST(PrecacheTest, ADiffNamesWhatALayerLacks) {
 }
 
 // Entry, dtypes, sizes and architecture, for calls that lack something alone.
+TEST(PrecacheTest, DTypesOfANameThatStandsNowhereAreRefused) {
+  const TempFolder folder;
+  WriteAll(folder);
+  PrecacheOptions options = For({"x86-64-v3"});
+  options.trace = [](const PythonCall&) -> StatusOr<TracedCall> {
+    return Status(StatusCode::kInternal, "not to be traced");
+  };
+  for (const auto& [what, where] :
+       {std::pair(R"("graph": "softmax.jf")", "softmax.jf"),
+        std::pair(R"("text": "graph g(%x: $T[n]) -> ($T[n]) { return %x }")", "the text"),
+        std::pair(R"("python": "m:f", "args": ["x:$T[n]", "$f32x"])", "args")}) {
+    WriteFile(folder / "m.json", std::string(R"({"jitfuse_manifest": 1, "entries": [{)") + what +
+                                     R"(, "dtypes": {"T": ["f32"], "f32": ["f16", "bf16"]}, )" +
+                                     R"("calls": [{"sizes": {"n": 2, "m": 3}}]}]})");
+    const auto diff = DiffLayer(folder / "layer", folder / "m.json", options);
+    EXPECT_EQ(diff.status().message(), folder / "m.json" +
+                                           ": /entries/0/dtypes/f32: expected $f32 in " + where +
+                                           ", where it stands for f16");
+  }
+}
+
+// A Python function is traced for each size, and its sizes are told once for each class too.
+TEST(PrecacheTest, ADiffNamesOneSizeOfEachClassOfATracedFunction) {
+  const TempFolder folder;
+  WriteFile(folder / "m.json", R"({"jitfuse_manifest": 1, "entries": [{"python": "m:f", )"
+                               R"("args": ["x:f32[n]"], "calls": [{"sizes": )"
+                               R"({"n": [{"from": 2, "to": 40}, 1]}}]}]})");
+  PrecacheOptions options = For({"x86-64-v3"});
+  int traced = 0;
+  options.trace = [&](const PythonCall& call) -> StatusOr<TracedCall> {
+    ++traced;
+    return TracedCall{
+        "graph g(%x: f32[n]) -> (f32[n]) { %0 = sin(%x) : f32[n] return %0 }", call.sizes, {}};
+  };
+  const auto diff = DiffLayer(folder / "layer", folder / "m.json", options);
+  ASSERT_TRUE(diff.ok()) << diff.status().message();
+  EXPECT_EQ(traced, 40);
+  ASSERT_EQ(diff->incomplete.size(), 1u);
+  const auto& sizes = diff->incomplete[0].sizes;
+  ASSERT_EQ(sizes.size(), 2u);
+  EXPECT_EQ(sizes[0].at("n"), 2);
+  EXPECT_EQ(sizes[1].at("n"), 1);
+}
+
 TEST(PrecacheTest, ADiffSaysWhichCallsLackKernels) {
   const TempFolder folder;
   WriteAll(folder);

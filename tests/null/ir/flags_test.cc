@@ -82,7 +82,9 @@ TEST_F(FlagsTest, AnIntegerThatIsNoneIsWarnedOfOnce) {
   EXPECT_THAT(warnings_,
               ElementsAre("JITFUSE_LOG=12x: expected a whole number from 0 on; the variable "
                           "counts as not set"));
-  Set("JITFUSE_LOG", "2");
+  Set("JITFUSE_LOG", "-0");
+  EXPECT_EQ(EnvInt("LOG", 7), 0);
+  Set("JITFUSE_LOG", std::string(5000, '0') + "2");
   EXPECT_EQ(EnvInt("LOG", 7), 2);
   EXPECT_TRUE(LogEnabled(2));
 }
@@ -94,7 +96,7 @@ TEST_F(FlagsTest, WarningsNameWhatIsAccepted) {
     std::vector<std::string> wrong;
   };
   for (const Case& c :
-       {Case{"NVTX", "0 or 1", {"2", "-1", "yes", "1 ", "0x1"}},
+       {Case{"NVTX", "0 or 1", {"2", "-1", "yes", "1 ", "0x1", "+1", " 1", "-", "--1"}},
         Case{"NVRTC_NO_CACHE", "0 or 1", {"2", "anything"}},
         Case{"NO_CACHE", "0 or 1", {"2", "true"}}, Case{"REQUIRE_CACHE", "0 or 1", {"2", "on"}},
         Case{"VERIFY", "0, 1 or 2", {"3", "-1", "all"}},

@@ -3,6 +3,7 @@
 
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -37,13 +38,15 @@ class LayerTest : public testing::Test {
     LayerWriter layer;
     JF_RETURN_IF_ERROR(layer.Open(dir_));
     auto made = layer.Compile(wanted, nullptr, nullptr);
-    if (made.ok()) JF_RETURN_IF_ERROR(layer.Finish(nullptr, "1.2.3"));
+    if (!made.ok()) return made;
+    JF_ASSIGN_OR_RETURN(deleted_, layer.Finish(nullptr, "1.2.3"));
     return made;
   }
 
   TempFolder folder_;
   std::string dir_ = folder_ / "layer";
   ToyBackend backend_;
+  std::vector<std::string> deleted_;  // by the last Write
 };
 
 TEST_F(LayerTest, WhatIsThereIsNotCompiledAgain) {
@@ -106,7 +109,7 @@ TEST_F(LayerTest, AllMayReadItAndNobodyElseWriteIt) {
 
 // Whoever may read it has to come through the folders that were made for it.
 TEST_F(LayerTest, FoldersAboveItMayBePassedAndNotWritten) {
-  for (const mode_t mask : {0, 002, 022}) {
+  for (const mode_t mask : {0, 002, 022, 027, 077}) {
     const std::string top = "opt" + std::to_string(mask);
     dir_ = folder_ / (top + "/app/kernels");
     const mode_t before = umask(mask);
@@ -128,10 +131,46 @@ TEST_F(LayerTest, WhatOthersCouldWriteIsNotMadeTrusted) {
   ASSERT_EQ(chmod(open.c_str(), 0666), 0);
   ASSERT_TRUE(Write(Some(1)).ok());  // which does not need it
   EXPECT_FALSE(std::filesystem::exists(open));
+  EXPECT_THAT(deleted_, ElementsAre(open + ": everyone may write to it"));
   EXPECT_EQ(ReadFile(dir_ + "/index.json").find("\"k1\""), std::string::npos);
   ASSERT_TRUE(Write(Some(2)).ok());
   EXPECT_EQ(backend_.compiles, 3);
   EXPECT_THAT(GapsIn(dir_, Some(2)).missing, IsEmpty());
+}
+
+// Lookups take root's entries, in a layer of another user too.
+TEST_F(LayerTest, WhatRootWroteIsKept) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root, which gives the layer away";
+  constexpr uid_t kOther = 65534;
+  ASSERT_TRUE(Write(Some(1)).ok());
+  const std::string file = EntryFiles(dir_).at(0);
+  ASSERT_EQ(chmod(folder_.path.c_str(), 0755), 0);
+  std::string folder = file.substr(0, file.rfind('/'));
+  for (; folder.size() >= dir_.size(); folder.resize(folder.rfind('/')))
+    ASSERT_EQ(chown(folder.c_str(), kOther, kOther), 0);
+  ASSERT_EQ(seteuid(kOther), 0);
+  const auto made = Write(Some(2));
+  const size_t missing = GapsIn(dir_, Some(2)).missing.size();
+  ASSERT_EQ(seteuid(0), 0);
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_THAT(deleted_, IsEmpty());
+  EXPECT_EQ(missing, 0u);
+  struct stat s{};
+  ASSERT_EQ(stat(file.c_str(), &s), 0);
+  EXPECT_EQ(s.st_uid, 0u);
+}
+
+// As `cache verify` has it; the index names what lookups find.
+TEST_F(LayerTest, AnEntryUnderAnotherNameIsDeleted) {
+  ASSERT_TRUE(Write(Some(1)).ok());
+  const std::string file = EntryFiles(dir_).at(0), index = ReadFile(dir_ + "/index.json");
+  const std::string wrong = file.substr(0, file.rfind('/') + 1) + std::string(32, 'b');
+  WriteFile(wrong, ReadFile(file));
+  ASSERT_EQ(chmod(wrong.c_str(), 0600), 0);
+  ASSERT_TRUE(Write(Some(1)).ok());
+  EXPECT_THAT(deleted_, ElementsAre(wrong + ": it is of another kernel than its name says"));
+  EXPECT_EQ(EntryFiles(dir_), std::vector<std::string>{file});
+  EXPECT_EQ(ReadFile(dir_ + "/index.json"), index);
 }
 
 // The index is of kernels, and its architectures are those that kernels can be compiled for.
