@@ -10,6 +10,22 @@ torch = pytest.importorskip("torch", reason="borrows torch's tensors, and torch 
 if not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
     pytest.skip("torch lends its tensors without a table", allow_module_level=True)
 
+from jitfuse import _torch_state  # noqa: E402
+
+if not _torch_state.samples():
+    pytest.skip(f"torch's functions were not run with torch {torch.__version__}", allow_module_level=True)
+
+# How often torch was asked for the negative bit through Python, from `torch.Tensor.is_neg = counted` on.
+COUNTED = """
+asked = 0
+is_neg = torch.Tensor.is_neg
+
+def counted(tensor):
+    global asked
+    asked += 1
+    return is_neg(tensor)
+"""
+
 SCRIPT = """
 import sys
 import torch
@@ -28,14 +44,7 @@ tables = {
 }
 _torch_state.samples = lambda: tables[sys.argv[1]]
 
-asked = 0
-is_neg = torch.Tensor.is_neg
-
-def counted(tensor):
-    global asked
-    asked += 1
-    return is_neg(tensor)
-
+""" + COUNTED + """
 def refused(call, error, text):
     try:
         call()
@@ -74,12 +83,17 @@ refused(saved.backward, RuntimeError, "modified by an inplace operation")
 """
 
 
+def asked_in(script, *args):
+    """What a script prints last, in a process of its own."""
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", script, *args], env=env, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout)
+
+
 @pytest.mark.parametrize("samples, in_python", [("all", False), ("no samples", True), ("another address", True), ("no tensors", True)])
 def test_python_is_asked_where_torchs_functions_are_not_found(samples, in_python):
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run([sys.executable, "-c", SCRIPT, samples], env=env, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr
-    asked = int(done.stdout)
+    asked = asked_in(SCRIPT, samples)
     assert asked >= 3 if in_python else asked == 0
 
 
@@ -98,14 +112,7 @@ try:
     torch.func.grad(inside)(torch.rand(5))
 except (RuntimeError, TypeError, ValueError):
     pass  # the call may be refused there
-asked = 0
-is_neg = torch.Tensor.is_neg
-
-def counted(tensor):
-    global asked
-    asked += 1
-    return is_neg(tensor)
-
+""" + COUNTED + """
 torch.Tensor.is_neg = counted
 f(torch.rand(5), out=out)
 print(asked)
@@ -113,10 +120,7 @@ print(asked)
 
 
 def test_a_first_call_inside_of_grad_finds_them_too():
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run([sys.executable, "-c", FIRST_CALL_INSIDE_GRAD], env=env, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr
-    assert int(done.stdout) == 0
+    assert asked_in(FIRST_CALL_INSIDE_GRAD) == 0
 
 
 def test_a_class_that_answers_for_its_gradient_is_asked():
@@ -137,9 +141,6 @@ def test_a_class_that_answers_for_its_gradient_is_asked():
 
 
 def test_a_torch_that_was_not_tried_is_asked_through_python(monkeypatch):
-    from jitfuse import _torch_state
-
-    assert _torch_state.samples()
     for version in ("2.10.1", "2.14.0+cu140", "3.0"):
         monkeypatch.setattr(torch, "__version__", version)
         assert _torch_state.samples() == []
